@@ -1,0 +1,150 @@
+"""Everything a report shows, and the one thing that renderers see.
+
+Times are milliseconds per training step unless a name says otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tfdoctor.rule import Rule
+from tfdoctor.units import Quantity
+from tfdoctor.verdict import Bound, Location, Measure, Outcome, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What was examined. Unknown text is "", unknown numbers are None."""
+
+    title: str
+    command: tuple[str, ...] = ()
+    device: str = ""  # "CPU", "GPU", "TPU"
+    device_name: str = ""
+    devices_used: int | None = None
+    devices_visible: int | None = None
+    framework: Mapping[str, str] = field(default_factory=dict)  # {"tensorflow": "2.21.0", ...}
+    hosts: tuple[str, ...] = ()
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """One training step: its number, its time and what the time went to."""
+
+    number: int
+    total_ms: float
+    parts_ms: Mapping[str, float]  # keys of PARTS; sums to total_ms
+    typical: bool  # counted in the breakdown; False for an outlier
+
+
+PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
+"""The parts of a step, in the order in which they are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsSummary:
+    """How long the steps took. A step lasts until the next one starts, so it holds ``between``."""
+
+    source: str  # how steps were found: keras-fit, tf-data-loop, markers, tpu-steps, ... or none
+    missing: str = ""  # why there are none
+    rows: tuple[StepRow, ...] = ()
+    median_ms: float | None = None
+    mean_ms: float | None = None
+    p10_ms: float | None = None
+    p90_ms: float | None = None
+    between_ms: float | None = None
+    breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to median_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineStage:
+    """One iterator of the input pipeline, in the order of the data: the source is last."""
+
+    name: str  # "Map", "Prefetch", ...: what ran
+    parent: int | None  # index of the consumer in the tuple of stages
+    self_ms: float  # work of this stage alone, per step, summed over threads
+    parallelism: float  # mean number of threads at work in it while it works
+    calls: float  # per step
+    critical: bool  # on the chain that limits the pipeline
+    written: str = ""  # what the user wrote, when it is known: ".map(decode)"
+    at: Location | None = None
+    note: str = ""  # "injected by tf.data", "ran in parallel (autotuned)", ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRow:
+    """Where the compute time went: one type of operation of one layer."""
+
+    layer: str  # "" when it belongs to none
+    operation: str  # "Conv2D"
+    self_ms: float  # wall time it is accountable for, per step
+    share: float  # of the step
+    at: Location | None = None
+    detail: str = ""  # shapes and types, for the reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """How far the figures can be trusted, and why not further."""
+
+    level: str  # "high", "medium", "low"
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondOpinion:
+    """What xprof says of the same trace."""
+
+    conclusion: str
+    agrees: bool | None  # None: it has no opinion to compare
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What a change saves, computed by the step model."""
+
+    per_step: Quantity
+    share: float
+    bound: Bound
+    how: str
+    after: tuple[str, ...] = ()  # rules to be followed first, or this one saves nothing yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A rule and what came of it."""
+
+    rule: Rule
+    outcome: Outcome
+    saving: Saving | None = None
+    severity: Severity | None = None  # of a finding, resolved from its saving
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """What all findings save when all are followed."""
+
+    per_step: Quantity
+    share: float
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The whole examination of one recording."""
+
+    version: str  # of tfdoctor
+    subject: Subject
+    steps: StepsSummary
+    trust: Trust
+    results: tuple[Result, ...]  # findings first, by saving; then healthy, not-applicable, errored
+    together: Together | None = None
+    xprof: SecondOpinion | None = None
+    pipeline: tuple[PipelineStage, ...] = ()
+    pipeline_missing: str = ""
+    operations: tuple[OperationRow, ...] = ()  # heaviest first
+    operations_missing: str = ""
+    model: tuple[Measure, ...] = ()  # every number the step model uses
+    machine: tuple[tuple[str, str], ...] = ()  # ("cores the run may use", "2"), ...
+    samples: tuple[Measure, ...] = ()  # means over the traced window
+    unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why

@@ -1,0 +1,107 @@
+"""A trace as columns: a trace holds planes, a plane holds lines, a line holds arrays.
+
+All times are int64 picoseconds since the start of the profile (int64 holds 106 days).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = int | float | str | bytes
+"""What a stat may hold. Iterator and producer ids are reduced modulo 2**64 to unsigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """What all events of one name share (XSpace's event_metadata)."""
+
+    name: str
+    display_name: str = ""  # the op type, for TensorFlow operations: "Conv2D"
+    stats: Mapping[str, Value] = field(default_factory=dict)  # on TPU: category, flops, source, ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event, put together from the columns."""
+
+    type: EventType
+    start_ps: int
+    duration_ps: int
+    stats: Mapping[str, Value]
+
+    @property
+    def name(self) -> str:
+        """The event's name."""
+        return self.type.name
+
+    @property
+    def end_ps(self) -> int:
+        """When it ended."""
+        return self.start_ps + self.duration_ps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One thread or stream; its n events sorted by start, outer before inner."""
+
+    name: str
+    id: int
+    types: tuple[EventType, ...]  # the plane's table; ``kind`` indexes it
+    kind: NDArray[np.int32]  # (n,)
+    start_ps: NDArray[np.int64]  # (n,)
+    duration_ps: NDArray[np.int64]  # (n,)
+    stats: Mapping[int, Mapping[str, Value]] = field(default_factory=dict)  # by index of the event
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def event(self, index: int) -> Event:
+        """Return one event as an object."""
+        return Event(
+            self.types[self.kind[index]],
+            int(self.start_ps[index]),
+            int(self.duration_ps[index]),
+            self.stats.get(index, {}),
+        )
+
+    def events(self) -> Iterator[Event]:
+        """Yield every event as an object; for lines known to be short, or for a few of them."""
+        return (self.event(index) for index in range(len(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plane:
+    """One host or device: "/host:CPU", "/device:GPU:0", "/device:TPU:1"."""
+
+    name: str
+    id: int
+    lines: tuple[Line, ...]
+    types: tuple[EventType, ...]
+    stats: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """What one host's profiler recorded."""
+
+    planes: tuple[Plane, ...]
+    hostnames: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()  # of the profiler: "Failed to load libcupti ..."
+    warnings: tuple[str, ...] = ()  # of the profiler: "Detected GPU events dropped ..."
+    started_unix_ns: int | None = None  # absent in traces of TensorFlow 2.3 and 2.4
+
+    @property
+    def host(self) -> Plane | None:
+        """The plane of the host's threads, or None."""
+        return next((plane for plane in self.planes if plane.name == "/host:CPU"), None)
+
+    def devices(self, kind: str) -> tuple[Plane, ...]:
+        """Return the planes of one kind of device: "GPU" or "TPU"."""
+        prefix = f"/device:{kind}:"
+        return tuple(
+            plane
+            for plane in self.planes
+            if plane.name.startswith(prefix) and plane.name.removeprefix(prefix).isdigit()
+        )

@@ -1,0 +1,139 @@
+"""What a rule may say."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+
+from tfdoctor.units import Quantity
+
+
+class Severity(IntEnum):
+    """How much of the step a finding costs; follows the computed saving."""
+
+    NOTE = 1
+    WARNING = 2
+    CRITICAL = 3
+
+
+class Stage(StrEnum):
+    """A part of a training step, as the step model sees it."""
+
+    INPUT = "input"
+    TRANSFER = "transfer"
+    HOST = "host"
+    DEVICE = "device"
+    COLLECTIVE = "collective"
+    BETWEEN = "between"
+
+
+class Bound(StrEnum):
+    """Whether a saving is what to expect, or a ceiling."""
+
+    EXPECTED = "expected"
+    AT_MOST = "at-most"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's source."""
+
+    path: str
+    line: int
+
+
+Cell = str | Quantity | Location
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number, beside the limit it is judged by."""
+
+    label: str
+    value: Quantity
+    limit: Quantity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Offenders, one a row."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+Evidence = Measure | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One change to make.
+
+    ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``trial`` the name
+    under which ``tfdoctor try`` will know the change.
+    """
+
+    action: str
+    code: str = ""
+    at: Location | None = None
+    trial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a remedy does to a stage of the step; only the step model turns it into a saving.
+
+    The stage's work on ``subject`` (a layer, a dataset; "" is the whole stage), which takes ``of``
+    milliseconds per step now, takes ``scales`` times as long afterwards. ``overlaps`` says that the
+    stage runs beside the rest of the step afterwards instead of before it.
+    """
+
+    stage: Stage
+    scales: float = 1.0
+    subject: str = ""
+    of: Quantity | None = None
+    overlaps: bool = False
+    bound: Bound = Bound.EXPECTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A fault, with its proof and its remedy.
+
+    ``severity`` is left out when the saving decides it; a fault without an effect on the step (a
+    recording that ended early, say) states its own.
+    """
+
+    summary: str
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...]
+    effects: tuple[Effect, ...] = ()
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Healthy:
+    """Looked at and found well, with the number that was seen."""
+
+    summary: str
+    evidence: tuple[Evidence, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApplicable:
+    """Not judged: what is missing, and how to get it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errored:
+    """The rule itself failed: a defect of tfdoctor, never a statement about the run."""
+
+    error: str
+    traceback: str
+
+
+Verdict = Finding | Healthy | NotApplicable
+"""What a rule may say."""
+
+Outcome = Verdict | Errored
+"""What the engine records."""
