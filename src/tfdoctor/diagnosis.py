@@ -127,6 +127,7 @@ class Together:
     per_step: Quantity
     share: float
     rules: tuple[str, ...]
+    bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

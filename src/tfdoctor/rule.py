@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Self
 
-from tfdoctor.facts.chart import needs
+from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.verdict import Verdict
 
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
@@ -73,7 +73,7 @@ class Rule:
             topic=module.TOPIC,
             since=module.SINCE,
             doc=RuleDoc.parse(module.__doc__ or ""),
-            needs=tuple(kind.__name__ for kind in needs(module.check).values()),
+            needs=tuple(kind_of(kind).__name__ for kind in needs(module.check).values()),
             check=module.check,
             sick=module.sick,
             healthy=module.healthy,

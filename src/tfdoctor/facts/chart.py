@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, cast
+from types import NoneType, UnionType
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 F = TypeVar("F")
 R = TypeVar("R")
@@ -18,10 +19,16 @@ class Fact(Protocol):
     measure: Callable[..., Any]
 
 
-def needs(function: Callable[..., Any]) -> dict[str, type]:
-    """Return what a function asks for: its parameters and their types."""
+def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
+    """Return what a function asks for: its parameters and their types; ``X | None`` is optional."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     return {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def kind_of(annotation: type | UnionType) -> type:
+    """Return the fact that an annotation names: X of X and of ``X | None``."""
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    return cast("type", kinds[0] if kinds else annotation)
 
 
 class Chart:
@@ -46,8 +53,16 @@ class Chart:
         return cast("F", known)
 
     def call(self, function: Callable[..., R]) -> R:
-        """Call a function with the facts its signature names."""
-        return function(**{name: self.fact(kind) for name, kind in needs(function).items()})
+        """Call a function with the facts its signature names; an optional one may be None."""
+        return function(**{name: self._supply(kind) for name, kind in needs(function).items()})
+
+    def _supply(self, annotation: type | UnionType) -> object:
+        try:
+            return self.fact(kind_of(annotation))
+        except Unavailable:
+            if NoneType in get_args(annotation):
+                return None
+            raise
 
     def _measure(self, kind: type) -> object:
         try:

@@ -1,0 +1,158 @@
+"""Applies rules to a recording. Knows no particular rule and no renderer."""
+
+import traceback
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tfdoctor.diagnosis import Result, Saving, Together
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.step_model import StepModel
+from tfdoctor.rule import Rule
+from tfdoctor.units import ms
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Errored,
+    Finding,
+    Healthy,
+    NotApplicable,
+    Outcome,
+    Severity,
+    Stage,
+)
+
+WORTH_SAYING = 0.005
+"""A change that saves less than this share of the step is not worth a reader's time (design/rules.md)."""
+
+CRITICAL, WARNING = 0.20, 0.05
+"""Shares of the step from which a saving is critical, or a warning (design/architecture.md)."""
+
+
+def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
+    """Apply every rule; one that fails leaves the others untouched. Findings come first, by saving."""
+    outcomes = [(rule, _apply(rule, chart)) for rule in rules]
+    model = _model(chart)
+    effects = {rule.name: o.effects for rule, o in outcomes if isinstance(o, Finding)}
+    results = [_judge(rule, outcome, model, effects) for rule, outcome in outcomes]
+    return tuple(sorted(results, key=_rank))
+
+
+def together(chart: Chart, results: Iterable[Result]) -> Together | None:
+    """Compute what all findings save when all are followed; None when nothing saves anything."""
+    model = _model(chart)
+    findings = {
+        result.rule.name: result.outcome.effects
+        for result in results
+        if isinstance(result.outcome, Finding) and result.outcome.effects
+    }
+    effects = [effect for mine in findings.values() for effect in mine]
+    if model is None or not effects:
+        return None
+    saved = model.saving(effects)
+    bound = Bound.AT_MOST if _at_most(effects, model) else Bound.EXPECTED
+    return Together(
+        per_step=ms(saved), share=saved / model.step_ms, rules=tuple(findings), bound=bound
+    )
+
+
+def _apply(rule: Rule, chart: Chart) -> Outcome:
+    try:
+        return chart.call(rule.check)
+    except Unavailable as missing:
+        return NotApplicable(reason=str(missing))
+    except Exception as error:  # noqa: BLE001 - one broken rule must not silence the others
+        return Errored(error=repr(error), traceback=traceback.format_exc())
+
+
+def _model(chart: Chart) -> StepModel | None:
+    try:
+        return chart.fact(StepModel)
+    except Unavailable:
+        return None
+
+
+def _judge(
+    rule: Rule, outcome: Outcome, model: StepModel | None, effects: dict[str, tuple[Effect, ...]]
+) -> Result:
+    """Give a finding its saving and severity; one that saves nothing worth saying is healthy."""
+    if not isinstance(outcome, Finding) or not outcome.effects or model is None:
+        severity = outcome.severity or Severity.NOTE if isinstance(outcome, Finding) else None
+        return Result(rule=rule, outcome=outcome, severity=severity)
+    saving = _saving(rule.name, model, effects)
+    if saving.share < WORTH_SAYING and not saving.after:
+        limit = f"{outcome.summary}: changing that would save less than {WORTH_SAYING:.1%} of the step"
+        return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
+    severity = outcome.severity or _severity(saving.share)
+    return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
+
+
+def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
+    mine = effects[name]
+    alone = model.saving(mine)
+    bound = Bound.AT_MOST if _at_most(mine, model) else Bound.EXPECTED
+    saving = Saving(
+        per_step=ms(alone), share=alone / model.step_ms, bound=bound, how=_how(mine, model, alone)
+    )
+    if saving.share >= WORTH_SAYING:
+        return saving
+    return _hidden(name, model, effects, saving)
+
+
+def _hidden(
+    name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]], alone: Saving
+) -> Saving:
+    """Say which findings hide this one's saving: it saves nothing before those are followed."""
+    others = {rule: e for rule, e in effects.items() if rule != name and e}
+    before = [effect for mine in others.values() for effect in mine]
+    later = model.predict(before) - model.predict([*before, *effects[name]])
+    if later / model.step_ms < WORTH_SAYING:
+        return alone
+    first = tuple(
+        rule
+        for rule, mine in others.items()
+        if model.predict(mine) - model.predict([*mine, *effects[name]]) >= WORTH_SAYING * model.step_ms
+    )
+    how = f"{alone.how} Hidden behind another stage now; then it saves {later:.3g} ms of each step."
+    return replace(alone, how=how, after=first or tuple(others))
+
+
+def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
+    return not model.trusted or any(effect.bound is Bound.AT_MOST for effect in effects)
+
+
+def _severity(share: float) -> Severity:
+    if share >= CRITICAL:
+        return Severity.CRITICAL
+    return Severity.WARNING if share >= WARNING else Severity.NOTE
+
+
+def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
+    """Tell in words how the step model came to a saving."""
+    stages = sorted({effect.stage for effect in effects})
+    parts = " and ".join(_stage_words(stage, effects) for stage in stages)
+    text = (
+        f"The step model takes the measured step of {model.step_ms:.4g} ms, {parts}, "
+        f"and computes {model.step_ms - saved:.4g} ms."
+    )
+    if not model.trusted:
+        text += (
+            f" It explains the measured step only to {abs(model.residual) / model.step_ms:.0%}, "
+            "so this is a ceiling."
+        )
+    return text
+
+
+def _stage_words(stage: Stage, effects: tuple[Effect, ...]) -> str:
+    mine = [effect for effect in effects if effect.stage is stage]
+    if any(effect.overlaps for effect in mine):
+        return f"lets the {stage} work run beside the rest of it"
+    subjects = {effect.subject for effect in mine if effect.subject}
+    if not subjects:
+        return f"scales its {stage} work by {mine[0].scales:.2g}"
+    return f"scales the {stage} work of {len(subjects)} of its parts"
+
+
+def _rank(result: Result) -> tuple[int, float, float, str]:
+    order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
+    saving = result.saving.per_step.value if result.saving else 0.0
+    return order, -saving, -(result.severity or 0), result.rule.name

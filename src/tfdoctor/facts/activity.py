@@ -1,0 +1,222 @@
+"""What ran when: the work of the devices and of the host's threads, as columns of events.
+
+On a run without accelerator the device is the CPU, and its work the TensorFlow operations of the
+training function; the operations of tf.data's functions run on the same threads pools and are told
+apart by the executor that ran them.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.device import Device, spans, work_lines
+from tfdoctor.trace import EventType, Intervals, Line, Trace
+from tfdoctor.trace.model import Value
+from tfdoctor.trace.names import (
+    CAPTURED_FUNCTION,
+    COLLECTIVE,
+    COPY,
+    EXECUTOR,
+    INPUT_THREAD,
+    TPU_COLLECTIVES,
+    TPU_INFEEDS,
+    TPU_TRANSFERS,
+    WAIT,
+)
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """n pieces of work of one device: what, when, on which stage's account.
+
+    ``label`` indexes ``labels``, which are ("operation name", "operation type", "what ran") triples.
+    """
+
+    labels: tuple[tuple[str, str, str], ...]
+    label: NDArray[np.int32]  # (n,)
+    start_ps: NDArray[np.int64]  # (n,)
+    end_ps: NDArray[np.int64]  # (n,)
+    types: tuple[EventType, ...] = ()  # of each label
+
+    def spans(self) -> Intervals:
+        """Return when any of it ran."""
+        return Intervals.union(zip(self.start_ps.tolist(), self.end_ps.tolist(), strict=True))
+
+    def attributed_ps(self) -> NDArray[np.float64]:
+        """Return (n,) ps: each instant shared equally by all that ran in it, so it sums to the union."""
+        n = len(self.label)
+        times = np.concatenate((self.start_ps, self.end_ps))
+        order = np.argsort(times, kind="stable")
+        change = np.concatenate((np.ones(n), -np.ones(n)))[order]
+        active = np.cumsum(change)[:-1]
+        lengths = np.diff(times[order])
+        share = np.where(active > 0, lengths / np.maximum(active, 1), 0.0)
+        passed = np.empty(2 * n)
+        passed[order] = np.concatenate(([0.0], np.cumsum(share)))
+        return passed[n:] - passed[:n]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activity:
+    """When each stage of the step was at work."""
+
+    wait: Intervals  # the trainer waits for the next batch
+    stages: dict[Stage, Work]  # DEVICE, TRANSFER, COLLECTIVE, INPUT (infeed) of the busiest device
+    dispatch: Intervals  # the host's executor threads launch operations (accelerators only)
+    missing: str = ""  # why the device's work is not known
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device) -> Self:
+        """Sort all events of the host and of the busiest device."""
+        wait = _host_spans(trace, WAIT)
+        computing = _host_operations(trace)
+        if device.kind == "CPU":
+            return cls(wait, {Stage.DEVICE: computing}, Intervals())
+        stages = _sort_device(device) if device.busiest else {}
+        return cls(wait, stages, computing.spans(), device.missing)
+
+    def of(self, stage: Stage) -> Intervals:
+        """Return when a stage was at work."""
+        return self.stages[stage].spans() if stage in self.stages else Intervals()
+
+
+def _host_spans(trace: Trace, pattern: re.Pattern[str]) -> Intervals:
+    found = Intervals()
+    for line in trace.host.lines if trace.host else ():
+        kinds = [i for i, kind in enumerate(line.types) if pattern.fullmatch(kind.name)]
+        found |= spans(select(line, np.isin(line.kind, kinds)))
+    return found
+
+
+def select(line: Line, mask: NDArray[np.bool_]) -> Line:
+    """Return a line with some of its events, without their stats."""
+    return Line(
+        line.name, line.id, line.types, line.kind[mask], line.start_ps[mask], line.duration_ps[mask]
+    )
+
+
+def _host_operations(trace: Trace) -> Work:
+    """Gather the operations of the training function: not tf.data's, not those that hold others."""
+    if trace.host is None:
+        return _work([], ())
+    types = trace.host.types
+    is_operation = np.array([bool(operation_label(kind)) for kind in types], dtype=bool)
+    foreign = _captured_functions(trace)
+    lines = [
+        select(line, is_operation[line.kind] & ~_run_by(line, foreign))
+        for line in trace.host.lines
+        if len(line) and not line.name.startswith(INPUT_THREAD)
+    ]
+    return _work([select(line, leaves(line)) for line in lines], types)
+
+
+def operation_label(kind: EventType) -> tuple[str, str, str] | None:
+    """Return (name, type, what ran) of an operation's event, or None for any other event."""
+    name, colon, ending = kind.name.rpartition(":")
+    if not colon or not name or name.endswith(":") or ending != kind.display_name:
+        return None
+    if WAIT.fullmatch(kind.name) or ending.startswith(("IteratorGetNext", "_Arg", "_Ret")):
+        return None
+    return name, ending, kind.name
+
+
+def leaves(line: Line) -> NDArray[np.bool_]:
+    """Return (n,) whether an event holds no other event of its line: a call is not its body."""
+    if not len(line):
+        return np.zeros(0, dtype=bool)
+    ends = line.start_ps + line.duration_ps
+    following = np.append(line.start_ps[1:], np.iinfo(np.int64).max)
+    return ends <= following
+
+
+def _captured_functions(trace: Trace) -> set[int]:
+    """Return the ids of the executions that tf.data started."""
+    return {
+        int(stats["id"])
+        for line in (trace.host.lines if trace.host else ())
+        for index, stats in line.stats.items()
+        if "id" in stats and line.types[line.kind[index]].name.startswith(CAPTURED_FUNCTION)
+    }
+
+
+def executors(line: Line) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+    """Return the start, end and execution id of every stretch of an executor on this thread."""
+    kinds = [i for i, kind in enumerate(line.types) if kind.name == EXECUTOR]
+    indices = np.flatnonzero(np.isin(line.kind, kinds))
+    starts = line.start_ps[indices]
+    ids = [int(line.stats.get(int(i), {}).get("id", 0)) for i in indices]
+    return starts, starts + line.duration_ps[indices], ids
+
+
+def _run_by(line: Line, executions: set[int]) -> NDArray[np.bool_]:
+    """Return (n,) whether an event lies in an executor's stretch of one of these executions."""
+    starts, ends, ids = executors(line)
+    if not len(starts) or not executions:
+        return np.zeros(len(line), dtype=bool)
+    wanted = np.array([one in executions for one in ids])
+    latest = np.searchsorted(starts, line.start_ps, side="right") - 1
+    inside = (latest >= 0) & (line.start_ps < ends[latest])
+    return inside & wanted[latest]
+
+
+def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:
+    label = np.concatenate([line.kind for line in lines]) if lines else np.zeros(0, np.int32)
+    start = np.concatenate([line.start_ps for line in lines]) if lines else np.zeros(0, np.int64)
+    length = np.concatenate([x.duration_ps for x in lines]) if lines else np.zeros(0, np.int64)
+    labels = tuple(operation_label(kind) or ("", "", kind.name) for kind in types)
+    return Work(labels, label, start, start + length, types)
+
+
+def _sort_device(device: Device) -> dict[Stage, Work]:
+    stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
+    for line in work_lines(device.busiest) if device.busiest else ():
+        for event in line.events():
+            stage = _stage(device.kind, event.type)
+            label = _device_label(event.type, event.stats)
+            row = (label, event.type, event.start_ps, event.end_ps)
+            stages.setdefault(stage, []).append(row)
+    return {stage: _tabulate(rows) for stage, rows in stages.items()}
+
+
+def _stage(device: str, kind: EventType) -> Stage:
+    if device == "GPU":
+        if COPY.match(kind.name):
+            return Stage.TRANSFER
+        return Stage.COLLECTIVE if COLLECTIVE.match(kind.name) else Stage.DEVICE
+    category = str(kind.stats.get("hlo_category", ""))
+    if category in TPU_INFEEDS:
+        return Stage.INPUT
+    if category in TPU_TRANSFERS:
+        return Stage.TRANSFER
+    return Stage.COLLECTIVE if category.startswith(TPU_COLLECTIVES) else Stage.DEVICE
+
+
+def _device_label(kind: EventType, stats: Mapping[str, Value]) -> tuple[str, str, str]:
+    """Return (operation, type, kernel); TensorFlow 2.3 and 2.4 call the operation an annotation."""
+    for key in ("tf_op", "annotation", "level 0"):
+        text = str(stats.get(key) or kind.stats.get(key) or "")
+        if ":" in text:
+            name, _, ending = text.rpartition(":")
+            return name, ending.split("#")[0], kind.name
+    return "", "", kind.name
+
+
+def _tabulate(rows: list[tuple[tuple[str, str, str], EventType, int, int]]) -> Work:
+    table: dict[tuple[str, str, str], int] = {}
+    types: list[EventType] = []
+    for label, kind, _, _ in rows:
+        if label not in table:
+            table[label] = len(table)
+            types.append(kind)
+    return Work(
+        tuple(table),
+        np.array([table[row[0]] for row in rows], np.int32),
+        np.array([row[2] for row in rows], np.int64),
+        np.array([row[3] for row in rows], np.int64),
+        tuple(types),
+    )

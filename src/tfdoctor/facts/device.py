@@ -1,0 +1,79 @@
+"""Which device did the work, and whether the trace shows it."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.trace import Intervals, Line, Plane, Trace
+from tfdoctor.trace.names import STREAM_PREFIX, TPU_OPS
+
+NO_CUPTI = (
+    "GPU kernels were not recorded because the profiler could not load CUPTI; install the CUDA "
+    "toolkit's CUPTI (`pip install 'tensorflow[and-cuda]'`, or put extras/CUPTI/lib64 on "
+    "LD_LIBRARY_PATH) and record again"
+)
+NO_PERMISSION = (
+    "GPU kernels were not recorded because the driver keeps its counters for administrators; set "
+    "the module option NVreg_RestrictProfilingToAdminUsers=0, or run the container with "
+    "--cap-add=SYS_ADMIN, and record again"
+)
+NO_KERNELS = "the trace holds a GPU without a single kernel; record steps in which it works"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The kind of device that the run trained on, and its busiest one.
+
+    ``missing`` says why its work is not in the trace; "" when it is.
+    """
+
+    kind: str  # "CPU", "GPU" or "TPU"
+    visible: int
+    used: int
+    busiest: Plane | None = None
+    missing: str = ""
+
+    @classmethod
+    def measure(cls, trace: Trace) -> Self:
+        """Look for accelerators; a trace with none comes from a run on the CPU."""
+        for kind in ("TPU", "GPU"):
+            planes = trace.devices(kind)
+            if planes:
+                return cls._accelerator(kind, planes, trace)
+        return cls("CPU", 1, 1, trace.host)
+
+    @classmethod
+    def _accelerator(cls, kind: str, planes: tuple[Plane, ...], trace: Trace) -> Self:
+        busy = {plane.name: _busy(plane).total for plane in planes}
+        used = sum(1 for total in busy.values() if total)
+        if not used:
+            return cls(kind, len(planes), 0, None, _why_missing(trace))
+        best = max(planes, key=lambda plane: busy[plane.name])
+        return cls(kind, len(planes), used, best)
+
+
+def work_lines(plane: Plane) -> tuple[Line, ...]:
+    """Return the lines that hold a device's own work; derived lines repeat the same time."""
+    return tuple(
+        line for line in plane.lines if line.name.startswith(STREAM_PREFIX) or line.name == TPU_OPS
+    )
+
+
+def spans(line: Line) -> Intervals:
+    """Return when anything of a line ran."""
+    return Intervals.union(
+        zip(line.start_ps.tolist(), (line.start_ps + line.duration_ps).tolist(), strict=True)
+    )
+
+
+def _busy(plane: Plane) -> Intervals:
+    total = Intervals()
+    for line in work_lines(plane):
+        total |= spans(line)
+    return total
+
+
+def _why_missing(trace: Trace) -> str:
+    said = " ".join((*trace.errors, *trace.warnings)).lower()
+    if "insufficient_privileges" in said or "privilege" in said:
+        return NO_PERMISSION
+    return NO_CUPTI if "cupti" in said else NO_KERNELS

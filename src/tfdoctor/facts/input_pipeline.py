@@ -1,0 +1,207 @@
+"""How the input pipeline makes its batches: what ran, how long each stage works, what limits it.
+
+A pipeline is cut into *segments* where tf.data hands elements from one thread to another (Prefetch,
+ParallelMap, MapAndBatch, ...). Segments work side by side, so the pipeline makes a batch as fast as
+its slowest segment; within a segment the stages work one after the other, so its time is their sum.
+What a consumer spends waiting at a hand-over is not work and is not counted as such.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.iterators import Iterators, Node
+from tfdoctor.facts.program import Dataset, Program
+from tfdoctor.facts.steps import PS_PER_MS, Steps
+from tfdoctor.verdict import Location
+
+INJECTED = "inject/"
+"""How tf.data names the stages it adds by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """One stage of the pipeline. Times are ms per training step."""
+
+    path: str
+    kind: str  # what ran: "Map", "ParallelMapV2", "MapAndBatch"
+    name: str = ""  # tf.data's name for it
+    work_ms: float = 0.0  # of itself, summed over threads
+    wall_ms: float = 0.0  # the same, where threads side by side count once
+    calls: float = 1.0
+    python_ms: float = 0.0  # inside the Python interpreter
+    asynchronous: bool = False
+    parallelism: int | None = None  # as tf.data reports it
+    dataset: Dataset | None = None
+
+    @property
+    def injected(self) -> bool:
+        """Whether tf.data added it by itself."""
+        return self.name.startswith(INJECTED)
+
+    @property
+    def concurrency(self) -> float:
+        """How many threads were at work in it on average while it worked."""
+        return self.work_ms / self.wall_ms if self.wall_ms else 1.0
+
+    @property
+    def at(self) -> Location | None:
+        """The user's line that made it."""
+        return self.dataset.at if self.dataset else None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Stages that work one after the other on one thread, or one stage's function on several.
+
+    ``stages`` has the ms per training step of each stage, by path. The trainer's own segment is not
+    ``overlapped``: its work happens while the trainer waits.
+    """
+
+    stages: Mapping[str, float]
+    overlapped: bool
+
+    @property
+    def ms(self) -> float:
+        """How long the segment takes for one training step's batches."""
+        return sum(self.stages.values())
+
+
+@dataclass(frozen=True, slots=True)
+class InputPipeline:
+    """The stages of the training pipeline, consumers first, and its segments."""
+
+    stages: tuple[StageTime, ...]
+    segments: tuple[Segment, ...]
+    python_kind: str = ""  # the Python object that feeds the run, when it is not tf.data
+
+    @classmethod
+    def measure(cls, iterators: Iterators, steps: Steps, program: Program | None) -> Self:
+        """Measure every stage and cut the pipeline into segments.
+
+        Raises:
+            Unavailable: no tf.data iterator was at work.
+        """
+        batches = max(1, len(iterators.waits_ms))
+        per_step = batches / steps.count
+        datasets = _written(program) if program else {}
+        stages = tuple(
+            _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
+        )
+        return cls(stages, tuple(_segments(stages)), program.input_kind if program else "")
+
+    @classmethod
+    def of(cls, *stages: StageTime, python_kind: str = "") -> Self:
+        """Put a pipeline together from its stages, for examples and tests."""
+        return cls(stages, tuple(_segments(stages)), python_kind)
+
+    @property
+    def work_ms(self) -> float:
+        """How long a step's batches take when nobody waits for them: the slowest segment."""
+        return max((segment.ms for segment in self.segments), default=0.0)
+
+    @property
+    def serial_ms(self) -> float:
+        """The work that happens while the trainer waits, not beside the step."""
+        return sum(segment.ms for segment in self.segments if not segment.overlapped)
+
+    @property
+    def slowest(self) -> Segment | None:
+        """The segment that limits the pipeline."""
+        return max(self.segments, key=lambda segment: segment.ms, default=None)
+
+    @property
+    def critical(self) -> StageTime | None:
+        """The stage with the most work in the slowest segment; None when nothing works."""
+        segment = self.slowest
+        if segment is None or not segment.ms:
+            return None
+        path = max(segment.stages, key=lambda path: segment.stages[path])
+        return next(stage for stage in self.stages if stage.path == path)
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether a stage at the root makes batches ahead of the trainer."""
+        return any(s.asynchronous and _near_root(s, self.stages) for s in self.stages)
+
+
+def _written(program: Program) -> Mapping[str, Dataset]:
+    """Return the user's datasets by tf.data's name for them; the training loop's come first."""
+    names = [dataset.trace_name for dataset in program.datasets]
+    known = {d.trace_name: d for d in program.datasets if names.count(d.trace_name) == 1}
+    return known | {d.trace_name: d for d in _feeding(program) if d.trace_name}
+
+
+def _feeding(program: Program) -> list[Dataset]:
+    """Return the dataset that feeds the training loop and all that it is made of."""
+    by_id = {dataset.id: dataset for dataset in program.datasets}
+    found: list[Dataset] = []
+    open_ = [program.feeds] if program.feeds is not None else []
+    while open_:
+        dataset = by_id.pop(open_.pop(), None)
+        if dataset is not None:
+            found.append(dataset)
+            open_.extend(dataset.inputs)
+    return found
+
+
+def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
+    made = node.calls if 0.5 <= node.calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
+    scale = per_step / made / PS_PER_MS
+    work, wall = (
+        (node.function_ps, node.function_wall_ps)
+        if node.asynchronous
+        else (node.self_ps, node.self_ps)
+    )
+    return StageTime(
+        path=node.path,
+        kind=node.kind,
+        name=node.name,
+        work_ms=max(0.0, work * scale),
+        wall_ms=max(0.0, wall * scale),
+        calls=node.calls / batches * per_step,
+        python_ms=node.python_ps * scale,
+        asynchronous=node.asynchronous,
+        parallelism=node.parallelism,
+        dataset=_dataset(node.name, datasets),
+    )
+
+
+def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:
+    """Find what the user wrote; of stages that tf.data fused, the one with a function."""
+    if name.startswith(INJECTED):
+        return None
+    found = [datasets[one] for one in re.findall(r"\w+:\d+", name) if one in datasets]
+    return max(found, key=lambda dataset: bool(dataset.function), default=None)
+
+
+def _segments(stages: tuple[StageTime, ...]) -> list[Segment]:
+    owners = {stage.path: _owner(stage.path, stages) for stage in stages}
+    segments = []
+    for owner in dict.fromkeys(owners.values()):
+        members = {
+            stage.path: stage.work_ms
+            for stage in stages
+            if owners[stage.path] == owner and not stage.asynchronous
+        }
+        if members:
+            segments.append(Segment(members, overlapped=bool(owner)))
+    segments += [Segment({s.path: s.wall_ms}, overlapped=True) for s in stages if s.asynchronous and s.wall_ms]
+    return segments
+
+
+def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
+    """Return the nearest asynchronous consumer of a stage: it runs on that one's thread."""
+    above = [s.path for s in stages if s.asynchronous and path.startswith(f"{s.path}::")]
+    return max(above, key=len, default="")
+
+
+def _near_root(stage: StageTime, stages: tuple[StageTime, ...]) -> bool:
+    """Whether no stage with work of its own stands between this one and the trainer."""
+    above = [s for s in stages if stage.path.startswith(f"{s.path}::")]
+    return sum(s.work_ms for s in above if not s.asynchronous) <= NEGLIGIBLE_MS
+
+
+NEGLIGIBLE_MS = 0.2
+"""Handing a batch over costs tf.data some 50 to 150 microseconds, prefetched or not (measured)."""

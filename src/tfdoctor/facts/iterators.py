@@ -1,0 +1,206 @@
+"""The iterators of tf.data as the trace shows them, one node for each stage of the pipeline.
+
+A trace holds an event for each call of an iterator's GetNext. Events nest on a thread; where a stage
+makes its elements on another thread, an ``XProduce`` event there holds the upstream calls, and the
+user's function runs in executor stretches that carry the id of its ``InstantiatedCapturedFunction``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.activity import executors
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps import PS_PER_MS, Steps
+from tfdoctor.trace import Event, Intervals, Line, Trace
+from tfdoctor.trace.names import CAPTURED_FUNCTION, ITERATOR, PRODUCE, WAIT
+
+ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
+"""Stages that make their elements on threads of their own; their GetNext waits and hands over."""
+
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+"""Types of operations that call back into the Python interpreter."""
+
+MANY = re.compile(r"(\w*(?:FlatMap|Interleave)\w*)\[\d+\]")
+"""A stage with one upstream iterator per element; all of them are one node."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One stage: all calls of one iterator, whichever epoch made it. Times in ps."""
+
+    path: str  # "Root::Prefetch::Map"
+    name: str = ""  # as tf.data calls the dataset: "MapDataset:4", "inject/prefetch_MapDataset/_12"
+    calls: int = 0
+    self_ps: int = 0  # of its own, on the thread that asked
+    function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
+    python_ps: int = 0  # how long its function was inside the Python interpreter
+    parallelism: int | None = None  # as tf.data reports it
+
+    @property
+    def kind(self) -> str:
+        """The stage's own name: "Map"."""
+        return re.sub(r"\[\w*\]", "", self.path.rpartition("::")[2])
+
+    @property
+    def parent(self) -> str:
+        """The path of its consumer."""
+        return self.path.rpartition("::")[0]
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether it works on threads of its own."""
+        return bool(ASYNCHRONOUS.fullmatch(self.kind))
+
+    @property
+    def function_ps(self) -> int:
+        """How long its function ran, summed over threads."""
+        return sum(end - start for start, end in self.function)
+
+    @property
+    def function_wall_ps(self) -> int:
+        """How long its function ran on at least one thread."""
+        return Intervals.union(self.function).total
+
+
+@dataclass(slots=True)
+class Frame:
+    """An event that is open while a thread's events are walked through."""
+
+    event: Event
+    node: Node | None = None
+    owner: str = ""  # of an XProduce: the path of the stage X
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iterators:
+    """The training pipeline's nodes by path, and the waits (ms) of the trainer for a batch."""
+
+    nodes: dict[str, Node]
+    waits_ms: tuple[float, ...]
+
+    @classmethod
+    def measure(cls, trace: Trace, steps: Steps) -> Self:
+        """Collect the iterators at work between the first and the last step.
+
+        Raises:
+            Unavailable: no tf.data iterator was at work.
+        """
+        window = (steps.steps[0].start_ps, steps.steps[-1].end_ps)
+        lines = trace.host.lines if trace.host else ()
+        walk = _Walk()
+        for line in lines:
+            walk.line(line, window)
+        for line in lines:
+            _add_functions(line, walk.owners)
+        waits = tuple(e.duration_ps / PS_PER_MS for x in lines for e in _waits(x, window))
+        if not walk.nodes:
+            raise Unavailable(_why(waits))
+        return cls(dict(sorted(walk.nodes.items())), waits)
+
+
+def _why(waits: tuple[float, ...]) -> str:
+    if waits:
+        return (
+            "the trainer waited for batches, but whatever makes them finished none of its work in "
+            "the traced window; trace more steps (`--steps`)"
+        )
+    return "the trace holds no tf.data iterator: the run feeds its batches in another way"
+
+
+class _Walk:
+    """Adds the calls of one thread after the other to the nodes."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.owners: dict[int, Node] = {}  # by the id of a captured function's execution
+
+    def line(self, line: Line, window: tuple[int, int]) -> None:
+        """Go through a thread's events with a stack of those that are open."""
+        stack: list[Frame] = []
+        for event in _relevant(line, window):
+            while stack and stack[-1].event.end_ps <= event.start_ps:
+                stack.pop()
+            frame = Frame(event)
+            if event.name.startswith(ITERATOR):
+                frame.node = self._call(event, stack)
+            elif event.name.startswith(CAPTURED_FUNCTION):
+                self._own(event, stack)
+            stack.append(frame)
+
+    def _call(self, event: Event, stack: list[Frame]) -> Node:
+        path = MANY.sub(r"\1[]", event.name.removeprefix(ITERATOR))
+        node = self.nodes.setdefault(path, Node(path))
+        node.name = str(event.stats.get("name") or node.name)
+        node.parallelism = _integer(event.stats.get("parallelism"), node.parallelism)
+        node.calls += 1
+        node.self_ps += event.duration_ps
+        above = _holder(stack)
+        if above is not None and above.node is not None:
+            above.node.self_ps -= event.duration_ps
+        elif above is not None:
+            above.owner = node.parent
+        return node
+
+    def _own(self, event: Event, stack: list[Frame]) -> None:
+        holder = _holder(stack)
+        if holder is None or "id" not in event.stats:
+            return
+        node = holder.node or self.nodes.setdefault(holder.owner, Node(holder.owner))
+        if node.path:
+            self.owners[int(event.stats["id"])] = node
+
+
+def _integer(value: object, default: int | None) -> int | None:
+    text = str(value)
+    return int(text) if text.isdigit() else default
+
+
+def _holder(stack: list[Frame]) -> Frame | None:
+    """Return the innermost open iterator call or hand-over."""
+    for frame in reversed(stack):
+        if frame.node is not None or PRODUCE.fullmatch(frame.event.name):
+            return frame
+    return None
+
+
+def _relevant(line: Line, window: tuple[int, int]) -> Iterator[Event]:
+    wanted = [
+        name.startswith((ITERATOR, CAPTURED_FUNCTION)) or bool(PRODUCE.fullmatch(name))
+        for name in (kind.name for kind in line.types)
+    ]
+    return _chosen(line, np.array(wanted, dtype=bool), window)
+
+
+def _waits(line: Line, window: tuple[int, int]) -> Iterator[Event]:
+    wanted = [bool(WAIT.fullmatch(kind.name)) for kind in line.types]
+    return _chosen(line, np.array(wanted, dtype=bool), window)
+
+
+def _chosen(line: Line, kinds: "np.ndarray[tuple[int], np.dtype[np.bool_]]", window: tuple[int, int]) -> Iterator[Event]:
+    if not len(line) or not kinds.any():
+        return iter(())
+    inside = (line.start_ps >= window[0]) & (line.start_ps < window[1])
+    return (line.event(int(index)) for index in np.flatnonzero(kinds[line.kind] & inside))
+
+
+def _add_functions(line: Line, owners: dict[int, Node]) -> None:
+    """Give each stage the stretches in which its function ran on this thread."""
+    starts, ends, ids = executors(line)
+    for start, end, one in zip(starts.tolist(), ends.tolist(), ids, strict=True):
+        if one in owners:
+            owners[one].function.append((start, end))
+    for start, end in _python_calls(line):
+        at = int(np.searchsorted(starts, start, side="right")) - 1
+        if at >= 0 and ids[at] in owners and start < ends[at]:
+            owners[ids[at]].python_ps += end - start
+
+
+def _python_calls(line: Line) -> Iterable[tuple[int, int]]:
+    kinds = [i for i, kind in enumerate(line.types) if PYTHON.fullmatch(kind.display_name)]
+    chosen = np.isin(line.kind, kinds)
+    starts = line.start_ps[chosen]
+    return zip(starts.tolist(), (starts + line.duration_ps[chosen]).tolist(), strict=True)

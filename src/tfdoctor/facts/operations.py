@@ -1,0 +1,260 @@
+"""What the device's time went to: each operation's time, layer, shapes and types."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.activity import Activity, Work
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.program import Operation, Program, Tensor
+from tfdoctor.facts.steps import Steps
+from tfdoctor.trace import EventType
+from tfdoctor.verdict import Location, Stage
+
+REWRITTEN = re.compile(r"^_(?:Mkl)?(?:Native)?(?:Fused(?=Conv|MatMul|Depthwise|BatchMatMul))?")
+"""What grappler and oneDNN put before an operation's type: _MklNativeFusedConv2D is a Conv2D."""
+
+CALLED = re.compile(r"^(?:(?:Stateful|Stateless)?PartitionedCall(?:_\d+)?/)+")
+"""What inlining a function puts before its operations' names."""
+
+RENAMED = {"FusedBatchNormEx": "FusedBatchNormV3", "Conv2DWithBias": "Conv2D"}
+
+CONVOLUTIONS = frozenset(
+    ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
+    + [f"Conv3D{end}" for end in ("", "BackpropInputV2", "BackpropFilterV2")]
+)
+MATMULS = frozenset(["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"])
+MATRIX_TYPES = CONVOLUTIONS | MATMULS
+"""Operations that a matrix unit runs."""
+
+DEPTHWISE = frozenset(f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationTime:
+    """One operation of the step, with the wall time it is accountable for, per training step."""
+
+    name: str
+    type: str
+    ms: float
+    calls: float = 1.0
+    ran: tuple[str, ...] = ()  # kernels, or the rewritten operation
+    layer: str = ""
+    at: Location | None = None
+    operation: Operation | None = None  # as the program built it
+    category: str = ""  # XLA's, on TPU
+    flops: float | None = None  # per call
+    nbytes: float | None = None  # per call
+
+    @property
+    def dtype(self) -> str:
+        """The type of its first floating-point operand, "" when unknown."""
+        tensors = self.operation.inputs if self.operation else ()
+        return next((dtype for dtype, _ in tensors if "float" in dtype), "")
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether a matrix unit can run it."""
+        return self.type in MATRIX_TYPES or self.category.startswith("convolution")
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether it convolves each channel alone."""
+        return self.type in DEPTHWISE
+
+    @property
+    def kernel(self) -> tuple[int, ...] | None:
+        """The shape of a convolution's or matmul's weights; None when unknown."""
+        tensors = self.operation.inputs if self.operation else ()
+        shape = tensors[1][1] if len(tensors) > 1 else None
+        if self.type.endswith("Filter") and self.operation and self.operation.outputs:
+            shape = self.operation.outputs[0][1]
+        return tuple(s or 0 for s in shape) if shape and None not in shape else None
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Every operation of the device's work, the heaviest first; they sum to the device's part."""
+
+    rows: tuple[OperationTime, ...]
+
+    @classmethod
+    def measure(
+        cls, activity: Activity, steps: Steps, breakdown: Breakdown, device: Device, program: Program | None
+    ) -> Self:
+        """Share the device's time among its operations and join them to the program.
+
+        Raises:
+            Unavailable: the trace does not hold the device's work.
+        """
+        work = activity.stages.get(Stage.DEVICE)
+        if device.missing or work is None or not len(work.label):
+            raise Unavailable(device.missing or "the trace holds no operation")
+        program = program or Program()
+        share, calls = _per_label(work, steps)
+        scale = breakdown["device"] / share.sum() if share.sum() else 0.0
+        rows = [
+            _row(work, label, share[label] * scale, calls[label], program)
+            for label in np.flatnonzero(calls)
+        ]
+        return cls(tuple(sorted(_merge(rows), key=lambda row: -row.ms)))
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all operations per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def matrix(self) -> tuple[OperationTime, ...]:
+        """The matmuls and convolutions."""
+        return tuple(row for row in self.rows if row.is_matrix)
+
+    def by_layer(self, rows: Iterable[OperationTime]) -> dict[str, list[OperationTime]]:
+        """Group operations by layer, or by their own name where the layer is unknown."""
+        groups: dict[str, list[OperationTime]] = defaultdict(list)
+        for row in rows:
+            groups[row.layer or row.name].append(row)
+        return groups
+
+
+def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (labels,) time in ps and (labels,) calls, both per typical training step."""
+    typical = steps.typical_steps
+    starts = np.array([step.start_ps for step in typical])
+    ends = np.array([step.end_ps for step in typical])
+    latest = np.searchsorted(starts, work.start_ps, side="right") - 1
+    inside = (latest >= 0) & (work.start_ps < ends[latest])
+    number = sum(step.calls for step in typical)
+    size = len(work.labels)
+    time = np.bincount(work.label[inside], work.attributed_ps()[inside], size)
+    return time / number, np.bincount(work.label[inside], minlength=size) / number
+
+
+def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> OperationTime:
+    raw, raw_type, ran = work.labels[label]
+    name, kind = CALLED.sub("", raw), base_type(raw_type)
+    operation = lookup(name, kind, program)
+    layer = program.layer_by_name.get(operation.layer) if operation else None
+    event = work.types[label]
+    flops = _stat(event, "flops", "model_flops") or _flops(kind, operation, program)
+    return OperationTime(
+        name=name or ran,
+        type=kind or str(event.stats.get("hlo_category", "")) or "kernel",
+        ms=ms,
+        calls=calls,
+        ran=(ran,),
+        layer=operation.layer if operation else "",
+        at=(layer.at if layer else None) or (operation.at if operation else None),
+        operation=operation,
+        category=str(event.stats.get("hlo_category", "")),
+        flops=flops,
+        nbytes=_stat(event, "bytes_accessed") or _bytes(operation, program),
+    )
+
+
+def base_type(kind: str) -> str:
+    """Return the type as the user's graph had it: _MklNativeFusedConv2D ran for a Conv2D."""
+    plain = REWRITTEN.sub("", kind)
+    return RENAMED.get(plain, plain)
+
+
+def lookup(name: str, kind: str, program: Program) -> Operation | None:
+    """Find the program's operation that ran under this name.
+
+    Fusing renames: a convolution with its bias and activation runs under the name of the last of
+    them, so the operation is then looked for among its siblings of the right type.
+    """
+    found = program.by_name.get(name)
+    if found is None or found.type == kind or base_type(found.type) == kind:
+        return found
+    return _sibling(found, kind, program) or found
+
+
+def _sibling(found: Operation, kind: str, program: Program) -> Operation | None:
+    scope = found.name.rpartition("/")[0]
+    same = [op for op in _by_type(program).get(kind, ()) if op.name.startswith(f"{scope}/")]
+    return same[0] if len(same) == 1 else None
+
+
+@lru_cache(maxsize=4)
+def _by_type(program: Program) -> Mapping[str, list[Operation]]:
+    groups: dict[str, list[Operation]] = defaultdict(list)
+    for operation in program.operations:
+        groups[operation.type].append(operation)
+    return groups
+
+
+def _merge(rows: Iterable[OperationTime]) -> list[OperationTime]:
+    """Put the kernels of one operation together."""
+    groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        groups[row.name, row.type].append(row)
+    return [_together(group) for group in groups.values()]
+
+
+def _together(group: list[OperationTime]) -> OperationTime:
+    if len(group) == 1:
+        return group[0]
+    first = max(group, key=lambda row: row.ms)
+    return OperationTime(
+        **{slot: getattr(first, slot) for slot in first.__slots__ if slot not in ("ms", "ran", "calls")},
+        ms=sum(row.ms for row in group),
+        calls=max(row.calls for row in group),
+        ran=tuple(kernel for row in group for kernel in row.ran),
+    )
+
+
+def _stat(event: EventType, *names: str) -> float | None:
+    return next((float(event.stats[n]) for n in names if event.stats.get(n)), None)
+
+
+def _bytes(operation: Operation | None, program: Program) -> float | None:
+    """Return the bytes of all operands and results."""
+    sizes = [program.nbytes(t) for t in (*operation.inputs, *operation.outputs)] if operation else []
+    known = [size for size in sizes if size is not None]
+    return float(sum(known)) if known and len(known) == len(sizes) else None
+
+
+def _flops(kind: str, operation: Operation | None, program: Program) -> float | None:
+    """Return 2 x the multiplications of a matmul or convolution."""
+    if operation is None:
+        return None
+    if kind in CONVOLUTIONS or kind in DEPTHWISE:
+        return _convolution_flops(kind, operation, program)
+    if kind == "MatMul" and len(operation.inputs) > 1 and operation.outputs:
+        a, out = program.shape(operation.inputs[0][1]), program.shape(operation.outputs[0][1])
+        if a and out:
+            inner = prod(a) // out[0] if not operation.attrs.get("transpose_a") else a[0]
+            return 2.0 * prod(out) * inner
+    return None
+
+
+def _convolution_flops(kind: str, operation: Operation, program: Program) -> float | None:
+    """Count 2 x output positions x the kernel; the gradients multiply as often as the forward pass."""
+    small, large = _kernel_and_output(kind, operation)
+    kernel, output = program.shape(small[1]) if small else None, program.shape(large[1]) if large else None
+    if not kernel or not output:
+        return None
+    layout = str(operation.attrs.get("data_format", "NHWC"))
+    channels = output[1] if layout.startswith("NC") else output[-1]
+    positions = prod(output) / channels if channels else 0
+    return 2.0 * positions * prod(kernel)
+
+
+def _kernel_and_output(kind: str, operation: Operation) -> tuple[Tensor | None, Tensor | None]:
+    inputs, outputs = operation.inputs, operation.outputs
+    if "Backprop" not in kind:
+        return (inputs[1] if len(inputs) > 1 else None), (outputs[0] if outputs else None)
+    gradient = inputs[2] if len(inputs) > 2 else None  # noqa: PLR2004
+    if "Filter" in kind:
+        return (outputs[0] if outputs else None), gradient
+    return (inputs[1] if len(inputs) > 1 else None), gradient

@@ -1,0 +1,186 @@
+"""What the run built: operations, layers, datasets and settings, as the hook recorded them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any, Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Location
+
+Shape = tuple[int | None, ...]
+Tensor = tuple[str, Shape | None]
+"""dtype and shape; None in a shape is a dimension the graph left open, a None shape any rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of a traced graph."""
+
+    name: str
+    type: str
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    layer: str = ""
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One Keras layer and the line of the user's source that made it."""
+
+    name: str
+    kind: str  # the class: "BatchNormalization"
+    module: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    compute_dtype: str = ""
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One dataset as the user wrote it."""
+
+    id: int
+    kind: str  # the class: "_MapDataset"
+    inputs: tuple[int, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    function: str = ""
+    function_at: Location | None = None
+    python: bool = False  # its function runs Python for every element
+    trace_name: str = ""  # "MapDataset:4", as the iterators of the trace are called
+    at: Location | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What the run built.
+
+    ``settings`` holds precision policy, optimizer, jit_compile, strategy, batch_size, ... as
+    recorded; a missing key is unknown.
+    """
+
+    operations: tuple[Operation, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    datasets: tuple[Dataset, ...] = ()
+    feeds: int | None = None
+    input_kind: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Read the program record.
+
+        Raises:
+            Unavailable: the trace was not recorded by tfdoctor, or the hook could not record it.
+        """
+        record = recording.program
+        if not record:
+            raise Unavailable(
+                "the trace does not say what the program built (shapes, layers, lines); "
+                "record the run with `tfdoctor profile`"
+            )
+        return cls(
+            tuple(_operation(op) for graph in record.get("graphs", ()) for op in graph["operations"]),
+            tuple(_layer(layer) for layer in record.get("layers", ())),
+            tuple(_dataset(dataset) for dataset in record.get("datasets", ())),
+            record.get("feeds"),
+            record.get("input_kind") or "",
+            record.get("run") or {},
+        )
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Operation]:
+        """The operations by name; of two graphs with the same name the first holds."""
+        found: dict[str, Operation] = {}
+        for operation in self.operations:
+            found.setdefault(operation.name, operation)
+        return found
+
+    @cached_property
+    def layer_by_name(self) -> Mapping[str, Layer]:
+        """The layers by name, but for names that several layers of different lines share."""
+        found: dict[str, Layer] = {}
+        shared: set[str] = set()
+        for layer in self.layers:
+            if layer.name in found and found[layer.name].at != layer.at:
+                shared.add(layer.name)
+            found.setdefault(layer.name, layer)
+        return {name: layer for name, layer in found.items() if name not in shared}
+
+    @property
+    def batch_size(self) -> int | None:
+        """How many examples a step trains on, or None when that is not known."""
+        size = self.settings.get("batch_size")
+        return int(size) if size else None
+
+    def shape(self, shape: Shape | None) -> tuple[int, ...] | None:
+        """Fill the open batch dimension of a shape; None when another dimension is open."""
+        if shape is None:
+            return None
+        first = self.batch_size if shape and shape[0] is None else None
+        full = (first, *shape[1:]) if first is not None else shape
+        return None if None in full else tuple(int(size or 0) for size in full)
+
+    def nbytes(self, tensor: Tensor) -> int | None:
+        """Return the bytes of a tensor, or None when its shape is not known."""
+        shape, width = self.shape(tensor[1]), WIDTHS.get(tensor[0])
+        return None if shape is None or width is None else prod(shape) * width
+
+
+WIDTHS = {
+    "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
+    "float32": 4, "int32": 4, "uint32": 4,
+    "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
+    "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+"""Bytes of one element."""
+
+
+def _location(raw: Any) -> Location | None:
+    return Location(str(raw[0]), int(raw[1])) if raw else None
+
+
+def _tensors(raw: Iterable[Any]) -> tuple[Tensor, ...]:
+    return tuple((dtype, None if shape is None else tuple(shape)) for dtype, shape in raw)
+
+
+def _operation(raw: Mapping[str, Any]) -> Operation:
+    return Operation(
+        name=raw["name"],
+        type=raw["type"],
+        inputs=_tensors(raw.get("inputs", ())),
+        outputs=_tensors(raw.get("outputs", ())),
+        attrs=raw.get("attrs") or {},
+        layer=raw.get("layer") or "",
+        at=_location(raw.get("at")),
+    )
+
+
+def _layer(raw: Mapping[str, Any]) -> Layer:
+    return Layer(
+        name=raw["name"],
+        kind=raw["class"],
+        module=raw.get("module") or "",
+        config=raw.get("config") or {},
+        compute_dtype=raw.get("compute_dtype") or "",
+        at=_location(raw.get("at")),
+    )
+
+
+def _dataset(raw: Mapping[str, Any]) -> Dataset:
+    function = raw.get("function") or {}
+    return Dataset(
+        id=raw["id"],
+        kind=raw["class"],
+        inputs=tuple(raw.get("inputs", ())),
+        parameters=raw.get("parameters") or {},
+        function=function.get("name") or "",
+        function_at=_location(function.get("at")),
+        python=bool(function.get("python")),
+        trace_name=raw.get("trace_name") or "",
+        at=_location(raw.get("at")),
+    )

@@ -1,0 +1,108 @@
+"""How far the recording itself can be trusted."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.samples import BUSY_CORES, Samples
+from tfdoctor.facts.steps import Steps
+from tfdoctor.recording import Recording
+from tfdoctor.trace import Trace
+
+FEW_STEPS = 5
+"""With fewer steps a median says little: one late callback moves it."""
+
+UNEVEN = 0.25
+"""Half of the steps differ by more than this share of the median: the figures are of a mixture."""
+
+SLOWED = 0.10
+"""Profiling made the steps this much slower than those before it: short operations are overstated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One reason to trust the figures less; a grave one spoils them, a light one blurs them."""
+
+    what: str
+    remedy: str
+    grave: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What is wrong with the recording, gravest first."""
+
+    steps: int
+    doubts: tuple[Doubt, ...] = ()
+
+    @classmethod
+    def measure(
+        cls, trace: Trace, device: Device, recording: Recording, steps: Steps | None, samples: Samples | None
+    ) -> Self:
+        """Collect all that speaks against the figures."""
+        doubts = [
+            *_of_profiler(trace, device),
+            *_of_steps(steps),
+            *_of_run(recording, steps),
+            *_of_machine(samples),
+        ]
+        return cls(steps.count if steps else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave)))
+
+    @property
+    def level(self) -> str:
+        """high, medium or low."""
+        if any(doubt.grave for doubt in self.doubts):
+            return "low"
+        return "medium" if self.doubts else "high"
+
+
+def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
+    if device.missing:
+        what, _, remedy = device.missing.partition("; ")
+        yield Doubt(what, remedy or "record again", grave=True)
+    for text in trace.warnings:
+        if "dropped" in text:
+            yield Doubt(
+                f"the profiler dropped events: {text}", "trace fewer steps (`--steps 5`)", grave=True
+            )
+    for text in trace.errors:
+        if not device.missing:
+            yield Doubt(f"the profiler reported: {text}", "mend that and record again", grave=True)
+
+
+def _of_steps(steps: Steps | None) -> Iterator[Doubt]:
+    if steps is None:
+        what = "no training step was found in the trace"
+        yield Doubt(what, "record the run with `tfdoctor profile`, which marks the steps", grave=True)
+        return
+    if steps.count < FEW_STEPS:
+        what = f"only {steps.count} training step{'s' * (steps.count > 1)} was traced" if steps.count == 1 else f"only {steps.count} training steps were traced"
+        yield Doubt(what, "record more with `tfdoctor profile --steps 20`", grave=steps.count == 1)
+        return
+    spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
+    if spread > UNEVEN:
+        what = f"the steps are uneven: the middle half of them spreads over {spread:.0%} of the median"
+        yield Doubt(what, "trace more steps (`--steps 100`)", grave=False)
+
+
+def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
+    manifest = recording.manifest
+    if manifest is None:
+        return
+    if (manifest.window or {}).get("contains_warmup"):
+        what = "the traced window contains warm-up steps, because the run was short"
+        yield Doubt(what, "train for more steps than warm-up and window together", grave=False)
+    if not manifest.finished:
+        yield Doubt("the recording was cut off before it was finished", "record again", grave=False)
+    before = manifest.untraced_median_ms
+    if steps and before and steps.median_ms > before * (1 + SLOWED):
+        slower = steps.median_ms / before - 1
+        what = f"steps took {slower:.0%} longer while they were traced ({before:.3g} ms before)"
+        yield Doubt(what, "read shares rather than milliseconds", grave=False)
+
+
+def _of_machine(samples: Samples | None) -> Iterator[Doubt]:
+    if samples and samples.other_cores is not None and samples.other_cores > BUSY_CORES:
+        what = f"other programs kept {samples.other_cores:.1f} cores busy while steps were traced"
+        yield Doubt(what, "record on a quiet machine", grave=False)

@@ -1,0 +1,67 @@
+"""What the sampler saw of the machine while the steps were traced."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.recording import Recording
+
+BUSY_CORES = 0.5
+"""Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Means over the traced window, or over the whole run when the window is shorter than a sample.
+
+    Cores are numbers of logical CPUs at work; None is "not sampled".
+    """
+
+    count: int
+    run_cores: float | None = None  # used by the run
+    other_cores: float | None = None  # used by everything else on the machine
+    run_bytes: float | None = None  # resident memory of the run, the maximum
+    gpu_busy: float | None = None  # 0 to 1: share of time with any kernel (not matrix-unit use)
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Average the samples.
+
+        Raises:
+            Unavailable: nothing was sampled.
+        """
+        rows = _in_window(recording)
+        if not rows:
+            raise Unavailable("the machine was not sampled; record with `tfdoctor profile`")
+        host = [row.get("host") or {} for row in rows]
+        gpus = [gpu for row in rows for gpu in row.get("gpu") or ()]
+        return cls(
+            count=len(rows),
+            run_cores=_mean(host, "run_cpu_pct", 0.01),
+            other_cores=_mean(host, "other_cpu_pct", 0.01),
+            run_bytes=max((h["run_rss_bytes"] for h in host if h.get("run_rss_bytes")), default=None),
+            gpu_busy=_mean(gpus, "gpu_pct", 0.01),
+        )
+
+
+def _in_window(recording: Recording) -> list[Mapping[str, Any]]:
+    """Return the samples of the traced window; a sample covers the time before it was taken."""
+    rows = list(recording.samples)
+    window = (recording.manifest.window if recording.manifest else None) or {}
+    start, stop = window.get("started_unix_ns"), window.get("stopped_unix_ns")
+    if start and stop:
+        inside = [row for row in rows if start < row["unix_ns"] <= stop]
+        return inside[1:] or inside or _nearest(rows, stop)
+    return rows
+
+
+def _nearest(rows: list[Mapping[str, Any]], time: int) -> list[Mapping[str, Any]]:
+    return sorted(rows, key=lambda row: abs(row["unix_ns"] - time))[:1]
+
+
+def _mean(rows: Iterable[Mapping[str, Any]], key: str, unit: float) -> float | None:
+    values = [float(row[key]) for row in rows if row.get(key) is not None]
+    return float(np.mean(values)) * unit if values else None

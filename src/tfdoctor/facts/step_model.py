@@ -1,0 +1,175 @@
+"""What a change saves: a small arithmetic of which stages hide which.
+
+    rest = max(host, device) + transfers + collectives + between     (CPU run: host + device + ...)
+    step = max(input made beside the step, rest) + input made while the trainer waits
+
+The model starts from the measured step: what the formula does not explain of it is carried along as
+an unchanging residual, so that it never promises to save time it does not understand.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from tfdoctor.facts.activity import Activity
+from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.input_pipeline import InputPipeline, Segment
+from tfdoctor.facts.steps import PS_PER_MS, Steps
+from tfdoctor.verdict import Effect, Stage
+
+TRUSTED_RESIDUAL = 0.10
+"""Beyond this share of the step the model explains too little: savings become ceilings."""
+
+WAITING = 0.02
+"""A trainer that waits for less than this share of the step keeps up with its input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepModel:
+    """A step's stages, in ms per training step.
+
+    ``exposed`` sums to the step. ``segments`` are the input pipeline's; empty when it is not known
+    how batches are made. ``host_work`` is the host's work including what the device's hides.
+    """
+
+    device: str
+    exposed: Mapping[str, float]
+    segments: tuple[Segment, ...] = ()
+    host_work: float = 0.0
+    residual: float = field(default=0.0, init=False)
+
+    @classmethod
+    def measure(
+        cls, breakdown: Breakdown, device: Device, activity: Activity, steps: Steps, pipeline: InputPipeline | None
+    ) -> Self:
+        """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
+        return cls(
+            device=device.kind,
+            exposed=breakdown.median,
+            segments=pipeline.segments if pipeline else (),
+            host_work=_host_work(activity, steps, breakdown),
+        )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "residual", self.step_ms - self._formula({}))
+
+    @property
+    def step_ms(self) -> float:
+        """The measured step."""
+        return sum(self.exposed.values())
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the formula explains the measured step."""
+        return abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms
+
+    def predict(self, effects: Iterable[Effect]) -> float:
+        """Return the step's ms after these effects; their order does not matter."""
+        by_stage: dict[Stage, list[Effect]] = defaultdict(list)
+        for effect in effects:
+            by_stage[effect.stage].append(effect)
+        if not by_stage:
+            return self.step_ms
+        floor = max(0.0, self.exposed.get(UNKNOWN, 0.0))
+        return max(floor, self._formula(by_stage) + self.residual)
+
+    def saving(self, effects: Iterable[Effect]) -> float:
+        """Return the ms that these effects save per step; negative when they cost time."""
+        return self.step_ms - self.predict(effects)
+
+    def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        work = {
+            stage: _apply(self._work(stage), effects.get(stage, []))
+            for stage in Stage
+            if stage is not Stage.INPUT
+        }
+        compute = (
+            work[Stage.HOST] + work[Stage.DEVICE]
+            if self.device == "CPU"
+            else max(work[Stage.HOST], work[Stage.DEVICE])
+        )
+        rest = compute + work[Stage.TRANSFER] + work[Stage.COLLECTIVE] + work[Stage.BETWEEN]
+        rest += self.exposed.get(UNKNOWN, 0.0)
+        beside, serial = self._input(effects.get(Stage.INPUT, []))
+        return max(beside, rest) + serial
+
+    def _work(self, stage: Stage) -> float:
+        if stage is Stage.HOST and self.device != "CPU":
+            return max(self.host_work, self.exposed[Stage.HOST])
+        return self.exposed[stage]
+
+    def _input(self, effects: list[Effect]) -> tuple[float, float]:
+        """Return the input's time beside the step and in series with it, after the effects."""
+        moved = any(effect.overlaps for effect in effects)
+        segments = self._calibrated()
+        beside = [_segment(s, effects) for s in segments if s.overlapped or moved]
+        serial = [_segment(s, effects) for s in segments if not s.overlapped and not moved]
+        return max(beside, default=0.0), sum(serial)
+
+    def _calibrated(self) -> tuple[Segment, ...]:
+        """Return the segments, made to agree with what the trainer was seen to wait.
+
+        A trainer that waits runs at the pace of its slowest segment: that one takes the step. One
+        that does not wait has a pipeline which is at least as fast as the rest of the step.
+        """
+        waited = self.exposed[Stage.INPUT]
+        if not self.segments:
+            return (Segment({"": waited}, overlapped=False),)
+        serial = [s for s in self.segments if not s.overlapped]
+        beside = [s for s in self.segments if s.overlapped]
+        own = min(waited, sum(s.ms for s in serial))
+        rest = self.step_ms - waited
+        slowest = max((s.ms for s in beside), default=0.0)
+        if waited - own > WAITING * self.step_ms and slowest:
+            pace = rest + waited - own
+            beside = [_stretch(s, pace / slowest if s.ms == slowest else min(1.0, pace / s.ms)) for s in beside if s.ms]
+        else:
+            beside = [_stretch(s, min(1.0, rest / s.ms)) for s in beside if s.ms]
+        total = sum(s.ms for s in serial)
+        serial = [_stretch(s, own / total) for s in serial if total]
+        return (*serial, *beside)
+
+
+def _stretch(segment: Segment, factor: float) -> Segment:
+    return Segment({path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped)
+
+
+def _segment(segment: Segment, effects: Iterable[Effect]) -> float:
+    mine = [e for e in effects if not e.subject or e.subject in segment.stages]
+    return sum(
+        ms * _factor(e for e in mine if e.subject in ("", path)) for path, ms in segment.stages.items()
+    )
+
+
+def _factor(effects: Iterable[Effect]) -> float:
+    factor = 1.0
+    for effect in sorted(effects, key=lambda effect: effect.scales):
+        factor *= effect.scales
+    return factor
+
+
+def _apply(work: float, effects: Iterable[Effect]) -> float:
+    """Return a stage's work after effects on the whole of it or on subjects within it.
+
+    Effects on one subject multiply, so that two of them never save the same milliseconds twice.
+    """
+    subjects: dict[str, list[Effect]] = defaultdict(list)
+    for effect in effects:
+        subjects[effect.subject].append(effect)
+    whole = _factor(subjects.pop("", []))
+    saved = 0.0
+    for mine in subjects.values():
+        taken = max((effect.of.value for effect in mine if effect.of), default=0.0)
+        saved += taken * (1.0 - _factor(mine))
+    return max(0.0, work - saved) * whole
+
+
+def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
+    """Return the host's launching work per step, in ms; for accelerators."""
+    inside = sum(
+        activity.dispatch.within(s.start_ps, s.end_ps).total for s in steps.typical_steps
+    )
+    calls = sum(s.calls for s in steps.typical_steps)
+    return max(breakdown["host"], inside / PS_PER_MS / calls)
