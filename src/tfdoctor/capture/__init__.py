@@ -1,0 +1,6 @@
+"""Recording a run: the only part of tfdoctor that starts processes and looks at devices."""
+
+from tfdoctor.capture.launch import Outcome, profile
+from tfdoctor.capture.plan import Plan
+
+__all__ = ["Outcome", "Plan", "profile"]

@@ -1,0 +1,99 @@
+"""Control groups: how much processor a container may use, and how long it was held back."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+Mount = tuple[str, str]
+"""Where a hierarchy is mounted, and which of its folders is the root there."""
+
+
+def cpu_quota() -> float | None:
+    """Return the smallest quota/period on the way to the root of the cgroups; None: no limit."""
+    (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
+    limits: list[float] = []
+    if mount2 is not None and path2 is not None:
+        limits += _limits(_up(mount2, path2), _v2)
+    if "cpu" in mounts1 and "cpu" in paths1:
+        limits += _limits(_up(mounts1["cpu"], paths1["cpu"]), _v1)
+    return min(limits, default=None)
+
+
+def throttled_us() -> int | None:
+    """Return how long the cgroup has been held back by its quota, in all; None: not told."""
+    path2, _ = _cgroup_paths()
+    mount2, _ = _cgroup_mounts()
+    if mount2 is None or path2 is None:
+        return None
+    for folder in _up(mount2, path2):
+        try:
+            text = (folder / "cpu.stat").read_text()
+        except OSError:
+            continue
+        for line in text.splitlines():
+            key, _, value = line.partition(" ")
+            if key == "throttled_usec":
+                return int(value)
+    return None
+
+
+def _cgroup_paths() -> tuple[str | None, dict[str, str]]:
+    """Return the v2 path of this process and {v1 controller: path}."""
+    v2, v1 = None, {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0" and not controllers:
+            v2 = path
+        else:
+            v1.update(dict.fromkeys(controllers.split(","), path))
+    return v2, v1
+
+
+def _cgroup_mounts() -> tuple[Mount | None, dict[str, Mount]]:
+    """Return the v2 mount and {v1 controller: mount}; a mount is (where, which root)."""
+    v2: Mount | None = None
+    v1: dict[str, Mount] = {}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, right = line.split(" - ", 1)
+        root, where = left.split()[3:5]
+        kind, _, options = right.split(" ", 2)
+        if kind == "cgroup2":
+            v2 = (where, root)
+        elif kind == "cgroup":
+            for controller in options.split(" ")[-1].split(","):
+                v1.setdefault(controller, (where, root))
+    return v2, v1
+
+
+def _up(mount: Mount, path: str) -> Iterator[Path]:
+    """Yield the folders from a cgroup up to its mount."""
+    where, root = mount
+    inside = path[len(root) :] if root != "/" and path.startswith(root) else path
+    folder = Path(where, inside.strip("/"))
+    while True:
+        yield folder
+        if len(str(folder)) <= len(where):
+            return
+        folder = folder.parent
+
+
+def _limits(folders: Iterable[Path], read: Callable[[Path], float | None]) -> list[float]:
+    """Return the limits set in these folders."""
+    limits = []
+    for folder in folders:
+        try:
+            limit = read(folder)
+        except OSError:  # not every level has a controller
+            continue
+        if limit is not None:
+            limits.append(limit)
+    return limits
+
+
+def _v2(folder: Path) -> float | None:
+    quota, period = (folder / "cpu.max").read_text().split()
+    return None if quota == "max" else int(quota) / int(period)
+
+
+def _v1(folder: Path) -> float | None:
+    quota = int((folder / "cpu.cfs_quota_us").read_text())
+    return quota / int((folder / "cpu.cfs_period_us").read_text()) if quota > 0 else None

@@ -1,0 +1,95 @@
+"""The tf.data pipelines of the run: what each stage is, and which line made it."""
+
+PARAMETERS = (
+    "num_parallel_calls buffer_size batch_size drop_remainder cycle_length block_length "
+    "deterministic count seed filename slack_period compression_type num_parallel_reads"
+).split()
+"""Kept by TensorFlow as `_<name>` on its dataset objects."""
+
+PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
+
+
+class Datasets:
+    """All live datasets, numbered."""
+
+    def __init__(self, registry):
+        self.lines = registry.lines
+        self.found = [dataset for dataset in (ref() for ref in registry.datasets) if dataset is not None]
+        self.ids = {id(dataset): number for number, dataset in enumerate(self.found)}
+
+    def id_of(self, dataset):
+        """Return the number of a dataset, or None."""
+        return self.ids.get(id(dataset)) if dataset is not None else None
+
+    def graphs(self):
+        """Return the ids of the graphs that tf.data runs."""
+        return {
+            id(wrapper.function.graph)
+            for dataset in self.found
+            for wrapper in _functions(dataset)
+        }
+
+    def describe(self):
+        """Return one entry a dataset."""
+        return [self._dataset(dataset) for dataset in self.found]
+
+    def _dataset(self, dataset):
+        return {
+            "id": self.ids[id(dataset)],
+            "class": type(dataset).__name__,
+            "inputs": [
+                self.ids[id(source)] for source in dataset._inputs() if id(source) in self.ids
+            ],
+            "parameters": _parameters(dataset),
+            "function": next(map(_function, _functions(dataset)), None),
+            "element_spec": str(dataset.element_spec)[:500],
+            "cardinality": _cardinality(dataset),
+            "at": self.lines.get(dataset),
+        }
+
+
+def _functions(dataset):
+    try:
+        return [wrapper for wrapper in dataset._functions() if hasattr(wrapper, "function")]
+    except Exception:  # a user's own dataset class need not know its functions
+        return []
+
+
+def _function(wrapper):
+    function = wrapper._func
+    code = getattr(function, "__code__", None)
+    types = {op.type for op in wrapper.function.graph.get_operations()}
+    return {
+        "name": getattr(function, "__name__", type(function).__name__),
+        "at": [code.co_filename, code.co_firstlineno] if code else None,
+        "python": bool(types & PYTHON_OPS),
+    }
+
+
+def _parameters(dataset):
+    found = {}
+    for name in PARAMETERS:
+        value = _scalar(getattr(dataset, f"_{name}", None))
+        if value is not None or name == "num_parallel_calls" and hasattr(dataset, "_map_func"):
+            found[name] = value
+    return found
+
+
+def _scalar(value):
+    """Return a number or a text that TensorFlow may keep as an eager tensor."""
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if hasattr(value, "ndim"):
+        value = value.item() if value.ndim == 0 else None
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
+def _cardinality(dataset):
+    """Return how many elements there are; None when unknown, -1 when infinite."""
+    variant = getattr(dataset, "_variant_tensor_attr", None)
+    if not hasattr(variant, "numpy"):
+        return None  # made inside a graph: there is nothing to ask
+    number = int(dataset.cardinality().numpy())
+    return None if number == -2 else number

@@ -1,0 +1,83 @@
+"""The end of the run, however it comes: close the window and write what there is."""
+
+import atexit
+import os
+import sys
+
+from .journal import quietly
+from .stack import HERE
+
+
+def install(window):
+    """Watch the ways a Python process ends."""
+    finish = quietly("end of the run", window.log)(lambda: _finish(window))
+    atexit.register(finish)
+    # Handlers run last in, first out: this one must run before those of TensorFlow.
+    window.before_open.append(lambda: atexit.register(finish))
+    window.before_open.append(lambda: _before_hard_exit(window, finish))
+    _hide_our_frames()
+
+
+def _finish(window):
+    """Close the window with the reason of the end."""
+    if not window.log.ours():
+        return
+    window.close(_reason())
+    window.registry.write(window)
+    window.log.state["finished"] = True
+    window.save()
+
+
+def _reason():
+    """Return why the interpreter is ending, as far as it tells."""
+    kind = getattr(sys, "last_type", None)
+    if kind is None:
+        return "end-of-run"
+    return "interrupt" if issubclass(kind, KeyboardInterrupt) else "exception"
+
+
+def _before_hard_exit(window, finish):
+    """`os._exit` runs no handlers; while the profiler runs that would lose the trace."""
+    leave = os._exit
+
+    def _exit(status):
+        if window.state == "open" and window.log.ours():
+            finish()
+        leave(status)
+
+    os._exit = _exit
+
+
+def _hide_our_frames():
+    """Print tracebacks as they would be without us."""
+    previous = sys.excepthook
+
+    def excepthook(kind, error, trace):
+        _clean(error, set())
+        previous(kind, error, _without_ours(trace))
+
+    sys.excepthook = excepthook
+
+
+def _clean(error, seen):
+    """Take our frames out of an exception and of those that led to it."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    error.__traceback__ = _without_ours(error.__traceback__)
+    _clean(error.__cause__, seen)
+    _clean(error.__context__, seen)
+
+
+def _without_ours(trace):
+    """Return a traceback without the guest's frames."""
+    kept = None
+    entries = []
+    while trace is not None:
+        entries.append(trace)
+        trace = trace.tb_next
+    for entry in reversed(entries):
+        if not entry.tb_frame.f_code.co_filename.startswith(HERE + os.sep):
+            entry.tb_next = kept
+            kept = entry
+    return kept

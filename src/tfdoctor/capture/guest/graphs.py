@@ -1,0 +1,62 @@
+"""What the graphs compute: each operation with its shapes, types, attributes, line and layer."""
+
+from .stack import traced_line
+
+ATTRIBUTES = frozenset(
+    "padding explicit_paddings strides dilations data_format ksize transpose_a transpose_b adj_x "
+    "adj_y equation epsilon is_training T DstT SrcT direction rnn_mode num_split axis".split()
+)
+"""What tells a cheap operation from a dear one, besides its shapes."""
+
+DATASET_FUNCTIONS = "Dataset_"
+"""How tf.data names the functions that it traces."""
+
+
+def describe(reference, layers, dataset_graphs, scopes):
+    """Return one graph; None when it is gone."""
+    graph = reference()
+    if graph is None:
+        return None
+    of_data = id(graph) in dataset_graphs or graph.name.startswith(DATASET_FUNCTIONS)
+    outer = getattr(graph, "outer_graph", None)
+    owner = layers.owner(scopes.get(graph, {}))
+    return {
+        "name": graph.name,
+        "kind": "dataset" if of_data else "function",
+        "outer": getattr(outer, "name", None),
+        "operations": [_operation(op, owner) for op in graph.get_operations()],
+    }
+
+
+def _operation(op, owner):
+    return {
+        "name": op.name,
+        "type": op.type,
+        "inputs": [_tensor(tensor) for tensor in op.inputs],
+        "outputs": [_tensor(tensor) for tensor in op.outputs],
+        "attrs": _attributes(op),
+        "at": traced_line(op.traceback),
+        "layer": owner(op.name),
+    }
+
+
+def _tensor(tensor):
+    shape = tensor.shape
+    return [tensor.dtype.name, None if shape.rank is None else shape.as_list()]
+
+
+def _attributes(op):
+    """Return the attributes that matter, as JSON knows them."""
+    found = {}
+    for attribute in op.op_def.attr:
+        if attribute.name in ATTRIBUTES:
+            found[attribute.name] = _plain(op.get_attr(attribute.name))
+    return found
+
+
+def _plain(value):
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (bool, int, float, str)) else getattr(value, "name", str(value))

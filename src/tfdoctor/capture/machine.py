@@ -1,0 +1,50 @@
+"""The machine of a run: its processor, its memory, and the cores a process may really use."""
+
+import os
+import platform
+from pathlib import Path
+
+import psutil
+
+from tfdoctor.capture.cgroup import cpu_quota
+from tfdoctor.recording import Host
+
+FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_tile", "amx_int8")
+"""What decides how fast a type computes on a CPU."""
+
+
+def host() -> Host:
+    """Describe this machine."""
+    model, flags = _cpu()
+    return Host(
+        name=platform.node(),
+        cpu_model=model,
+        cpu_flags=tuple(flag for flag in FLAGS if flag in flags),
+        cores_logical=os.cpu_count() or 1,
+        cores_usable=usable_cores(),
+        memory_bytes=psutil.virtual_memory().total,
+    )
+
+
+def _cpu() -> tuple[str, frozenset[str]]:
+    """Return the processor's name and flags, as Linux tells them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor(), frozenset()
+    found = {}
+    for line in lines:
+        key, _, value = line.partition(":")
+        found.setdefault(key.strip(), value.strip())
+    flags = found.get("flags") or found.get("Features") or ""
+    return found.get("model name") or platform.processor(), frozenset(flags.split())
+
+
+def usable_cores() -> float:
+    """Return the smaller of the affinity and the cgroup's quota; TensorFlow sees the first only."""
+    affinity = float(len(os.sched_getaffinity(0)))
+    try:
+        quota = cpu_quota()
+    except (OSError, ValueError):
+        return affinity
+    return affinity if quota is None else min(affinity, quota)

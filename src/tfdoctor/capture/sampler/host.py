@@ -1,0 +1,89 @@
+"""The host: processor, memory, disk, network, and how long the run was kept waiting for them."""
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tfdoctor.capture.cgroup import throttled_us
+
+
+class HostSampler:
+    """Reads /proc through psutil; what the system does not tell is absent."""
+
+    name = "host"
+
+    def __init__(self) -> None:
+        self.processes: dict[int, psutil.Process] = {}
+        self.root: psutil.Process | None = None
+
+    def start(self, pid: int) -> None:
+        """Take the first readings, which later ones are differences to."""
+        self.root = psutil.Process(pid)
+        psutil.cpu_percent(percpu=True)
+        self._run()
+
+    def read(self) -> dict[str, Any]:
+        """Return one sample."""
+        cores = psutil.cpu_percent(percpu=True)
+        busy, rss = self._run()
+        memory = psutil.virtual_memory()
+        host: dict[str, Any] = {
+            "cpu_pct": cores,
+            "run_cpu_pct": round(busy, 1),
+            "other_cpu_pct": round(max(0.0, sum(cores) - busy), 1),
+            "run_rss_bytes": rss,
+            "memory_used_bytes": memory.total - memory.available,
+            "memory_total_bytes": memory.total,
+            **_counters(),
+        }
+        return {"host": {key: value for key, value in host.items() if value is not None}}
+
+    def stop(self) -> str:
+        """Nothing is held open."""
+        return ""
+
+    def _run(self) -> tuple[float, int]:
+        """Return the processor share and the memory of the run's processes."""
+        busy, rss = 0.0, 0
+        for process in self._tree():
+            try:
+                with process.oneshot():
+                    busy += process.cpu_percent()
+                    rss += process.memory_info().rss
+            except psutil.Error:  # it ended meanwhile
+                self.processes.pop(process.pid, None)
+        return busy, rss
+
+    def _tree(self) -> list[psutil.Process]:
+        """Return the run's processes, the same objects as before: they remember their last time."""
+        if self.root is None:
+            return []
+        try:
+            tree = [self.root, *self.root.children(recursive=True)]
+        except psutil.Error:
+            return []
+        self.processes = {p.pid: self.processes.get(p.pid, p) for p in tree}
+        return list(self.processes.values())
+
+
+def _counters() -> dict[str, int | None]:
+    """Return what only grows: bytes moved, and time lost to pressure and to the quota."""
+    disk, network = psutil.disk_io_counters(), psutil.net_io_counters()
+    return {
+        "disk_read_bytes": disk.read_bytes if disk else None,
+        "disk_write_bytes": disk.write_bytes if disk else None,
+        "net_rx_bytes": network.bytes_recv,
+        "net_tx_bytes": network.bytes_sent,
+        "psi_cpu_us": _pressure(),
+        "throttled_us": throttled_us(),
+    }
+
+
+def _pressure() -> int | None:
+    """Return how long some task has waited for a processor, in all; None where it is not told."""
+    try:
+        first = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+    except (OSError, IndexError):  # an old kernel, psi=0, or masked
+        return None
+    return int(first.rpartition("total=")[2])
