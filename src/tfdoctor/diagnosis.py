@@ -46,7 +46,8 @@ class StepsSummary:
 
     source: str  # how steps were found: keras-fit, tf-data-loop, markers, tpu-steps, ... or none
     missing: str = ""  # why there are none
-    rows: tuple[StepRow, ...] = ()
+    rows: tuple[StepRow, ...] = ()  # one per call; with steps_per_execution a call is several steps
+    count: int = 0
     median_ms: float | None = None
     mean_ms: float | None = None
     p10_ms: float | None = None

@@ -80,7 +80,9 @@ def _judge(
         return Result(rule=rule, outcome=outcome, severity=severity)
     saving = _saving(rule.name, model, effects)
     if saving.share < WORTH_SAYING and not saving.after:
-        limit = f"{outcome.summary}: changing that would save less than {WORTH_SAYING:.1%} of the step"
+        limit = (
+            f"{outcome.summary}: changing that would save less than {WORTH_SAYING:.1%} of the step"
+        )
         return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
     severity = outcome.severity or _severity(saving.share)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
@@ -110,7 +112,8 @@ def _hidden(
     first = tuple(
         rule
         for rule, mine in others.items()
-        if model.predict(mine) - model.predict([*mine, *effects[name]]) >= WORTH_SAYING * model.step_ms
+        if model.predict(mine) - model.predict([*mine, *effects[name]])
+        >= WORTH_SAYING * model.step_ms
     )
     how = f"{alone.how} Hidden behind another stage now; then it saves {later:.3g} ms of each step."
     return replace(alone, how=how, after=first or tuple(others))

@@ -76,7 +76,11 @@ def _divide(step: Step, layers: Mapping[Stage, Intervals], device: Device) -> di
         covered = intervals.within(step.start_ps, step.end_ps)
         parts[stage] = covered.total
         inside |= covered
-    call = Intervals(((step.start_ps, step.call_end_ps),)) if step.call_end_ps > step.start_ps else Intervals()
+    call = (
+        Intervals(((step.start_ps, step.call_end_ps),))
+        if step.call_end_ps > step.start_ps
+        else Intervals()
+    )
     rest = (call - inside).total
     between = step.end_ps - step.start_ps - inside.total - rest
     parts[_owner_of_rest(device)] += rest
@@ -90,8 +94,10 @@ def _owner_of_rest(device: Device) -> str:
 
 
 def _typical(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:
-    weights = np.array([s.calls * t for s, t in zip(steps.steps, steps.typical, strict=True)], float)
-    totals = {part: float(np.dot(weights, [row[part] for row in rows])) for part in rows[0]}
+    weights = np.array(
+        [s.calls * t for s, t in zip(steps.steps, steps.typical, strict=True)], float
+    )
+    totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
     whole = sum(totals.values())
     scale = steps.median_ms / whole if whole else 0.0
     return {part: total * scale for part, total in totals.items()}

@@ -34,7 +34,9 @@ def kind_of(annotation: type | UnionType) -> type:
 class Chart:
     """The facts known about one recording."""
 
-    def __init__(self, given: Iterable[object], missing: dict[type, Unavailable] | None = None) -> None:
+    def __init__(
+        self, given: Iterable[object], missing: dict[type, Unavailable] | None = None
+    ) -> None:
         """Start with the parts of a recording, and the reasons for those it lacks."""
         self._known: dict[type, object] = {type(part): part for part in given}
         self._known |= missing or {}

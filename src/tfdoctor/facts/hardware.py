@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.device import Device
-from tfdoctor.recording import Recording
+from tfdoctor.recording import Host, Recording
 from tfdoctor.trace import Plane
 from tfdoctor.verdict import Bound
 
@@ -57,19 +57,20 @@ class Hardware:
     @classmethod
     def measure(cls, device: Device, recording: Recording) -> Self:
         """Read the device's plane, or the manifest's CPU."""
-        host = recording.manifest.host if recording.manifest else {}
-        cores = host.get("cores_usable")
+        host = recording.manifest.host if recording.manifest else None
+        cores = (host.cores_usable or None) if host else None
         if device.kind == "CPU":
-            return cls._cpu(str(host.get("cpu_model") or "CPU"), host.get("cpu_flags"), cores)
+            return cls._cpu(host, cores)
         if device.kind == "TPU":
             return cls._tpu(device.busiest, cores)
         return cls._gpu(device.busiest, cores)
 
     @classmethod
-    def _cpu(cls, name: str, flags: list[str] | None, cores: float | None) -> Self:
-        if flags is None:
+    def _cpu(cls, host: Host | None, cores: float | None) -> Self:
+        if host is None or not host.cpu_model:
             why = "the trace does not say which CPU it ran on; record it with `tfdoctor profile`"
-            return cls("CPU", name, cores=cores, missing=why)
+            return cls("CPU", "CPU", cores=cores, missing=why)
+        name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
         for flag, unit, narrowing in CPU_UNITS:
             if flag in flags:
@@ -85,7 +86,12 @@ class Hardware:
         hbm = float(stats.get("peak_hbm_bw_gigabytes_per_second") or 0) * 1e9 or None
         wide = any(generation in name for generation in ("v6", "v7", "7x"))
         tile = Tile(256 if wide else 128, 2, TPU_GUIDE)
-        narrowing = Narrowing("bfloat16", 0.5, Bound.AT_MOST, "half the bytes; the MXU multiplies in bfloat16 either way")
+        narrowing = Narrowing(
+            "bfloat16",
+            0.5,
+            Bound.AT_MOST,
+            "half the bytes; the MXU multiplies in bfloat16 either way",
+        )
         return cls("TPU", name, "MXU", narrowing, tile, peak, hbm, cores)
 
     @classmethod
@@ -102,7 +108,10 @@ class Hardware:
             why = f"a GPU of compute capability {capability[0]}.{capability[1]} has no Tensor Cores that tfdoctor knows"
             return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
         full, half, dtype = rates
-        clock, units = float(stats.get("clock_rate") or 0) * 1e3, float(stats.get("core_count") or 0)
+        clock, units = (
+            float(stats.get("clock_rate") or 0) * 1e3,
+            float(stats.get("core_count") or 0),
+        )
         source = f"FLOP per SM and clock at compute capability {capability[0]}.{capability[1]}: {full} now, {half} in {dtype}"
         return cls(
             "GPU", name, "Tensor Core", Narrowing(dtype, full / half, Bound.AT_MOST, source),
@@ -121,7 +130,12 @@ CPU_UNITS: tuple[tuple[str, str, Narrowing], ...] = (
     (
         "amx_bf16",
         "AMX",
-        Narrowing("bfloat16", 1 / 16, Bound.AT_MOST, "AMX's 1024 against AVX-512's 64 FLOP per core and clock"),
+        Narrowing(
+            "bfloat16",
+            1 / 16,
+            Bound.AT_MOST,
+            "AMX's 1024 against AVX-512's 64 FLOP per core and clock",
+        ),
     ),
     (
         "avx512_bf16",

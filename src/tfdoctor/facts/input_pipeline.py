@@ -41,6 +41,15 @@ class StageTime:
         return self.name.startswith(INJECTED)
 
     @property
+    def title(self) -> str:
+        """The stage as its user knows it: "Map(decode)"."""
+        return (
+            f"{self.kind}({self.dataset.function})"
+            if self.dataset and self.dataset.function
+            else self.kind
+        )
+
+    @property
     def concurrency(self) -> float:
         """How many threads were at work in it on average while it worked."""
         return self.work_ms / self.wall_ms if self.wall_ms else 1.0
@@ -83,8 +92,8 @@ class InputPipeline:
         Raises:
             Unavailable: no tf.data iterator was at work.
         """
-        batches = max(1, len(iterators.waits_ms))
-        per_step = batches / steps.count
+        batches = max(1, iterators.batches)
+        per_step = batches / sum(step.calls for step in steps.typical_steps)
         datasets = _written(program) if program else {}
         stages = tuple(
             _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
@@ -187,19 +196,28 @@ def _segments(stages: tuple[StageTime, ...]) -> list[Segment]:
         }
         if members:
             segments.append(Segment(members, overlapped=bool(owner)))
-    segments += [Segment({s.path: s.wall_ms}, overlapped=True) for s in stages if s.asynchronous and s.wall_ms]
+    segments += [
+        Segment({s.path: s.wall_ms}, overlapped=True)
+        for s in stages
+        if s.asynchronous and s.wall_ms
+    ]
     return segments
 
 
 def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
     """Return the nearest asynchronous consumer of a stage: it runs on that one's thread."""
-    above = [s.path for s in stages if s.asynchronous and path.startswith(f"{s.path}::")]
+    above = [s.path for s in stages if s.asynchronous and feeds(path, s.path)]
     return max(above, key=len, default="")
+
+
+def feeds(path: str, consumer: str) -> bool:
+    """Whether a stage is upstream of another: "Zip[1]::Map" is upstream of "Zip"."""
+    return path.startswith((f"{consumer}::", f"{consumer}["))
 
 
 def _near_root(stage: StageTime, stages: tuple[StageTime, ...]) -> bool:
     """Whether no stage with work of its own stands between this one and the trainer."""
-    above = [s for s in stages if stage.path.startswith(f"{s.path}::")]
+    above = [s for s in stages if feeds(stage.path, s.path)]
     return sum(s.work_ms for s in above if not s.asynchronous) <= NEGLIGIBLE_MS
 
 

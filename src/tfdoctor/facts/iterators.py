@@ -11,21 +11,25 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.activity import executors
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.steps import PS_PER_MS, Steps
+from tfdoctor.facts.steps import PS_PER_MS, Steps, Window
 from tfdoctor.trace import Event, Intervals, Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, ITERATOR, PRODUCE, WAIT
 
 ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
 """Stages that make their elements on threads of their own; their GetNext waits and hands over."""
 
+ROOT = re.compile(r"Iterator::\w+")
+"""The iterator that the trainer asks; what it asks in turn has a longer name."""
+
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
 """Types of operations that call back into the Python interpreter."""
 
-MANY = re.compile(r"(\w*(?:FlatMap|Interleave)\w*)\[\d+\]")
-"""A stage with one upstream iterator per element; all of them are one node."""
+MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
+"""A stage with one upstream iterator per element or repetition; all of them are one node."""
 
 
 @dataclass(slots=True)
@@ -47,8 +51,8 @@ class Node:
 
     @property
     def parent(self) -> str:
-        """The path of its consumer."""
-        return self.path.rpartition("::")[0]
+        """The path of its consumer; of "Zip[1]" that is the Zip."""
+        return re.sub(r"\[\d+\]$", "", self.path.rpartition("::")[0])
 
     @property
     def asynchronous(self) -> bool:
@@ -77,10 +81,15 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iterators:
-    """The training pipeline's nodes by path, and the waits (ms) of the trainer for a batch."""
+    """The training pipeline's nodes by path, and the ms that each batch was waited for, by root id."""
 
     nodes: dict[str, Node]
-    waits_ms: tuple[float, ...]
+    waits_ms: dict[int, list[float]]
+
+    @property
+    def batches(self) -> int:
+        """How many batches the training loop took."""
+        return sum(map(len, self.waits_ms.values()))
 
     @classmethod
     def measure(cls, trace: Trace, steps: Steps) -> Self:
@@ -89,21 +98,61 @@ class Iterators:
         Raises:
             Unavailable: no tf.data iterator was at work.
         """
-        window = (steps.steps[0].start_ps, steps.steps[-1].end_ps)
+        window = Window.of(steps)
         lines = trace.host.lines if trace.host else ()
-        walk = _Walk()
+        roots = _training_roots(lines, window)
+        walk = _Walk(_members(lines, set(roots)))
         for line in lines:
             walk.line(line, window)
         for line in lines:
             _add_functions(line, walk.owners)
-        waits = tuple(e.duration_ps / PS_PER_MS for x in lines for e in _waits(x, window))
         if not walk.nodes:
-            raise Unavailable(_why(waits))
-        return cls(dict(sorted(walk.nodes.items())), waits)
+            raise Unavailable(_why(waited=any(True for x in lines for _ in _waits(x, window))))
+        return cls(dict(sorted(walk.nodes.items())), roots)
 
 
-def _why(waits: tuple[float, ...]) -> str:
-    if waits:
+def _training_roots(lines: Iterable[Line], window: Window) -> dict[int, list[float]]:
+    """Return the pipelines that feed the training step, and the ms of each call: {root id: [ms]}.
+
+    The first batch that a step asks for is its own; a later one may belong to a validation that runs
+    before the next step. (Ids are reused, so outlying steps, in which that happens, are left out.)
+    """
+    calls = sorted(
+        (e.start_ps, e.duration_ps, int(e.stats.get("id", 0)))
+        for x in lines
+        for e in _roots(x, window)
+    )
+    starts = np.array([start for start, _, _ in calls])
+    first = np.searchsorted(starts, window.starts_ps)
+    training = {calls[at][2] for at in first if at < len(calls)}
+    found: dict[int, list[float]] = {}
+    for _, duration, root in calls:
+        if root in training:
+            found.setdefault(root, []).append(duration / PS_PER_MS)
+    return found
+
+
+def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
+    """Return the ids of all iterators upstream of these roots."""
+    parents = {
+        int(stats["id"]): int(stats["parent_id"])
+        for line in lines
+        for stats in line.stats.values()
+        if "parent_id" in stats and "id" in stats
+    }
+    return roots | {one for one in parents if _top(one, parents) in roots}
+
+
+def _top(one: int, parents: dict[int, int]) -> int:
+    seen = {one}
+    while (above := parents.get(one)) is not None and above not in seen:
+        seen.add(above)
+        one = above
+    return one
+
+
+def _why(*, waited: bool) -> str:
+    if waited:
         return (
             "the trainer waited for batches, but whatever makes them finished none of its work in "
             "the traced window; trace more steps (`--steps`)"
@@ -114,25 +163,26 @@ def _why(waits: tuple[float, ...]) -> str:
 class _Walk:
     """Adds the calls of one thread after the other to the nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, members: set[int]) -> None:
+        self.members = members
         self.nodes: dict[str, Node] = {}
         self.owners: dict[int, Node] = {}  # by the id of a captured function's execution
 
-    def line(self, line: Line, window: tuple[int, int]) -> None:
+    def line(self, line: Line, window: Window) -> None:
         """Go through a thread's events with a stack of those that are open."""
         stack: list[Frame] = []
         for event in _relevant(line, window):
             while stack and stack[-1].event.end_ps <= event.start_ps:
                 stack.pop()
             frame = Frame(event)
-            if event.name.startswith(ITERATOR):
+            if event.name.startswith(ITERATOR) and int(event.stats.get("id", 0)) in self.members:
                 frame.node = self._call(event, stack)
             elif event.name.startswith(CAPTURED_FUNCTION):
                 self._own(event, stack)
             stack.append(frame)
 
     def _call(self, event: Event, stack: list[Frame]) -> Node:
-        path = MANY.sub(r"\1[]", event.name.removeprefix(ITERATOR))
+        path = MANY.sub("", event.name.removeprefix(ITERATOR))
         node = self.nodes.setdefault(path, Node(path))
         node.name = str(event.stats.get("name") or node.name)
         node.parallelism = _integer(event.stats.get("parallelism"), node.parallelism)
@@ -167,7 +217,7 @@ def _holder(stack: list[Frame]) -> Frame | None:
     return None
 
 
-def _relevant(line: Line, window: tuple[int, int]) -> Iterator[Event]:
+def _relevant(line: Line, window: Window) -> Iterator[Event]:
     wanted = [
         name.startswith((ITERATOR, CAPTURED_FUNCTION)) or bool(PRODUCE.fullmatch(name))
         for name in (kind.name for kind in line.types)
@@ -175,16 +225,21 @@ def _relevant(line: Line, window: tuple[int, int]) -> Iterator[Event]:
     return _chosen(line, np.array(wanted, dtype=bool), window)
 
 
-def _waits(line: Line, window: tuple[int, int]) -> Iterator[Event]:
+def _roots(line: Line, window: Window) -> Iterator[Event]:
+    wanted = [bool(ROOT.fullmatch(kind.name)) for kind in line.types]
+    return _chosen(line, np.array(wanted, dtype=bool), window)
+
+
+def _waits(line: Line, window: Window) -> Iterator[Event]:
     wanted = [bool(WAIT.fullmatch(kind.name)) for kind in line.types]
     return _chosen(line, np.array(wanted, dtype=bool), window)
 
 
-def _chosen(line: Line, kinds: "np.ndarray[tuple[int], np.dtype[np.bool_]]", window: tuple[int, int]) -> Iterator[Event]:
+def _chosen(line: Line, kinds: NDArray[np.bool_], window: Window) -> Iterator[Event]:
     if not len(line) or not kinds.any():
         return iter(())
-    inside = (line.start_ps >= window[0]) & (line.start_ps < window[1])
-    return (line.event(int(index)) for index in np.flatnonzero(kinds[line.kind] & inside))
+    chosen = kinds[line.kind] & window.holds(line.start_ps)
+    return (line.event(int(index)) for index in np.flatnonzero(chosen))
 
 
 def _add_functions(line: Line, owners: dict[int, Node]) -> None:

@@ -16,7 +16,9 @@ TENSOR_CORE = re.compile(
 """Kernel-name families that run on Tensor Cores: Volta (884), Turing and Ampere (1688, 16816,
 tensorop, xmma), Hopper and Blackwell (wgmma, nvjet). From cuBLAS, cuDNN and CUTLASS naming."""
 
-SCALAR = re.compile(r"sgemm|scudnn(?!.*(?:884|1688|16816))|winograd|fft|implicit_convolve|explicit_convolve")
+SCALAR = re.compile(
+    r"sgemm|scudnn(?!.*(?:884|1688|16816))|winograd|fft|implicit_convolve|explicit_convolve"
+)
 """Kernel-name families that do not: single-precision SIMT kernels of cuBLAS and cuDNN."""
 
 

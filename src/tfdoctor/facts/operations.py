@@ -2,9 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import Self
 
@@ -16,27 +15,53 @@ from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.program import Operation, Program, Tensor
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.steps import Steps, Window
 from tfdoctor.trace import EventType
 from tfdoctor.verdict import Location, Stage
 
 REWRITTEN = re.compile(r"^_(?:Mkl)?(?:Native)?(?:Fused(?=Conv|MatMul|Depthwise|BatchMatMul))?")
 """What grappler and oneDNN put before an operation's type: _MklNativeFusedConv2D is a Conv2D."""
 
-CALLED = re.compile(r"^(?:(?:Stateful|Stateless)?PartitionedCall(?:_\d+)?/)+")
-"""What inlining a function puts before its operations' names."""
+CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
+"""What inlining a function, a loop's body included, puts before its operations' names."""
 
-RENAMED = {"FusedBatchNormEx": "FusedBatchNormV3", "Conv2DWithBias": "Conv2D"}
+FUSED_WITHIN = 12
+"""How far before a bias or activation the operation lies that it was fused with, in the graph's order:
+a layer builds a handful of operations between them."""
+
+RENAMED = {
+    "FusedBatchNormEx": "FusedBatchNormV3",
+    "Conv2DWithBias": "Conv2D",
+    "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
+}
+"""Names that a fused operation has for itself."""
 
 CONVOLUTIONS = frozenset(
     ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
     + [f"Conv3D{end}" for end in ("", "BackpropInputV2", "BackpropFilterV2")]
 )
-MATMULS = frozenset(["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"])
+MATMULS = frozenset(
+    ["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"]
+)
 MATRIX_TYPES = CONVOLUTIONS | MATMULS
 """Operations that a matrix unit runs."""
 
-DEPTHWISE = frozenset(f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter"))
+DEPTHWISE = frozenset(
+    f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter")
+)
+
+
+SINGLE = re.compile(r"sgemm|scudnn|s1688|_f32|float>?|tf32|= \(?f32\[", re.IGNORECASE)
+"""Kernels of cuBLAS and cuDNN in float32 or TF32, and float32 results in HLO."""
+
+HALF = re.compile(r"h884|h1688|h16816|s884|s16816|fp16|bf16|half|hsh|_f16", re.IGNORECASE)
+"""Kernels with 16-bit operands, and bfloat16 results in HLO."""
+
+STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
+"""Operations that only read and write their tensors: what they achieve is the memory's rate."""
+
+LARGE = 1_000_000
+"""Bytes per call from which an operation is out of the caches and its fixed costs do not matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +87,16 @@ class OperationTime:
         return next((dtype for dtype, _ in tensors if "float" in dtype), "")
 
     @property
+    def precision(self) -> str:
+        """The type it computes in: from the program, else by its kernels' names; "" when unknown."""
+        if self.dtype:
+            return self.dtype
+        names = " ".join(self.ran)
+        if HALF.search(names):
+            return "bfloat16" if "bf16" in names else "float16"
+        return "float32" if SINGLE.search(names) else ""
+
+    @property
     def is_matrix(self) -> bool:
         """Whether a matrix unit can run it."""
         return self.type in MATRIX_TYPES or self.category.startswith("convolution")
@@ -74,9 +109,11 @@ class OperationTime:
     @property
     def kernel(self) -> tuple[int, ...] | None:
         """The shape of a convolution's or matmul's weights; None when unknown."""
-        tensors = self.operation.inputs if self.operation else ()
+        if self.operation is None or self.operation.type != self.type:
+            return None
+        tensors = self.operation.inputs
         shape = tensors[1][1] if len(tensors) > 1 else None
-        if self.type.endswith("Filter") and self.operation and self.operation.outputs:
+        if self.type.endswith("Filter") and self.operation.outputs:
             shape = self.operation.outputs[0][1]
         return tuple(s or 0 for s in shape) if shape and None not in shape else None
 
@@ -89,7 +126,12 @@ class Operations:
 
     @classmethod
     def measure(
-        cls, activity: Activity, steps: Steps, breakdown: Breakdown, device: Device, program: Program | None
+        cls,
+        activity: Activity,
+        steps: Steps,
+        breakdown: Breakdown,
+        device: Device,
+        program: Program | None,
     ) -> Self:
         """Share the device's time among its operations and join them to the program.
 
@@ -118,6 +160,13 @@ class Operations:
         """The matmuls and convolutions."""
         return tuple(row for row in self.rows if row.is_matrix)
 
+    @property
+    def streaming_rate(self) -> float | None:
+        """The bytes per second that this run's own elementwise operations stream; None if unseen."""
+        rows = [r for r in self.rows if r.type in STREAMING and r.ms and (r.nbytes or 0) >= LARGE]
+        time = sum(row.ms for row in rows) * 1e-3
+        return sum((row.nbytes or 0) * row.calls for row in rows) / time if time else None
+
     def by_layer(self, rows: Iterable[OperationTime]) -> dict[str, list[OperationTime]]:
         """Group operations by layer, or by their own name where the layer is unknown."""
         groups: dict[str, list[OperationTime]] = defaultdict(list)
@@ -128,12 +177,8 @@ class Operations:
 
 def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (labels,) time in ps and (labels,) calls, both per typical training step."""
-    typical = steps.typical_steps
-    starts = np.array([step.start_ps for step in typical])
-    ends = np.array([step.end_ps for step in typical])
-    latest = np.searchsorted(starts, work.start_ps, side="right") - 1
-    inside = (latest >= 0) & (work.start_ps < ends[latest])
-    number = sum(step.calls for step in typical)
+    inside = Window.of(steps).holds(work.start_ps)
+    number = sum(step.calls for step in steps.typical_steps)
     size = len(work.labels)
     time = np.bincount(work.label[inside], work.attributed_ps()[inside], size)
     return time / number, np.bincount(work.label[inside], minlength=size) / number
@@ -144,8 +189,9 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
     name, kind = CALLED.sub("", raw), base_type(raw_type)
     operation = lookup(name, kind, program)
     layer = program.layer_by_name.get(operation.layer) if operation else None
+    exact = operation if operation and operation.type == kind else None
     event = work.types[label]
-    flops = _stat(event, "flops", "model_flops") or _flops(kind, operation, program)
+    flops = _stat(event, "flops", "model_flops") or _flops(kind, exact, program)
     return OperationTime(
         name=name or ran,
         type=kind or str(event.stats.get("hlo_category", "")) or "kernel",
@@ -157,7 +203,7 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
         operation=operation,
         category=str(event.stats.get("hlo_category", "")),
         flops=flops,
-        nbytes=_stat(event, "bytes_accessed") or _bytes(operation, program),
+        nbytes=_stat(event, "bytes_accessed") or _bytes(exact, program),
     )
 
 
@@ -171,26 +217,14 @@ def lookup(name: str, kind: str, program: Program) -> Operation | None:
     """Find the program's operation that ran under this name.
 
     Fusing renames: a convolution with its bias and activation runs under the name of the last of
-    them, so the operation is then looked for among its siblings of the right type.
+    them, so the operation is then the last one of the right type that the graph built before it.
     """
     found = program.by_name.get(name)
-    if found is None or found.type == kind or base_type(found.type) == kind:
+    if found is None or found.type == kind:
         return found
-    return _sibling(found, kind, program) or found
-
-
-def _sibling(found: Operation, kind: str, program: Program) -> Operation | None:
-    scope = found.name.rpartition("/")[0]
-    same = [op for op in _by_type(program).get(kind, ()) if op.name.startswith(f"{scope}/")]
-    return same[0] if len(same) == 1 else None
-
-
-@lru_cache(maxsize=4)
-def _by_type(program: Program) -> Mapping[str, list[Operation]]:
-    groups: dict[str, list[Operation]] = defaultdict(list)
-    for operation in program.operations:
-        groups[operation.type].append(operation)
-    return groups
+    at = program.position[name]
+    before = reversed(program.operations[max(0, at - FUSED_WITHIN) : at])
+    return next((operation for operation in before if operation.type == kind), found)
 
 
 def _merge(rows: Iterable[OperationTime]) -> list[OperationTime]:
@@ -206,7 +240,11 @@ def _together(group: list[OperationTime]) -> OperationTime:
         return group[0]
     first = max(group, key=lambda row: row.ms)
     return OperationTime(
-        **{slot: getattr(first, slot) for slot in first.__slots__ if slot not in ("ms", "ran", "calls")},
+        **{
+            slot: getattr(first, slot)
+            for slot in first.__slots__
+            if slot not in ("ms", "ran", "calls")
+        },
         ms=sum(row.ms for row in group),
         calls=max(row.calls for row in group),
         ran=tuple(kernel for row in group for kernel in row.ran),
@@ -219,7 +257,9 @@ def _stat(event: EventType, *names: str) -> float | None:
 
 def _bytes(operation: Operation | None, program: Program) -> float | None:
     """Return the bytes of all operands and results."""
-    sizes = [program.nbytes(t) for t in (*operation.inputs, *operation.outputs)] if operation else []
+    sizes = (
+        [program.nbytes(t) for t in (*operation.inputs, *operation.outputs)] if operation else []
+    )
     known = [size for size in sizes if size is not None]
     return float(sum(known)) if known and len(known) == len(sizes) else None
 
@@ -241,7 +281,10 @@ def _flops(kind: str, operation: Operation | None, program: Program) -> float | 
 def _convolution_flops(kind: str, operation: Operation, program: Program) -> float | None:
     """Count 2 x output positions x the kernel; the gradients multiply as often as the forward pass."""
     small, large = _kernel_and_output(kind, operation)
-    kernel, output = program.shape(small[1]) if small else None, program.shape(large[1]) if large else None
+    kernel, output = (
+        program.shape(small[1]) if small else None,
+        program.shape(large[1]) if large else None,
+    )
     if not kernel or not output:
         return None
     layout = str(operation.attrs.get("data_format", "NHWC"))

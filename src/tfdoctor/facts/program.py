@@ -84,7 +84,9 @@ class Program:
                 "record the run with `tfdoctor profile`"
             )
         return cls(
-            tuple(_operation(op) for graph in record.get("graphs", ()) for op in graph["operations"]),
+            tuple(
+                _operation(op) for graph in record.get("graphs", ()) for op in graph["operations"]
+            ),
             tuple(_layer(layer) for layer in record.get("layers", ())),
             tuple(_dataset(dataset) for dataset in record.get("datasets", ())),
             record.get("feeds"),
@@ -94,10 +96,15 @@ class Program:
 
     @cached_property
     def by_name(self) -> Mapping[str, Operation]:
-        """The operations by name; of two graphs with the same name the first holds."""
-        found: dict[str, Operation] = {}
-        for operation in self.operations:
-            found.setdefault(operation.name, operation)
+        """The operations by name; where graphs share a name, the training graph's comes first."""
+        return {name: self.operations[at] for name, at in self.position.items()}
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """The index in ``operations`` of each name; neighbours there are neighbours in the graph."""
+        found: dict[str, int] = {}
+        for at, operation in enumerate(self.operations):
+            found.setdefault(operation.name, at)
         return found
 
     @cached_property
@@ -138,6 +145,14 @@ WIDTHS = {
     "int8": 1, "uint8": 1, "bool": 1,
 }  # fmt: skip
 """Bytes of one element."""
+
+
+def _graphs(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the graphs, those that compute gradients first: evaluation repeats their names."""
+    graphs = [graph for graph in record.get("graphs", ()) if graph.get("kind") != "dataset"]
+    return sorted(
+        graphs, key=lambda graph: not any("gradient" in op["name"] for op in graph["operations"])
+    )
 
 
 def _location(raw: Any) -> Location | None:

@@ -38,7 +38,12 @@ class Quality:
 
     @classmethod
     def measure(
-        cls, trace: Trace, device: Device, recording: Recording, steps: Steps | None, samples: Samples | None
+        cls,
+        trace: Trace,
+        device: Device,
+        recording: Recording,
+        steps: Steps | None,
+        samples: Samples | None,
     ) -> Self:
         """Collect all that speaks against the figures."""
         doubts = [
@@ -47,7 +52,9 @@ class Quality:
             *_of_run(recording, steps),
             *_of_machine(samples),
         ]
-        return cls(steps.count if steps else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave)))
+        return cls(
+            steps.count if steps else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
+        )
 
     @property
     def level(self) -> str:
@@ -64,7 +71,9 @@ def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
     for text in trace.warnings:
         if "dropped" in text:
             yield Doubt(
-                f"the profiler dropped events: {text}", "trace fewer steps (`--steps 5`)", grave=True
+                f"the profiler dropped events: {text}",
+                "trace fewer steps (`--steps 5`)",
+                grave=True,
             )
     for text in trace.errors:
         if not device.missing:
@@ -74,15 +83,20 @@ def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
 def _of_steps(steps: Steps | None) -> Iterator[Doubt]:
     if steps is None:
         what = "no training step was found in the trace"
-        yield Doubt(what, "record the run with `tfdoctor profile`, which marks the steps", grave=True)
+        yield Doubt(
+            what, "record the run with `tfdoctor profile`, which marks the steps", grave=True
+        )
         return
     if steps.count < FEW_STEPS:
-        what = f"only {steps.count} training step{'s' * (steps.count > 1)} was traced" if steps.count == 1 else f"only {steps.count} training steps were traced"
+        number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
+        what = f"only {number} traced"
         yield Doubt(what, "record more with `tfdoctor profile --steps 20`", grave=steps.count == 1)
         return
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     if spread > UNEVEN:
-        what = f"the steps are uneven: the middle half of them spreads over {spread:.0%} of the median"
+        what = (
+            f"the steps are uneven: the middle half of them spreads over {spread:.0%} of the median"
+        )
         yield Doubt(what, "trace more steps (`--steps 100`)", grave=False)
 
 
@@ -90,12 +104,12 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
     manifest = recording.manifest
     if manifest is None:
         return
-    if (manifest.window or {}).get("contains_warmup"):
+    if manifest.window and manifest.window.contains_warmup:
         what = "the traced window contains warm-up steps, because the run was short"
         yield Doubt(what, "train for more steps than warm-up and window together", grave=False)
     if not manifest.finished:
         yield Doubt("the recording was cut off before it was finished", "record again", grave=False)
-    before = manifest.untraced_median_ms
+    before = float((manifest.steps.untraced or {}).get("median_ms") or 0.0)
     if steps and before and steps.median_ms > before * (1 + SLOWED):
         slower = steps.median_ms / before - 1
         what = f"steps took {slower:.0%} longer while they were traced ({before:.3g} ms before)"

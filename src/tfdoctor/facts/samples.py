@@ -42,7 +42,9 @@ class Samples:
             count=len(rows),
             run_cores=_mean(host, "run_cpu_pct", 0.01),
             other_cores=_mean(host, "other_cpu_pct", 0.01),
-            run_bytes=max((h["run_rss_bytes"] for h in host if h.get("run_rss_bytes")), default=None),
+            run_bytes=max(
+                (h["run_rss_bytes"] for h in host if h.get("run_rss_bytes")), default=None
+            ),
             gpu_busy=_mean(gpus, "gpu_pct", 0.01),
         )
 
@@ -50,12 +52,12 @@ class Samples:
 def _in_window(recording: Recording) -> list[Mapping[str, Any]]:
     """Return the samples of the traced window; a sample covers the time before it was taken."""
     rows = list(recording.samples)
-    window = (recording.manifest.window if recording.manifest else None) or {}
-    start, stop = window.get("started_unix_ns"), window.get("stopped_unix_ns")
-    if start and stop:
-        inside = [row for row in rows if start < row["unix_ns"] <= stop]
-        return inside[1:] or inside or _nearest(rows, stop)
-    return rows
+    window = recording.manifest.window if recording.manifest else None
+    if window is None or not window.stopped_unix_ns:
+        return rows
+    start, stop = window.started_unix_ns, window.stopped_unix_ns
+    inside = [row for row in rows if start < row["unix_ns"] <= stop]
+    return inside[1:] or inside or _nearest(rows, stop)
 
 
 def _nearest(rows: list[Mapping[str, Any]], time: int) -> list[Mapping[str, Any]]:

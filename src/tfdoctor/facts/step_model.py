@@ -15,7 +15,9 @@ from typing import Self
 from tfdoctor.facts.activity import Activity
 from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, Segment
+from tfdoctor.facts.samples import Samples
 from tfdoctor.facts.steps import PS_PER_MS, Steps
 from tfdoctor.verdict import Effect, Stage
 
@@ -38,11 +40,19 @@ class StepModel:
     exposed: Mapping[str, float]
     segments: tuple[Segment, ...] = ()
     host_work: float = 0.0
+    busy_share: float | None = None  # of the cores that the run may use; None is not sampled
     residual: float = field(default=0.0, init=False)
 
     @classmethod
     def measure(
-        cls, breakdown: Breakdown, device: Device, activity: Activity, steps: Steps, pipeline: InputPipeline | None
+        cls,
+        breakdown: Breakdown,
+        device: Device,
+        activity: Activity,
+        steps: Steps,
+        pipeline: InputPipeline | None,
+        hardware: Hardware,
+        samples: Samples | None,
     ) -> Self:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
         return cls(
@@ -50,6 +60,7 @@ class StepModel:
             exposed=breakdown.median,
             segments=pipeline.segments if pipeline else (),
             host_work=_host_work(activity, steps, breakdown),
+            busy_share=_busy_share(hardware, samples),
         )
 
     def __post_init__(self) -> None:
@@ -72,8 +83,18 @@ class StepModel:
             by_stage[effect.stage].append(effect)
         if not by_stage:
             return self.step_ms
-        floor = max(0.0, self.exposed.get(UNKNOWN, 0.0))
+        floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
         return max(floor, self._formula(by_stage) + self.residual)
+
+    def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        """Return how long the cores are busy: work that only moves beside the step keeps them so."""
+        if self.device != "CPU" or self.busy_share is None:
+            return 0.0
+        moved = [effect for effect in effects.get(Stage.INPUT, ()) if effect.overlaps]
+        if not moved:
+            return 0.0
+        stay = {**effects, Stage.INPUT: [e for e in effects[Stage.INPUT] if not e.overlaps]}
+        return self.busy_share * (self._formula(stay) + self.residual)
 
     def saving(self, effects: Iterable[Effect]) -> float:
         """Return the ms that these effects save per step; negative when they cost time."""
@@ -124,7 +145,11 @@ class StepModel:
         slowest = max((s.ms for s in beside), default=0.0)
         if waited - own > WAITING * self.step_ms and slowest:
             pace = rest + waited - own
-            beside = [_stretch(s, pace / slowest if s.ms == slowest else min(1.0, pace / s.ms)) for s in beside if s.ms]
+            beside = [
+                _stretch(s, pace / slowest if s.ms == slowest else min(1.0, pace / s.ms))
+                for s in beside
+                if s.ms
+            ]
         else:
             beside = [_stretch(s, min(1.0, rest / s.ms)) for s in beside if s.ms]
         total = sum(s.ms for s in serial)
@@ -139,7 +164,8 @@ def _stretch(segment: Segment, factor: float) -> Segment:
 def _segment(segment: Segment, effects: Iterable[Effect]) -> float:
     mine = [e for e in effects if not e.subject or e.subject in segment.stages]
     return sum(
-        ms * _factor(e for e in mine if e.subject in ("", path)) for path, ms in segment.stages.items()
+        ms * _factor(e for e in mine if e.subject in ("", path))
+        for path, ms in segment.stages.items()
     )
 
 
@@ -166,10 +192,14 @@ def _apply(work: float, effects: Iterable[Effect]) -> float:
     return max(0.0, work - saved) * whole
 
 
+def _busy_share(hardware: Hardware, samples: Samples | None) -> float | None:
+    if not hardware.cores or samples is None or samples.run_cores is None:
+        return None
+    return min(1.0, samples.run_cores / hardware.cores)
+
+
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
     """Return the host's launching work per step, in ms; for accelerators."""
-    inside = sum(
-        activity.dispatch.within(s.start_ps, s.end_ps).total for s in steps.typical_steps
-    )
+    inside = sum(activity.dispatch.within(s.start_ps, s.end_ps).total for s in steps.typical_steps)
     calls = sum(s.calls for s in steps.typical_steps)
     return max(breakdown["host"], inside / PS_PER_MS / calls)

@@ -12,6 +12,7 @@ from statistics import quantiles
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
@@ -67,14 +68,14 @@ class Steps:
             Unavailable: nothing in the trace says where a step begins.
         """
         source, steps, closed = _find(trace)
-        discarded = recording.manifest.discarded if recording.manifest else ()
-        steps = [step for step in steps if step.number not in discarded]
+        seen = recording.manifest.steps if recording.manifest else None
+        steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
             raise Unavailable(
                 "the trace holds no training step; record the run with `tfdoctor profile`, "
                 "which marks the steps by itself"
             )
-        recorded = recording.manifest.steps_source if recording.manifest else ""
+        recorded = seen.source if seen and source == "markers" else None
         return cls.of(steps, source=recorded or source, closed=closed)
 
     @classmethod
@@ -112,6 +113,25 @@ class Steps:
     def mean_ms(self) -> float:
         """The mean time of a step, outliers included."""
         return float(np.mean([step.total_ms for step in self.steps]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The typical steps: (n,) starts and ends, in ps."""
+
+    starts_ps: NDArray[np.int64]
+    ends_ps: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, steps: Steps) -> Self:
+        """Take the steps that are no outliers."""
+        spans = np.array([(s.start_ps, s.end_ps) for s in steps.typical_steps], np.int64)
+        return cls(spans[:, 0], spans[:, 1])
+
+    def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of these times lie in a step."""
+        latest = np.searchsorted(self.starts_ps, times_ps, side="right") - 1
+        return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
 
 def _typical(times: list[float]) -> tuple[bool, ...]:
@@ -157,8 +177,10 @@ def _marked(trace: Trace) -> list[Step]:
 def _step_lines(planes: Iterable[Plane]) -> list[Step]:
     """Read the line "Steps" of the device that has the most of them."""
     candidates = [
-        [_device_step(number, event.name, event.start_ps, event.end_ps)
-         for number, event in enumerate(line.events())]
+        [
+            _device_step(number, event.name, event.start_ps, event.end_ps)
+            for number, event in enumerate(line.events())
+        ]
         for plane in planes
         for line in plane.lines
         if line.name == "Steps"

@@ -1,0 +1,298 @@
+"""What a report shows beside the verdicts: the run, its steps, its pipeline, where the time went."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tfdoctor.diagnosis import (
+    OperationRow,
+    PipelineStage,
+    SecondOpinion,
+    StepRow,
+    StepsSummary,
+    Subject,
+    Trust,
+)
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Chart, F, Unavailable
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Program
+from tfdoctor.facts.quality import Quality
+from tfdoctor.facts.samples import Samples
+from tfdoctor.facts.step_model import StepModel
+from tfdoctor.facts.steps import Steps
+from tfdoctor.recording import Manifest, Recording
+from tfdoctor.trace import Trace
+from tfdoctor.trace.xprof import Opinion
+from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.verdict import Measure
+
+SAME_OPINION = 0.05
+"""Of the step: two figures for the input's share this close agree."""
+
+
+def known(chart: Chart, kind: type[F]) -> F | None:
+    """Return a fact, or None where it is unavailable."""
+    try:
+        return chart.fact(kind)
+    except Unavailable:
+        return None
+
+
+def why_unknown(chart: Chart, kind: type) -> str:
+    """Return why a fact is unavailable, or "" where it is known."""
+    try:
+        chart.fact(kind)
+    except Unavailable as missing:
+        return str(missing)
+    return ""
+
+
+def subject(chart: Chart, title: str) -> Subject:
+    """Describe what was examined."""
+    trace, recording = chart.fact(Trace), chart.fact(Recording)
+    device, hardware, manifest = chart.fact(Device), chart.fact(Hardware), recording.manifest
+    return Subject(
+        title=title,
+        command=manifest.command if manifest else (),
+        device=device.kind,
+        device_name=hardware.name,
+        devices_used=device.used,
+        devices_visible=device.visible,
+        framework=_framework(manifest),
+        hosts=tuple(filter(None, trace.hostnames)),
+        exit_code=manifest.outcome.exit_code if manifest else None,
+    )
+
+
+def _framework(manifest: Manifest | None) -> dict[str, str]:
+    versions = (manifest.versions if manifest else None) or {}
+    return {name: str(version) for name, version in versions.items() if version}
+
+
+def steps(chart: Chart) -> StepsSummary:
+    """Summarise the steps and what their time went to."""
+    found, breakdown = known(chart, Steps), known(chart, Breakdown)
+    if found is None or breakdown is None:
+        return StepsSummary(source="none", missing=why_unknown(chart, Steps))
+    rows = tuple(
+        StepRow(number=step.number, total_ms=step.total_ms, parts_ms=parts, typical=typical)
+        for step, parts, typical in zip(found.steps, breakdown.steps, found.typical, strict=True)
+    )
+    return StepsSummary(
+        source=found.source,
+        rows=rows,
+        count=found.count,
+        median_ms=found.median_ms,
+        mean_ms=found.mean_ms,
+        p10_ms=found.percentile_ms(10),
+        p90_ms=found.percentile_ms(90),
+        between_ms=breakdown["between"],
+        breakdown_ms={str(part): value for part, value in breakdown.median.items()},
+    )
+
+
+def trust(chart: Chart) -> Trust:
+    """State how far the figures can be trusted."""
+    quality = chart.fact(Quality)
+    reasons = [doubt.what for doubt in quality.doubts]
+    level = quality.level
+    model = known(chart, StepModel)
+    if model is not None and not model.trusted:
+        reasons.append(
+            "the step model explains the measured step only in part: savings are ceilings"
+        )
+        level = "medium" if level == "high" else level
+    return Trust(level=level, reasons=tuple(reasons))
+
+
+def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
+    """List the input pipeline's stages, consumers first."""
+    found = known(chart, InputPipeline)
+    if found is None:
+        return ()
+    paths = [stage.path for stage in found.stages]
+    limiting = found.slowest.stages if found.slowest else {}
+    return tuple(
+        PipelineStage(
+            name=stage.kind,
+            parent=_parent(stage.path, paths),
+            self_ms=stage.work_ms,
+            parallelism=stage.concurrency,
+            calls=stage.calls,
+            critical=stage.path in limiting,
+            written=_written(stage),
+            at=stage.at,
+            note=_note(stage),
+        )
+        for stage in found.stages
+    )
+
+
+def _parent(path: str, paths: list[str]) -> int | None:
+    above = path.rpartition("::")[0]
+    return paths.index(above) if above in paths else None
+
+
+def _written(stage: StageTime) -> str:
+    """Spell the call that made a stage as its user wrote it."""
+    if stage.dataset is None:
+        return ""
+    name = stage.dataset.kind.strip("_").removesuffix("Dataset").removesuffix("V2")
+    method = {"ParallelMap": "map", "ParallelBatch": "batch", "ParallelInterleave": "interleave"}
+    return f".{method.get(name, name.lower())}({stage.dataset.function})"
+
+
+def _note(stage: StageTime) -> str:
+    if stage.injected:
+        return "added by tf.data"
+    if stage.python_ms > stage.work_ms / 2:
+        return "runs Python"
+    return "on threads of its own" if stage.asynchronous else ""
+
+
+def operations(chart: Chart) -> tuple[OperationRow, ...]:
+    """List where the compute time went, one row per layer and type of operation."""
+    found, breakdown = known(chart, Operations), known(chart, Breakdown)
+    if found is None or breakdown is None:
+        return ()
+    groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
+    for row in found.rows:
+        groups[row.layer, row.type].append(row)
+    rows = [_operation_row(group, breakdown.step_ms) for group in groups.values()]
+    return tuple(sorted(rows, key=lambda row: -row.self_ms))
+
+
+def _operation_row(group: list[OperationTime], step_ms: float) -> OperationRow:
+    total = sum(row.ms for row in group)
+    first = group[0]
+    return OperationRow(
+        layer=first.layer,
+        operation=first.type,
+        self_ms=total,
+        share=total / step_ms if step_ms else 0.0,
+        at=first.at,
+        detail=_detail(first),
+    )
+
+
+def _detail(row: OperationTime) -> str:
+    tensors = row.operation.inputs if row.operation else ()
+    shown = [f"{dtype}{_shape(shape)}" for dtype, shape in tensors[:2] if shape is not None]
+    return " x ".join(shown)
+
+
+def _shape(shape: tuple[int | None, ...]) -> str:
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def model(chart: Chart) -> tuple[Measure, ...]:
+    """List every number that the step model uses."""
+    found = known(chart, StepModel)
+    if found is None:
+        return ()
+    measures = [Measure("measured step (median)", ms(found.step_ms))]
+    measures += [
+        Measure(f"{part}, exposed", ms(value)) for part, value in found.exposed.items() if value
+    ]
+    for segment in found.segments:
+        where = "beside the step" if segment.overlapped else "while the step waits"
+        name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
+        measures.append(Measure(f"input work {where}: {name}", ms(segment.ms)))
+    if found.device != "CPU":
+        measures.append(Measure("host's launching work", ms(found.host_work)))
+    if found.busy_share is not None:
+        measures.append(Measure("cores at work", ratio(found.busy_share)))
+    measures.append(Measure("not explained by the formula", ms(found.residual)))
+    return tuple(measures)
+
+
+def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
+    """List what is known of the machine and the settings of the run."""
+    recording, hardware, program = (
+        chart.fact(Recording),
+        chart.fact(Hardware),
+        known(chart, Program),
+    )
+    rows = [("device", hardware.name), ("matrix unit", hardware.matrix_unit)]
+    if recording.manifest:
+        host = recording.manifest.host
+        rows += [
+            ("CPU", host.cpu_model),
+            ("cores that the run may use", f"{host.cores_usable:g} of {host.cores_logical}"),
+            ("CPU instructions", " ".join(host.cpu_flags)),
+            ("Python", str((recording.manifest.versions or {}).get("python", ""))),
+        ]
+    if program:
+        rows += list(_settings(program))
+    return tuple((name, text) for name, text in rows if text)
+
+
+def _settings(program: Program) -> Iterator[tuple[str, str]]:
+    names = {
+        "policy": "precision policy", "optimizer": "optimizer", "jit_compile": "jit_compile",
+        "steps_per_execution": "steps per execution", "strategy": "distribution strategy",
+        "replicas": "replicas", "batch_size": "batch size",
+    }  # fmt: skip
+    for key, name in names.items():
+        if program.settings.get(key) is not None:
+            yield name, str(program.settings[key])
+
+
+def samples(chart: Chart) -> tuple[Measure, ...]:
+    """List what was sampled while the steps were traced."""
+    found = known(chart, Samples)
+    if found is None:
+        return ()
+    measures = (
+        ("cores used by the run", found.run_cores, count),
+        ("cores used by other programs", found.other_cores, count),
+        ("memory of the run", found.run_bytes, nbytes),
+        ("GPU time with any kernel (NVML)", found.gpu_busy, ratio),
+    )
+    return tuple(
+        Measure(label, unit(value)) for label, value, unit in measures if value is not None
+    )
+
+
+def unrecorded(chart: Chart) -> tuple[str, ...]:
+    """List what could not be recorded, and why."""
+    recording, trace = chart.fact(Recording), chart.fact(Trace)
+    said = list(recording.notes)
+    if manifest := recording.manifest:
+        said += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
+        said += [f"hook, {error.where}: {error.error}" for error in manifest.guest_errors]
+        said += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
+    said += [chart.fact(Device).missing, *trace.errors, *trace.warnings]
+    return tuple(dict.fromkeys(text for text in said if text))
+
+
+def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:
+    """Set xprof's verdict beside ours, and say why where they differ."""
+    if opinion is None:
+        return None
+    if opinion.error:
+        return SecondOpinion(conclusion=f"xprof gave no opinion: {opinion.error}", agrees=None)
+    breakdown, device = known(chart, Breakdown), chart.fact(Device)
+    if breakdown is None or opinion.input_percent is None or not opinion.steps:
+        return SecondOpinion(conclusion=opinion.conclusion or "no step time measured", agrees=None)
+    ours = breakdown["input"] / breakdown.step_ms
+    theirs = opinion.input_percent / 100
+    agrees = abs(ours - theirs) <= SAME_OPINION
+    return SecondOpinion(
+        conclusion=opinion.conclusion,
+        agrees=agrees,
+        why="" if agrees else _difference(ours, theirs, device),
+    )
+
+
+def _difference(ours: float, theirs: float, device: Device) -> str:
+    figures = f"tfdoctor measures an input share of {ours:.1%}, xprof {theirs:.1%}."
+    if device.kind == "GPU":
+        return f"{figures} xprof leaves the host's events out of a GPU's steps, so it does not see the wait for tf.data."
+    return (
+        f"{figures} xprof drops the first and last step, leaves out the time between steps, and counts "
+        "input work as waiting wherever the two overlap."
+    )

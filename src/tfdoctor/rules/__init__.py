@@ -1,0 +1,12 @@
+"""Every module in this package is one rule. Nothing is registered by hand."""
+
+import importlib
+import pkgutil
+
+from tfdoctor.rule import Rule
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Return every rule, ordered by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(Rule.from_module(importlib.import_module(f"{__name__}.{n}")) for n in names)

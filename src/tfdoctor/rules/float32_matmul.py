@@ -1,0 +1,186 @@
+"""Matmuls and convolutions run in float32 on hardware that is faster in 16 bit.
+
+## What it checks
+
+The time of matmuls and convolutions whose operands are float32, on a device whose matrix unit runs
+them faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two
+rates; everything else of the step is taken to stay as it is.
+
+## Why it matters
+
+The matrix unit of Volta and later GPUs, and CPUs with `avx512_bf16` or `amx_bf16`, multiply 16-bit
+numbers several times as fast as float32, and every tensor takes half the memory traffic.
+
+## How to fix
+
+Set Keras' policy before the model is built and keep the last layer in float32:
+`mixed_bfloat16` on CPUs, TPUs and GPUs from Ampere on, `mixed_float16` on Volta and Turing (`fit`
+then scales the loss by itself; a custom loop needs `keras.optimizers.LossScaleOptimizer`). Compare the
+accuracy: weights stay float32, the arithmetic does not.
+
+## Holds for
+
+NVIDIA GPUs of compute capability 7.0 and later (from 8.0 on float32 matmuls already run as TF32, so
+the gain is smaller), x86 CPUs with avx512_bf16 or amx_bf16 and oneDNN (TensorFlow 2.9 and later on Linux),
+TPUs where an operation is bound by memory. Older GPUs and CPUs have no such unit.
+
+## Sources
+
+- [Mixed precision, TensorFlow guide](https://www.tensorflow.org/guide/mixed_precision)
+- [Keras mixed precision API](https://keras.io/api/mixed_precision/)
+- [Train with mixed precision, NVIDIA](https://docs.nvidia.com/deeplearning/performance/mixed-precision-training/index.html)
+- CPU rates: benchmarks/precision.py of this project, measured on the date that the entry names
+"""
+
+from tfdoctor.facts.hardware import Hardware, Narrowing
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Operation, Program
+from tfdoctor.rule import Topic
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.PRECISION
+SINCE = "0.1.0"
+
+WORTH_MS = 0.05
+"""Per call. Shorter products are dominated by fixed costs that 16 bit does not change
+(benchmarks/precision.py: a 64 x 512 x 512 matmul still gains, at 0.4 ms a call)."""
+
+MEMORY_BOUND = 0.6
+"""Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
+
+
+def check(operations: Operations, hardware: Hardware, program: Program | None) -> Verdict:
+    """Price every float32 matmul and convolution at the 16-bit rate."""
+    narrowing = hardware.narrowing
+    if narrowing is None:
+        return NotApplicable(
+            reason=hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
+        )
+    if not operations.matrix:
+        return Healthy(summary="The step runs no matmul or convolution")
+    kinds = {row.name: row.precision for row in operations.matrix}
+    if not any(kinds.values()):
+        return NotApplicable(
+            reason="the trace does not say in which precision its matmuls run; "
+            "record the run with `tfdoctor profile`"
+        )
+    wide = [row for row in operations.matrix if kinds[row.name] == "float32"]
+    slow = [row for row in wide if _gains(row, hardware)]
+    if not slow:
+        return Healthy(summary=_narrow_already(operations, wide))
+    return _finding(slow, operations, hardware, narrowing, program)
+
+
+def _gains(row: OperationTime, hardware: Hardware) -> bool:
+    if hardware.kind == "CPU":
+        return any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran) and (
+            row.ms / max(row.calls, 1.0) >= WORTH_MS
+        )
+    if hardware.kind == "TPU":
+        peak, seconds = hardware.bandwidth_bytes_s, row.ms * 1e-3
+        return bool(peak and row.nbytes) and (
+            row.nbytes or 0
+        ) * row.calls / seconds > MEMORY_BOUND * (peak or 1)
+    return True
+
+
+def _narrow_already(operations: Operations, wide: list[OperationTime]) -> str:
+    total = sum(row.ms for row in operations.matrix)
+    left = sum(row.ms for row in wide)
+    if not left:
+        return f"The matmuls and convolutions ({total:.3g} ms per step) run in 16 bit"
+    return (
+        f"{left:.3g} ms of float32 matmuls and convolutions per step would gain nothing from 16 bit"
+    )
+
+
+def _finding(
+    slow: list[OperationTime],
+    operations: Operations,
+    hardware: Hardware,
+    narrowing: Narrowing,
+    program: Program | None,
+) -> Finding:
+    total = sum(row.ms for row in slow)
+    return Finding(
+        summary=f"{total:.3g} ms of each step are float32 matmuls and convolutions; "
+        f"{hardware.matrix_unit} runs them faster in {narrowing.dtype}",
+        evidence=(
+            Measure("float32 matmuls and convolutions per step", ms(total)),
+            Measure("share of the compute time", ratio(total / operations.total_ms)),
+            Measure("their time in 16 bit over that in float32", ratio(narrowing.scales)),
+            _table(slow, operations),
+        ),
+        remedies=(_remedy(narrowing, hardware, _first_line(program)),),
+        effects=tuple(
+            Effect(Stage.DEVICE, narrowing.scales, row.name, ms(row.ms), bound=narrowing.bound)
+            for row in slow
+        ),
+    )
+
+
+def _table(slow: list[OperationTime], operations: Operations) -> Table:
+    groups = sorted(operations.by_layer(slow).items(), key=lambda item: -sum(r.ms for r in item[1]))
+    rows = tuple(
+        (name, group[0].at or "unknown", ", ".join(sorted({r.type for r in group})),
+         count(len(group)), ms(sum(row.ms for row in group)))
+        for name, group in groups
+    )  # fmt: skip
+    return Table(("layer", "your line", "operations", "number", "per step"), rows)
+
+
+def _first_line(program: Program | None) -> Location | None:
+    """Return the line of the first layer: the policy has to be set above it."""
+    places = [layer.at for layer in program.layers if layer.at] if program else []
+    return places[0] if places else None
+
+
+def _remedy(narrowing: Narrowing, hardware: Hardware, at: Location | None) -> Remedy:
+    policy = f"mixed_{narrowing.dtype}"
+    code = (
+        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is made\n'
+        '...\noutputs = keras.layers.Dense(classes, dtype="float32")(x)  # the last layer stays float32'
+    )
+    note = f" ({hardware.matrix_unit}: {narrowing.source})"
+    return Remedy(f"Train in {policy}{note}", code, at, "mixed-precision")
+
+
+def sick() -> Verdict:
+    """A convolution of 80 ms in float32 on a CPU with avx512_bf16."""
+    return check(Operations((_conv("float32"),)), _hardware(), None)
+
+
+def healthy() -> Verdict:
+    """The same convolution in bfloat16."""
+    return check(Operations((_conv("bfloat16"),)), _hardware(), None)
+
+
+def _hardware() -> Hardware:
+    narrowing = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "an example")
+    return Hardware("CPU", "example", "AVX512-BF16", narrowing)
+
+
+def _conv(dtype: str) -> OperationTime:
+    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
+    return OperationTime(
+        name="model/conv2d/convolution",
+        type="Conv2D",
+        ms=80.0,
+        ran=("model/conv2d/convolution:_MklNativeConv2D",),
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
+    )

@@ -1,0 +1,140 @@
+"""The step waits for its input.
+
+## What it checks
+
+The time per step in which the trainer waits for the next batch (`IteratorGetNext` on a tf.data
+pipeline, infeed on a TPU) and neither the device nor a copy is at work: the *exposed* wait. Outlying
+steps, such as the first one after a shuffle buffer had to be filled, do not count.
+
+## Why it matters
+
+While the trainer waits, the hardware does nothing. Nothing that speeds up the model helps a step
+that waits for input; making batches faster, or beside the step, saves up to the whole wait.
+
+## How to fix
+
+Mend the stage that the report names: it limits the pipeline. In general and in this order: end the
+pipeline in `.prefetch(tf.data.AUTOTUNE)`, give the slow `map` `num_parallel_calls=tf.data.AUTOTUNE`,
+`.cache()` what is the same in every epoch, read files with `.interleave(...)`, apply cheap functions
+to whole batches, and when all cores are busy move work to other machines with the tf.data service.
+
+## Holds for
+
+TensorFlow 2.3 and later, on CPU, GPU and TPU. What makes batches outside tf.data (a Python loop over
+NumPy arrays) is not visible as input.
+
+## Sources
+
+- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
+- [Analyze tf.data performance with the TF Profiler](https://www.tensorflow.org/guide/data_performance_analysis)
+- [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
+"""
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.rule import Topic
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Cell,
+    Effect,
+    Evidence,
+    Finding,
+    Healthy,
+    Measure,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+
+SHARE = 0.05
+"""Of the step. xprof's analyzer and DLProf call a run input-bound from 5 % on."""
+
+FLOOR_MS = 0.2
+"""Per step. Handing over a batch that lies ready costs tf.data about 0.1 ms: on steps of a
+millisecond that is above 5 %, yet nothing waits."""
+
+
+def check(breakdown: Breakdown, pipeline: InputPipeline | None) -> Verdict:
+    """Compare the exposed wait for input with the step."""
+    wait, step = breakdown["input"], breakdown.step_ms
+    measures = (
+        Measure("step time spent waiting for input", ratio(wait / step), ratio(SHARE)),
+        Measure("wait for input per step", ms(wait), ms(FLOOR_MS)),
+    )
+    if wait < SHARE * step or wait < FLOOR_MS:
+        summary = f"Steps wait {wait:.3g} ms of {step:.4g} ms ({wait / step:.1%}) for input"
+        return Healthy(summary=summary, evidence=measures)
+    return Finding(
+        summary=f"Each step waits {wait:.3g} of its {step:.4g} ms for input{_because(pipeline)}",
+        evidence=(*measures, *_stages(pipeline)),
+        remedies=_remedies(pipeline),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
+    )
+
+
+def _because(pipeline: InputPipeline | None) -> str:
+    critical = pipeline.critical if pipeline else None
+    return f"; the stage that limits it is {critical.title}" if critical else ""
+
+
+def _stages(pipeline: InputPipeline | None) -> tuple[Evidence, ...]:
+    if pipeline is None:
+        return ()
+    columns = ("stage", "your line", "work per step", "threads at work", "calls per step")
+    return (
+        Table(columns, tuple(_row(stage) for stage in pipeline.stages if stage.path != "Root")),
+    )
+
+
+def _row(stage: StageTime) -> tuple[Cell, ...]:
+    where = stage.at or ("added by tf.data" if stage.injected else "unknown")
+    return stage.title, where, ms(stage.work_ms), count(stage.concurrency), count(stage.calls)
+
+
+def _remedies(pipeline: InputPipeline | None) -> tuple[Remedy, ...]:
+    critical = pipeline.critical if pipeline else None
+    if critical is None:
+        return (
+            Remedy(
+                "Find out what makes the batches slowly: trace more steps, or time the loop without the model",
+                "for batch in dataset.take(100):\n    pass",
+            ),
+        )
+    if critical.python_ms > critical.work_ms / 2 or critical.kind == "Generator":
+        action = (
+            f"Replace the Python in {critical.title} by TensorFlow operations (see python-input)"
+        )
+        return (Remedy(action, PYTHON_FREE, critical.at),)
+    if critical.kind == "Map":
+        action = f"Run {critical.title} on several threads (see sequential-map)"
+        return (Remedy(action, PARALLEL, critical.at, "parallel-map"),)
+    return (Remedy(f"Make {critical.title} cheaper, or do it once", CACHED, critical.at, "cache"),)
+
+
+PYTHON_FREE = """\
+# TensorFlow operations run on all cores; Python runs on one
+dataset = dataset.map(lambda path: tf.io.decode_jpeg(tf.io.read_file(path)),
+                      num_parallel_calls=tf.data.AUTOTUNE)"""
+
+PARALLEL = "dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE)"
+
+CACHED = """\
+# when its result is the same in every epoch and fits into memory
+dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
+
+
+def sick() -> Verdict:
+    """Steps of 52 ms that wait 43 ms for a sequential map."""
+    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=50.0, wall_ms=50.0)
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    return check(Breakdown.of(input=43.0, host=0.5, device=8.5), InputPipeline.of(ahead, slow))
+
+
+def healthy() -> Verdict:
+    """Steps of 9 ms that hardly wait."""
+    return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None)

@@ -1,0 +1,135 @@
+"""Batches are made by Python code.
+
+## What it checks
+
+How long the input pipeline's functions are inside the Python interpreter (`tf.py_function`,
+`tf.numpy_function`, `Dataset.from_generator`, Keras' `PyDataset` and generators), on a run that waits
+for input.
+
+## Why it matters
+
+Python runs on one thread at a time, and the training loop needs that thread too: it dispatches every
+step. TensorFlow's own operations run on all cores beside it.
+
+## How to fix
+
+Write the transformation in TensorFlow operations (`tf.io.decode_jpeg`, `tf.image`, Keras
+preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. Where it must stay
+Python, use several processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`.
+
+## Holds for
+
+TensorFlow 2.3 and later. Batches that the script makes itself and hands to a `tf.function` are outside
+of tf.data and not seen.
+
+## Sources
+
+- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
+- [tf.py_function](https://www.tensorflow.org/api_docs/python/tf/py_function)
+- [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
+"""
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.step_model import WAITING
+from tfdoctor.facts.program import Dataset
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+
+SHARE = 0.1
+"""Of the slowest segment's time: below that, replacing the Python changes nothing worth the work."""
+
+
+def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
+    """Weigh the time inside Python against the pipeline's slowest segment."""
+    slowest = pipeline.slowest
+    stages = [s for s in pipeline.stages if slowest and s.path in slowest.stages and s.python_ms]
+    python = sum(stage.python_ms for stage in stages)
+    share = python / slowest.ms if slowest and slowest.ms else 0.0
+    measures = (
+        Measure("of the pipeline's slowest part in Python", ratio(min(1.0, share)), ratio(SHARE)),
+        Measure("Python per step", ms(python)),
+    )
+    if breakdown["input"] < WAITING * breakdown.step_ms:
+        everywhere = sum(stage.python_ms for stage in pipeline.stages)
+        summary = f"Python takes {everywhere:.2g} ms per step in the pipeline, and the step does not wait for it"
+        return Healthy(summary=summary, evidence=measures[1:])
+    if share < SHARE:
+        return Healthy(
+            summary=f"Python takes {python:.2g} ms per step in the part of the pipeline that limits it",
+            evidence=measures,
+        )
+    rows = tuple((s.title, s.at or "unknown", ms(s.python_ms), ms(s.work_ms)) for s in stages)
+    return Finding(
+        summary=f"{max(stages, key=lambda s: s.python_ms).title} makes the step wait: "
+        f"{python:.3g} ms of Python per step",
+        evidence=(*measures, Table(("stage", "your line", "in Python", "work per step"), rows)),
+        remedies=tuple(_remedy(stage, pipeline.python_kind) for stage in stages),
+        effects=tuple(_effect(stage) for stage in stages),
+    )
+
+
+def _effect(stage: StageTime) -> Effect:
+    left = max(0.0, 1.0 - stage.python_ms / stage.work_ms) if stage.work_ms else 0.0
+    return Effect(Stage.INPUT, left, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+
+
+def _remedy(stage: StageTime, python_kind: str) -> Remedy:
+    if "PyDataset" in python_kind:
+        code = (
+            "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
+        )
+        return Remedy("Load in several processes", code, stage.at)
+    if "Generator" in stage.kind or "enerator" in python_kind:
+        return Remedy("Read with tf.data instead of a generator", FROM_FILES, stage.at)
+    return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)
+
+
+FROM_FILES = """\
+dataset = tf.data.Dataset.list_files("images/*.jpg").map(
+    lambda path: tf.io.decode_jpeg(tf.io.read_file(path), channels=3),
+    num_parallel_calls=tf.data.AUTOTUNE,
+)"""
+
+NATIVE = """\
+# tf.image, tf.io and Keras preprocessing layers do the same without Python
+dataset = dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), label),
+                      num_parallel_calls=tf.data.AUTOTUNE)"""
+
+
+def sick() -> Verdict:
+    """A py_function that takes 30 ms of each 33 ms step."""
+    return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0))
+
+
+def healthy() -> Verdict:
+    """The same map in TensorFlow operations."""
+    return check(_pipeline(python_ms=0.0), Breakdown.of(input=23.0, device=10.0))
+
+
+def _pipeline(python_ms: float) -> InputPipeline:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    stage = StageTime(
+        path="Root::Prefetch::Map",
+        kind="Map",
+        work_ms=31.0,
+        wall_ms=31.0,
+        python_ms=python_ms,
+        dataset=Dataset(id=1, kind="_MapDataset", function="augment", at=Location("train.py", 12)),
+    )
+    return InputPipeline.of(ahead, stage)

@@ -1,0 +1,153 @@
+"""A map that limits the pipeline runs on one thread.
+
+## What it checks
+
+Whether the pipeline's slowest segment holds a `map` that *ran* sequentially while the step waits for
+input. What ran is read from the trace: tf.data runs many a plain `.map(f)` in parallel by itself
+(`ParallelMapV2`, `MapAndBatch`), and such a map is not reported. Where map and batch were fused the
+name does not tell, so the number of threads that were seen at work in the function decides.
+
+## Why it matters
+
+One thread makes one element after the other. With n free cores the same map makes up to n at a time.
+
+## How to fix
+
+Add `num_parallel_calls=tf.data.AUTOTUNE`; add `deterministic=False` where the order of elements does
+not matter. A function that runs Python (`tf.py_function`, `tf.numpy_function`) gains nothing from
+threads, because Python runs on one at a time: see python-input.
+
+## Holds for
+
+TensorFlow 2.3 and later. The saving is bounded by the cores that were idle while the steps ran.
+
+## Sources
+
+- [Better performance with the tf.data API: parallelizing data transformation](https://www.tensorflow.org/guide/data_performance#parallelizing_data_transformation)
+- [tf.data.Dataset.map](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map)
+"""
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.samples import Samples
+from tfdoctor.facts.step_model import WAITING
+from tfdoctor.rule import Topic
+from tfdoctor.units import count, ms
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+
+ONE_THREAD = 1.2
+"""Mean threads at work up to which a fused map counts as sequential: hand-overs overlap a little."""
+
+
+def check(
+    pipeline: InputPipeline, breakdown: Breakdown, hardware: Hardware, samples: Samples | None
+) -> Verdict:
+    """Look for a sequential map in the segment that limits the pipeline."""
+    maps = [stage for stage in _limiting(pipeline) if "Map" in stage.kind and stage.work_ms]
+    waiting = breakdown["input"] >= WAITING * breakdown.step_ms
+    stage = max(maps, key=lambda stage: stage.work_ms, default=None)
+    if stage is None or not waiting or not _sequential(stage):
+        return Healthy(summary=_fine(pipeline, waiting=waiting))
+    if stage.python_ms > stage.work_ms / 2:
+        return NotApplicable(
+            reason=f"{stage.title} runs sequentially, but it runs Python, which more threads do not "
+            "speed up; python-input tells what does"
+        )
+    return _finding(stage, *_speedup(hardware, samples))
+
+
+def _limiting(pipeline: InputPipeline) -> list[StageTime]:
+    slowest = pipeline.slowest
+    return [stage for stage in pipeline.stages if slowest and stage.path in slowest.stages]
+
+
+def _sequential(stage: StageTime) -> bool:
+    return not stage.asynchronous or stage.concurrency <= ONE_THREAD
+
+
+def _fine(pipeline: InputPipeline, *, waiting: bool) -> str:
+    maps = [stage for stage in pipeline.stages if "Map" in stage.kind]
+    parallel = [stage for stage in maps if not _sequential(stage) or stage.asynchronous]
+    if not waiting:
+        return f"None of the {len(maps)} map stages makes the step wait"
+    return f"No sequential map limits the pipeline: {len(parallel)} of {len(maps)} map stages ran in parallel"
+
+
+def _speedup(hardware: Hardware, samples: Samples | None) -> tuple[float, Bound]:
+    """Return how many times as fast the map can get: on its own core and on those that are idle."""
+    cores = hardware.cores
+    if cores is None or samples is None or samples.run_cores is None:
+        return max(1.0, cores or 1.0), Bound.AT_MOST
+    idle = cores - samples.run_cores - (samples.other_cores or 0.0)
+    return 1.0 + max(0.0, idle), Bound.EXPECTED
+
+
+def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
+    return Finding(
+        summary=f"{stage.title} limits the pipeline and runs on one thread",
+        evidence=(
+            Measure("its work per step", ms(stage.work_ms)),
+            Measure("threads at work in it", count(stage.concurrency), count(ONE_THREAD)),
+            Measure("times as fast with the idle cores", count(speedup)),
+        ),
+        remedies=(
+            Remedy(
+                "Let tf.data choose how many threads run it",
+                f"dataset = dataset.map({_function(stage)}, num_parallel_calls=tf.data.AUTOTUNE)",
+                stage.at,
+                "parallel-map",
+            ),
+        ),
+        effects=(Effect(Stage.INPUT, 1.0 / speedup, stage.path, ms(stage.work_ms), bound=bound),),
+    )
+
+
+def _function(stage: StageTime) -> str:
+    name = stage.dataset.function if stage.dataset else ""
+    return name if name.isidentifier() else "function"
+
+
+def sick() -> Verdict:
+    """A map of 40 ms on one thread, with three of four cores idle."""
+    return check(
+        _pipeline("Map", threads=1),
+        Breakdown.of(input=30.0, device=10.0),
+        Hardware("GPU", "example", cores=4.0),
+        Samples(10, run_cores=1.0, other_cores=0.0),
+    )
+
+
+def healthy() -> Verdict:
+    """The same map, which tf.data ran on three threads."""
+    return check(
+        _pipeline("ParallelMapV2", threads=3),
+        Breakdown.of(input=3.0, device=10.0),
+        Hardware("GPU", "example", cores=4.0),
+        Samples(10, run_cores=3.0, other_cores=0.0),
+    )
+
+
+def _pipeline(kind: str, threads: int) -> InputPipeline:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    stage = StageTime(
+        path=f"Root::Prefetch::{kind}",
+        kind=kind,
+        work_ms=40.0,
+        wall_ms=40.0 / threads,
+        asynchronous=threads > 1,
+    )
+    return InputPipeline.of(ahead, stage)

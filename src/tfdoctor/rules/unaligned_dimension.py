@@ -1,0 +1,214 @@
+"""Channels or units just above a multiple of the matrix unit's tile waste its work on padding.
+
+## What it checks
+
+The output channels of convolutions and the units of dense layers against the multiple to which the
+hardware pads them, weighted by the time that the layer takes. On a TPU, where XLA chooses the layout,
+the two minor dimensions of each product's result.
+
+## Why it matters
+
+The unit computes whole tiles. 33 channels cost what 48 cost where the tile is 16; a feature size of 130
+costs what 256 cost where it is 128. The padded part is computed and thrown away.
+
+## How to fix
+
+Choose the multiple below (the step gets shorter) or use up to the multiple above (wider at no cost).
+What the data dictates, such as three colour channels or the number of classes, stays as it is: it is
+reported only where its layer takes real time.
+
+## Holds for
+
+CPUs with AVX-512 (oneDNN's convolutions work on blocks of 16 channels; its matmuls do not pad), NVIDIA
+Tensor Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
+
+## Sources
+
+- [Matrix multiplication background, NVIDIA, table 1](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+- [Cloud TPU performance guide: padding](https://cloud.google.com/tpu/docs/performance-guide)
+- CPU figures: benchmarks/channels.py of this project
+"""
+
+import re
+from dataclasses import dataclass
+from math import ceil
+
+from tfdoctor.facts.hardware import Hardware, Tile
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Operation
+from tfdoctor.rule import Topic
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.PRECISION
+SINCE = "0.1.0"
+
+WASTE = 0.10
+"""Padded share of a dimension from which it is worth changing."""
+
+SHRINKABLE = 0.80
+"""The multiple below is proposed when it keeps at least this share of the channels; else the one above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """One operation and the width of its result's channels, with what the tile makes of it."""
+
+    row: OperationTime
+    width: int
+    tile: Tile
+
+    @property
+    def padded(self) -> int:
+        """The width that is computed."""
+        return ceil(self.width / self.tile.multiple) * self.tile.multiple
+
+    @property
+    def useful(self) -> float:
+        """The share of the computed width that is used."""
+        return self.width / self.padded
+
+    @property
+    def target(self) -> int:
+        """The width to choose."""
+        below = self.padded - self.tile.multiple
+        return below if below >= SHRINKABLE * self.width else self.padded
+
+    @property
+    def effect(self) -> Effect:
+        """What choosing the target does: computing fewer tiles, or at most using all of them."""
+        of = ms(self.row.ms)
+        if self.target < self.width:
+            return Effect(Stage.DEVICE, self.target / self.padded, self.row.name, of)
+        return Effect(Stage.DEVICE, self.useful, self.row.name, of, bound=Bound.AT_MOST)
+
+
+def check(operations: Operations, hardware: Hardware) -> Verdict:
+    """Weigh each product's padding by its time."""
+    tile = hardware.tile
+    if tile is None:
+        return NotApplicable(
+            reason=hardware.missing or f"{hardware.name} pads no dimension that is known"
+        )
+    sized = [
+        Padded(row, width, tile)
+        for row in operations.matrix
+        if _pads(row, hardware) and (width := _width(row, hardware))
+    ]
+    if not sized:
+        return NotApplicable(reason=_unsized(operations, hardware))
+    wasteful = [one for one in sized if 1.0 - one.useful >= WASTE]
+    if not wasteful:
+        return Healthy(
+            summary=f"The widths of {len(sized)} matmuls and convolutions fill tiles of {tile.multiple}"
+        )
+    return _finding(wasteful, tile)
+
+
+def _pads(row: OperationTime, hardware: Hardware) -> bool:
+    """Whether this kind of hardware pads this operation."""
+    if hardware.kind == "CPU":
+        return row.type.startswith("Conv")
+    return hardware.kind == "TPU" or row.precision in ("float16", "bfloat16")
+
+
+def _width(row: OperationTime, hardware: Hardware) -> int | None:
+    """Return the output channels or units: the last dimension of the weights, or of an HLO's result."""
+    if row.kernel:
+        return row.kernel[-1]
+    found = (
+        re.search(r"=\s*\(?\w+\[([\d,]+)\]\{(\d+)", " ".join(row.ran))
+        if hardware.kind == "TPU"
+        else None
+    )
+    return int(found[1].split(",")[int(found[2])]) if found else None
+
+
+def _unsized(operations: Operations, hardware: Hardware) -> str:
+    if not operations.matrix:
+        return "the step runs no matmul or convolution"
+    if hardware.kind == "GPU" and not any(
+        r.precision in ("float16", "bfloat16") for r in operations.matrix
+    ):
+        return "the step's products do not run in 16 bit, where Tensor Cores want multiples of 8"
+    if hardware.kind == "CPU" and not any(row.type.startswith("Conv") for row in operations.matrix):
+        return "oneDNN pads convolutions only, and the step runs none"
+    return "the trace does not hold the shapes of its matmuls and convolutions; record with `tfdoctor profile`"
+
+
+def _finding(wasteful: list[Padded], tile: Tile) -> Finding:
+    lost = sum(one.row.ms * (1.0 - one.useful) for one in wasteful)
+    heaviest = max(wasteful, key=lambda one: one.row.ms * (1.0 - one.useful))
+    layers = {one.row.layer or one.row.name for one in wasteful}
+    return Finding(
+        summary=f"{len(layers)} layers have widths off the multiple of {tile.multiple}: "
+        f"{lost:.3g} ms of each step go into padding",
+        evidence=(
+            Measure("padding per step", ms(lost)),
+            Measure("multiple that the hardware computes in", count(tile.multiple)),
+            _table(wasteful),
+        ),
+        remedies=tuple(_remedy(one) for one in _one_per_layer(wasteful, heaviest)),
+        effects=tuple(one.effect for one in wasteful),
+    )
+
+
+def _one_per_layer(wasteful: list[Padded], heaviest: Padded) -> list[Padded]:
+    by_layer = {one.row.layer or one.row.name: one for one in reversed(wasteful)}
+    by_layer[heaviest.row.layer or heaviest.row.name] = heaviest
+    return sorted(by_layer.values(), key=lambda one: -one.row.ms)[:5]
+
+
+def _table(wasteful: list[Padded]) -> Table:
+    rows = tuple(
+        (one.row.layer or one.row.name, one.row.at or "unknown", one.row.type, count(one.width),
+         count(one.padded), ratio(1.0 - one.useful), ms(one.row.ms))
+        for one in sorted(wasteful, key=lambda one: -one.row.ms)
+    )  # fmt: skip
+    columns = ("layer", "your line", "operation", "width", "computed", "padding", "per step")
+    return Table(columns, rows)
+
+
+def _remedy(one: Padded) -> Remedy:
+    where = f"in {one.row.layer}" if one.row.layer else f"in {one.row.name}"
+    effect = "fewer tiles" if one.target < one.width else "wider at the same cost"
+    code = f"{one.width}  ->  {one.target}    # {effect}"
+    return Remedy(f"Choose {one.target} instead of {one.width} {where}", code, one.row.at)
+
+
+def sick() -> Verdict:
+    """A convolution with 33 channels where 16 are a block."""
+    return check(Operations((_conv(33),)), _hardware())
+
+
+def healthy() -> Verdict:
+    """The same with 32."""
+    return check(Operations((_conv(32),)), _hardware())
+
+
+def _hardware() -> Hardware:
+    return Hardware("CPU", "example", tile=Tile(16, 1, "an example"))
+
+
+def _conv(channels: int) -> OperationTime:
+    tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
+    return OperationTime(
+        name="model/conv2d/convolution",
+        type="Conv2D",
+        ms=14.5,
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
+    )

@@ -1,0 +1,65 @@
+"""The recording itself limits what can be said.
+
+## What it checks
+
+Too few or uneven steps, warm-up inside the traced window, events that the profiler dropped, GPU kernels
+that it could not record, steps slowed by profiling itself, and a machine that was busy with other work.
+
+## Why it matters
+
+Every figure of the report rests on the recording. A doubt about it is a doubt about all of them, so it
+stands beside the findings, and the report states how far to trust it.
+
+## How to fix
+
+Each doubt comes with its own remedy, as a rule: record again, longer, on a quiet machine, with
+`tfdoctor profile`.
+
+## Holds for
+
+All recordings and traces.
+
+## Sources
+
+- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
+- [CUPTI permission issue, NVIDIA](https://developer.nvidia.com/nvidia-development-tools-solutions-err_nvgpuctrperm-permission-issue-performance-counters)
+"""
+
+from tfdoctor.facts.quality import Doubt, Quality
+from tfdoctor.rule import Topic
+from tfdoctor.units import count
+from tfdoctor.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict
+
+TOPIC = Topic.RECORDING
+SINCE = "0.1.0"
+
+
+def check(quality: Quality) -> Verdict:
+    """Report every doubt about the recording, the gravest first."""
+    steps = Measure("training steps traced", count(quality.steps))
+    if not quality.doubts:
+        return Healthy(
+            summary=f"{quality.steps} steady training steps were traced", evidence=(steps,)
+        )
+    first, *others = quality.doubts
+    more = f" (and {len(others)} more)" if others else ""
+    return Finding(
+        summary=f"{first.what[0].upper()}{first.what[1:]}{more}",
+        evidence=(steps,),
+        remedies=tuple(Remedy(f"{doubt.what}: {doubt.remedy}") for doubt in quality.doubts),
+        severity=Severity.WARNING if first.grave else Severity.NOTE,
+    )
+
+
+def sick() -> Verdict:
+    """One step was traced."""
+    return check(
+        Quality(
+            1, (Doubt("only 1 training step was traced", "trace more (`--steps 20`)", grave=True),)
+        )
+    )
+
+
+def healthy() -> Verdict:
+    """Twenty steady steps."""
+    return check(Quality(20))

@@ -1,0 +1,47 @@
+"""TensorFlow's and XLA's event names, in one place, with the versions they were seen in."""
+
+import re
+
+END_OF_WINDOW = "tfdoctor_end"
+"""Emitted by tfdoctor's own capture when the traced window ends."""
+
+TRAINING_CALLS = ("multi_step_on_iterator", "train_function")
+"""Keras' training function: Keras 3, and Keras of TensorFlow 2.3 to 2.15."""
+
+WAIT = re.compile(r"IteratorGetNext\w*Op::DoCompute")
+"""The trainer waits for a batch (2.3 to 2.21; AsOptional for distributed datasets)."""
+
+ITERATOR = "Iterator::"
+"""One call of a tf.data iterator's GetNext; the rest of the name is its place in the pipeline."""
+
+PRODUCE = re.compile(r"\w+Produce")
+"""A stage makes an element on a thread of its own: PrefetchProduce, MapAndBatchProduce, ..."""
+
+CONSUME = re.compile(r"\w+Consume")
+"""The element is handed over."""
+
+CAPTURED_FUNCTION = "InstantiatedCapturedFunction::"
+"""tf.data runs a user's function; its id is that of the executors that run it."""
+
+EXECUTOR = "ExecutorState::Process"
+"""A stretch of a graph's execution on one thread."""
+
+INPUT_THREAD = "tf_data_"
+"""What the names of tf.data's own threads begin with."""
+
+STREAM_PREFIX = "Stream"
+"""What the names of a GPU's lines of work begin with; other lines are derived from them."""
+
+TPU_OPS = "XLA Ops"
+"""A TPU's line of work."""
+
+COPY = re.compile(r"Memcpy|Memset|CopyDevice|CopyHost|__amd_rocclr_copy")
+"""Copies on a GPU's streams (CUPTI; ROCm records them as kernels)."""
+
+COLLECTIVE = re.compile(r"nccl|rccl|ncclDev", re.IGNORECASE)
+"""Kernels of NCCL and RCCL."""
+
+TPU_INFEEDS = ("infeed",)
+TPU_TRANSFERS = ("outfeed", "host send", "host recv", "host send-done", "host recv-done", "send", "recv", "copy-start", "copy-done", "async-start", "async-done")
+TPU_COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute")
+"""HLO categories of a TPU's operations (v6e, 2025)."""
