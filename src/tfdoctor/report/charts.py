@@ -1,0 +1,280 @@
+"""The pictures of the report, as plotly figures in JSON, each beside its table."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go  # type: ignore[import-untyped] # plotly ships no types
+
+from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
+from tfdoctor.report import text
+from tfdoctor.report.humanize import counted, location, milliseconds, number, share
+from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
+from tfdoctor.report.sentences import PART_LABELS, is_known
+from tfdoctor.report.tables import Grid, depths, operations_grid, pipeline_grid, steps_grid
+
+STEPS_SHOWN = 400
+"""More bars than that are thinner than a pixel on a phone."""
+
+TILES_SHOWN = 200
+"""Smaller operations share a tile per layer: nobody can read them, and the table has all."""
+
+TALLEST_OUTLIER = 2.5
+"""Times the median: taller bars are cut there and say their time, or the others would be flat."""
+
+_LABEL = 26
+"""Characters of a stage's name beside its bar: what fits a phone."""
+
+_INDENT = "\N{FIGURE SPACE}"
+"""Wider than a space, and kept by SVG, which folds spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture: ``figure`` is plotly's JSON, ``description`` what a screen reader says."""
+
+    name: str
+    title: str
+    description: str
+    figure: str
+    table: Grid
+
+
+def charts(diagnosis: Diagnosis) -> tuple[Chart, ...]:
+    """Return the pictures for which there is data."""
+    pictures = (
+        _steps(diagnosis.steps),
+        _pipeline(diagnosis.pipeline),
+        _operations(diagnosis.operations),
+    )
+    return tuple(picture for picture in pictures if picture)
+
+
+def as_text(value: str) -> str:
+    """Return text that plotly, which reads a little HTML in labels, shows as it is."""
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _steps(steps: StepsSummary) -> Chart | None:
+    rows = [row for row in steps.rows if is_known(row.total_ms)][:STEPS_SHOWN]
+    if not rows:
+        return None
+    figure = go.Figure([_part_bars(part, rows) for part in PARTS if _takes_time(part, rows)])
+    median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
+    top = _top(rows, median)
+    _mark_outliers(figure, rows, top)
+    if median > 0:
+        figure.add_hline(y=median, line={"dash": "dash", "width": 1.5, "color": OTHER_STAGE})
+    figure.update_layout(barmode="stack", bargap=0.25, legend={"orientation": "h", "y": -0.2})
+    figure.update_xaxes(title_text="step")
+    figure.update_yaxes(title_text="ms", range=[0, top * 1.12], rangemode="nonnegative")
+    cut = f" The first {STEPS_SHOWN} are drawn." if len(steps.rows) > STEPS_SHOWN else ""
+    return Chart(
+        name="steps",
+        title="Step by step",
+        description=f"The time of {counted(len(steps.rows), 'step')}, stacked by part. "
+        f"The dashed line is the median, {milliseconds(steps.median_ms)}.{cut}",
+        figure=_json(figure),
+        table=steps_grid(steps.rows),
+    )
+
+
+def _part_bars(part: str, rows: Sequence[StepRow]) -> go.Bar:
+    times = [row.parts_ms.get(part, 0.0) for row in rows]
+    return go.Bar(
+        name=PART_LABELS[part],
+        x=[row.number for row in rows],
+        y=times,
+        marker={"color": PART_COLOURS[part]},
+        customdata=[milliseconds(time) for time in times],
+        hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
+    )
+
+
+def _takes_time(part: str, rows: Sequence[StepRow]) -> bool:
+    return any(row.parts_ms.get(part, 0.0) > 0 for row in rows)
+
+
+def _top(rows: Sequence[StepRow], median: float) -> float:
+    """Return where the axis ends: above every bar, unless an outlier would flatten the rest."""
+    tallest = max(row.total_ms for row in rows)
+    usual = max([row.total_ms for row in rows if row.typical], default=tallest)
+    return min(tallest, max(TALLEST_OUTLIER * median, usual))
+
+
+def _mark_outliers(figure: go.Figure, rows: Sequence[StepRow], top: float) -> None:
+    outliers = [row for row in rows if not row.typical]
+    if outliers:
+        figure.add_scatter(
+            name="outlier",
+            mode="markers",
+            x=[row.number for row in outliers],
+            y=[min(row.total_ms, top) * 1.05 for row in outliers],
+            marker={"symbol": "triangle-up", "size": 10, "color": OTHER_STAGE},
+            customdata=[milliseconds(row.total_ms) for row in outliers],
+            hovertemplate="step %{x}: outlier of %{customdata}<extra></extra>",
+        )
+
+
+def _pipeline(stages: Sequence[PipelineStage]) -> Chart | None:
+    shown = [at for at, stage in enumerate(stages) if is_known(stage.self_ms)]
+    if not shown:
+        return None
+    levels = depths(stages)
+    kinds = (("limits the pipeline", CRITICAL_STAGE, True), ("beside it", OTHER_STAGE, False))
+    bars = []
+    for name, colour, critical in kinds:
+        if mine := [at for at in shown if stages[at].critical is critical]:
+            bars.append(_stage_bars(name, colour, mine, stages))
+    figure = go.Figure(bars)
+    names = [as_text(_stage_label(stages[at], levels[at])) for at in shown]
+    figure.update_layout(barmode="overlay", bargap=0.3, legend={"orientation": "h", "y": -0.2})
+    figure.update_xaxes(title_text="ms of own work per step", rangemode="tozero")
+    figure.update_yaxes(
+        tickmode="array", tickvals=shown, ticktext=names, autorange="reversed", automargin=True
+    )
+    slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
+    return Chart(
+        name="pipeline",
+        title="The input pipeline",
+        description="What each stage works per step, summed over its threads, in the order from "
+        f"the trainer back to the source. {text.name(slowest.name)} works the most, "
+        f"{milliseconds(slowest.self_ms)}.",
+        figure=_json(figure, height=110 + 34 * len(shown)),
+        table=pipeline_grid(stages),
+    )
+
+
+def _stage_bars(
+    name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]
+) -> go.Bar:
+    mine = [stages[at] for at in shown]
+    return go.Bar(
+        name=name,
+        orientation="h",
+        y=list(shown),
+        x=[stage.self_ms for stage in mine],
+        marker={"color": colour},
+        text=[_threads(stage) for stage in mine],
+        textposition="auto",
+        cliponaxis=False,
+        customdata=[as_text(_stage_hover(stage)) for stage in mine],
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def _stage_label(stage: PipelineStage, depth: int) -> str:
+    name = text.shorten(text.name(stage.written or stage.name), _LABEL - min(depth, 6))
+    return _INDENT * min(depth, 6) + name
+
+
+def _threads(stage: PipelineStage) -> str:
+    return f"{milliseconds(stage.self_ms)} on {number(round(stage.parallelism, 1))}"
+
+
+def _stage_hover(stage: PipelineStage) -> str:
+    parts = (
+        text.name(stage.name, 60),
+        text.name(stage.written, 60),
+        location(stage.at),
+        stage.note,
+    )
+    return " · ".join(text.name(part, 80) for part in parts if part)
+
+
+def _operations(rows: Sequence[OperationRow]) -> Chart | None:
+    heavy = [row for row in rows if is_known(row.self_ms) and row.self_ms > 0]
+    if not heavy:
+        return None
+    tiles = _tiles(heavy)
+    figure = go.Figure(
+        go.Treemap(
+            ids=[tile.id for tile in tiles],
+            labels=[as_text(tile.label) for tile in tiles],
+            parents=[tile.parent for tile in tiles],
+            values=[tile.ms if tile.is_leaf else 0.0 for tile in tiles],
+            text=[milliseconds(tile.ms) for tile in tiles],
+            customdata=[as_text(tile.hover) for tile in tiles],
+            branchvalues="remainder",
+            texttemplate="%{label}<br>%{text}",
+            hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
+            marker={
+                "colors": [tile.ms for tile in tiles],
+                "colorscale": [list(stop) for stop in SHARE_SCALE],
+                "cornerradius": 3,
+            },
+            tiling={"pad": 2},
+            pathbar={"visible": True},
+        )
+    )
+    heaviest = heavy[0]
+    return Chart(
+        name="operations",
+        title="Layers and operations",
+        description="Compute time per step, by layer and the operations in it. The heaviest is "
+        f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
+        f"{milliseconds(heaviest.self_ms)}.",
+        figure=_json(figure, height=440),
+        table=operations_grid(rows),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    id: str
+    parent: str
+    label: str
+    ms: float
+    hover: str = ""
+    is_leaf: bool = True
+
+
+def _tiles(rows: Sequence[OperationRow]) -> list[_Tile]:
+    """Return a tile for all, one a layer, one an operation; small ones of a layer together."""
+    layers: Mapping[str, list[OperationRow]] = defaultdict(list)
+    for row in rows:
+        layers[row.layer].append(row)
+    shown = set(map(id, sorted(rows, key=lambda row: -row.self_ms)[:TILES_SHOWN]))
+    tiles = [_Tile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
+    rest: list[OperationRow] = []
+    for at, (layer, members) in enumerate(layers.items()):
+        large = [row for row in members if id(row) in shown]
+        small = [row for row in members if id(row) not in shown]
+        if not large:
+            rest += small
+            continue
+        total = sum(row.self_ms for row in members)
+        label = text.name(layer, 60) or "no layer"
+        tiles.append(_Tile(f"layer {at}", "all", label, total, is_leaf=False))
+        tiles += [
+            _operation_tile(f"{at}.{index}", f"layer {at}", row) for index, row in enumerate(large)
+        ]
+        tiles += _rest_tile(f"{at}.rest", f"layer {at}", small)
+    return tiles + _rest_tile("rest", "all", rest)
+
+
+def _operation_tile(name: str, parent: str, row: OperationRow) -> _Tile:
+    facts = (share(row.share), location(row.at), text.name(row.detail, 80))
+    hover = " · ".join(filter(None, facts))
+    return _Tile(name, parent, text.name(row.operation, 60), row.self_ms, hover)
+
+
+def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[_Tile]:
+    if not rows:
+        return []
+    label = counted(len(rows), "smaller operation")
+    return [_Tile(name, parent, label, sum(row.self_ms for row in rows))]
+
+
+def _json(figure: go.Figure, height: int = 340) -> str:
+    """Return the figure without colours of its own for text and page: the page gives them."""
+    layout: dict[str, Any] = {
+        "template": "none",
+        "height": height,
+        "margin": {"l": 48, "r": 16, "t": 16, "b": 48},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"align": "left"},
+    }
+    return str(figure.update_layout(layout).to_json())

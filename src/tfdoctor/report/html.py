@@ -1,0 +1,106 @@
+"""The report as one HTML file that needs no host: text first, pictures when the browser can."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.report import bundle, json_
+from tfdoctor.report.charts import charts
+from tfdoctor.report.page import page
+from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.prose import to_html
+from tfdoctor.report.tables import Grid
+
+ROWS = 200
+"""Rows of a table that the page shows; the JSON in it has all."""
+
+PICTURES: Mapping[str, str] = MappingProxyType(
+    {
+        "input": "pipeline",
+        "operations": "operations",
+        "precision": "operations",
+        "execution": "steps",
+    }
+)
+"""The picture that shows what the rules of a topic find."""
+
+_IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """Return the whole page."""
+    return _render(diagnosis, bundle.plotly())
+
+
+def render_without_plotly(diagnosis: Diagnosis) -> str:
+    """Return the page without the code that draws its pictures: 1.8 MB less to compare."""
+    return _render(diagnosis, "")
+
+
+def _render(diagnosis: Diagnosis, plotly: str) -> str:
+    environment = _environment()
+    script = _asset("report.js")
+    return environment.get_template("report.html.jinja").render(
+        page=page(diagnosis),
+        charts=charts(diagnosis),
+        missing=_missing(diagnosis),
+        pictures=PICTURES,
+        colours=PART_COLOURS,
+        surfaces=(LIGHT_PAGE, DARK_PAGE),
+        style=Markup(_asset("report.css")),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        script_hash=_hash(script),
+        plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"
+        alphabet=bundle.ALPHABET,
+        contract=in_script(json_.render(diagnosis, indent=None).strip()),
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tfdoctor.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"prose": to_html, "first": _first, "in_script": in_script}
+    return environment
+
+
+def in_script(json_text: str) -> Markup:
+    """Return JSON that cannot end the script element it stands in."""
+    return Markup(json_text.translate(_IN_SCRIPT))  # noqa: S704 - no "<" is left
+
+
+def _first(grid: Grid) -> Grid:
+    return grid.first(ROWS)
+
+
+def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
+    """Return why pictures are not there."""
+    reasons = (
+        ("Step by step", "" if diagnosis.steps.rows else diagnosis.steps.missing),
+        ("The input pipeline", "" if diagnosis.pipeline else diagnosis.pipeline_missing),
+        ("Layers and operations", "" if diagnosis.operations else diagnosis.operations_missing),
+    )
+    return tuple((title, reason) for title, reason in reasons if reason)
+
+
+def _asset(name: str) -> str:
+    source, *_ = PackageLoader("tfdoctor.report", "assets").get_source(_environment(), name)
+    return source
+
+
+def _hash(script: str) -> str:
+    """Return the hash under which the page's policy lets this script run, and no other."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -1,0 +1,160 @@
+"""Numbers and places as text: the only module that turns a quantity into words."""
+
+import math
+
+from tfdoctor.report import text
+from tfdoctor.units import Quantity, Unit
+from tfdoctor.verdict import Cell, Location
+
+UNKNOWN = "unknown"
+
+_MINUS = "\N{MINUS SIGN}"
+_TIMES = "\N{MULTIPLICATION SIGN}"
+_THOUSAND = 1000
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+_WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
+_MICROSECONDS_BELOW_MS = 0.01
+_LEAST_MS = 0.0001
+_LEAST_PERCENT = 0.1
+_DECIMALS_BELOW_PERCENT = 9.95
+_EXACT_BELOW = 1e15
+"""Beyond it a float no longer counts one by one."""
+
+
+def quantity(value: Quantity) -> str:
+    """Return a quantity with its unit, to the digits that matter."""
+    match value.unit:
+        case Unit.MILLISECONDS:
+            return milliseconds(value.value)
+        case Unit.RATIO:
+            return percent(value.value)
+        case Unit.COUNT:
+            return number(value.value)
+        case Unit.BYTES:
+            return _scaled(value.value, "B")
+        case Unit.BYTES_PER_SECOND:
+            return _scaled(value.value, "B/s")
+        case Unit.FLOP_PER_SECOND:
+            return _scaled(value.value, "FLOP/s")
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a time to three digits: ``52.0 ms``, ``1.24 s``, ``0.42 ms``, ``62.2 s``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value < 0:
+        return _MINUS + milliseconds(-value)
+    rounded = _rounded(value, 3)
+    if rounded >= _THOUSAND:
+        return f"{_digits(value / _THOUSAND, 3)} s"
+    if rounded >= 1:
+        return f"{_digits(value, 3)} ms"
+    return f"{value:.2f} ms" if rounded >= _MICROSECONDS_BELOW_MS else _microseconds(value)
+
+
+def _microseconds(milliseconds: float) -> str:
+    if milliseconds == 0:
+        return "0 ms"
+    if milliseconds < _LEAST_MS:
+        return "<0.1 µs"
+    return f"{milliseconds * _THOUSAND:.1f} µs"
+
+
+def about_ms(value: float) -> str:
+    """Return an estimated time to two digits, since a prediction knows no more."""
+    rounded = _rounded(value, 2)
+    if rounded >= _THOUSAND:
+        return f"{_trimmed(_digits(rounded / _THOUSAND, 2))} s"
+    return f"{_trimmed(_digits(rounded, 2))} ms" if rounded >= 1 else milliseconds(rounded)
+
+
+def percent(value: float | None) -> str:
+    """Return a ratio as a percentage, with a decimal where small values need it."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value < 0:
+        return _MINUS + percent(-value)
+    hundredths = 100 * value
+    if 0 < hundredths < _LEAST_PERCENT:
+        return f"<{_LEAST_PERCENT} %"
+    if hundredths < _DECIMALS_BELOW_PERCENT:
+        return f"{_trimmed(f'{hundredths:.1f}')} %"
+    return share(value)
+
+
+def share(value: float | None) -> str:
+    """Return a part of the whole in full percents: ``83 %``, ``<1 %``, ``>99 %``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value < 0:
+        return _MINUS + share(-value)
+    if 0 < value < 1 / 100:
+        return "<1 %"
+    return ">99 %" if value < 1 <= round(value, 2) else f"{100 * value:,.0f} %"
+
+
+def factor(value: float) -> str:
+    """Return how many times faster, to two digits: 1.15, 5.8, 12."""
+    rounded = _rounded(value, 2)
+    decimals = 2 if value < 2 else 1 if rounded < 10 else 0  # noqa: PLR2004 - two or three digits
+    return f"{value:,.{decimals}f}{_TIMES}"
+
+
+def number(value: float | None) -> str:
+    """Return a number of things: ``20``, ``1,234,567``, ``3.5``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value < 0:
+        return _MINUS + number(-value)
+    if value >= _EXACT_BELOW:
+        return f"{value:.3g}"
+    whole = value == int(value) or value >= 100  # noqa: PLR2004 - three digits are shown
+    return f"{value:,.0f}" if whole else _trimmed(_digits(value, 3))
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """Return a count with its noun, small ones in words: ``three changes``, ``20 steps``."""
+    amount = _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
+    return f"{amount} {singular if count == 1 else plural or singular + 's'}"
+
+
+def location(place: Location | None) -> str:
+    """Return ``file:line``, or nothing."""
+    return f"{text.name(place.path)}:{place.line}" if place else ""
+
+
+def cell(value: Cell) -> str:
+    """Return one cell of an evidence table."""
+    match value:
+        case str():
+            return text.name(value)
+        case Quantity():
+            return quantity(value)
+        case Location():
+            return location(value)
+
+
+def _scaled(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return UNKNOWN
+    if value < 0:
+        return _MINUS + _scaled(-value, unit)
+    power = 0
+    while power < len(_PREFIXES) - 1 and _rounded(value, 3) >= _THOUSAND:
+        value, power = value / _THOUSAND, power + 1
+    return f"{_trimmed(_digits(value, 3))} {_PREFIXES[power]}{unit}"
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _digits(value: float, digits: int) -> str:
+    """Return a number to so many significant digits, never in scientific notation."""
+    rounded = _rounded(value, digits)
+    whole = len(str(int(rounded))) if rounded >= 1 else 1
+    return f"{rounded:.{max(0, digits - whole)}f}"
+
+
+def _trimmed(digits: str) -> str:
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits

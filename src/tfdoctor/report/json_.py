@@ -1,0 +1,241 @@
+"""The report as JSON: the contract for other programs, documented in docs/reference/json.md."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepRow, StepsSummary, Subject
+from tfdoctor.units import Quantity
+from tfdoctor.verdict import (
+    Cell,
+    Errored,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Table,
+)
+
+SCHEMA = 1
+"""Fields are only ever added; a field that changes its meaning makes it 2."""
+
+DIGITS = 9
+"""Significant digits: beyond them floats differ between machines and say nothing."""
+
+Object = dict[str, Any]
+
+
+def render(diagnosis: Diagnosis, *, indent: int | None = 2) -> str:
+    """Return the contract, sorted and in ASCII; without indentation when it is to be embedded."""
+    separators = (",", ": ") if indent else (",", ":")
+    return (
+        json.dumps(
+            contract(diagnosis),
+            sort_keys=True,
+            indent=indent,
+            separators=separators,
+            allow_nan=False,
+        )
+        + "\n"
+    )
+
+
+def contract(diagnosis: Diagnosis) -> Object:
+    """Return the diagnosis as the contract has it."""
+    together, xprof = diagnosis.together, diagnosis.xprof
+    return {
+        "schema": SCHEMA,
+        "tfdoctor": diagnosis.version,
+        "subject": _subject(diagnosis.subject),
+        "steps": _steps(diagnosis.steps),
+        "breakdown_ms": _parts(diagnosis.steps.breakdown_ms),
+        "trust": {"level": diagnosis.trust.level, "reasons": list(diagnosis.trust.reasons)},
+        "results": [_result(result) for result in diagnosis.results],
+        "together": together
+        and {
+            "ms_per_step": _number(together.per_step.value),
+            "share": _number(together.share),
+            "rules": list(together.rules),
+        },
+        "xprof": xprof
+        and {"conclusion": xprof.conclusion, "agrees": xprof.agrees, "why": xprof.why},
+        **_details(diagnosis),
+    }
+
+
+def _details(diagnosis: Diagnosis) -> Object:
+    return {
+        "pipeline": [
+            {
+                "name": stage.name,
+                "parent": stage.parent,
+                "self_ms": _number(stage.self_ms),
+                "parallelism": _number(stage.parallelism),
+                "calls": _number(stage.calls),
+                "critical": stage.critical,
+                "written": stage.written,
+                "at": _location(stage.at),
+                "note": stage.note,
+            }
+            for stage in diagnosis.pipeline
+        ],
+        "pipeline_missing": diagnosis.pipeline_missing,
+        "operations": [
+            {
+                "layer": row.layer,
+                "operation": row.operation,
+                "self_ms": _number(row.self_ms),
+                "share": _number(row.share),
+                "at": _location(row.at),
+                "detail": row.detail,
+            }
+            for row in diagnosis.operations
+        ],
+        "operations_missing": diagnosis.operations_missing,
+        "model": [_measure(measure) for measure in diagnosis.model],
+        "samples": [_measure(measure) for measure in diagnosis.samples],
+        "machine": [{"label": label, "value": value} for label, value in diagnosis.machine],
+        "unrecorded": list(diagnosis.unrecorded),
+    }
+
+
+def _subject(subject: Subject) -> Object:
+    return {
+        "title": subject.title,
+        "command": list(subject.command),
+        "device": subject.device,
+        "device_name": subject.device_name,
+        "devices_used": subject.devices_used,
+        "devices_visible": subject.devices_visible,
+        "framework": dict(subject.framework),
+        "hosts": list(subject.hosts),
+        "exit_code": subject.exit_code,
+    }
+
+
+def _steps(steps: StepsSummary) -> Object:
+    return {
+        "count": len(steps.rows),
+        "source": steps.source if steps.rows else "none",
+        "missing": steps.missing,
+        "median_ms": _number(steps.median_ms),
+        "mean_ms": _number(steps.mean_ms),
+        "p10_ms": _number(steps.p10_ms),
+        "p90_ms": _number(steps.p90_ms),
+        "between_ms": _number(steps.between_ms),
+        "rows": [_step(row) for row in steps.rows],
+    }
+
+
+def _step(row: StepRow) -> Object:
+    return {
+        "number": row.number,
+        "total_ms": _number(row.total_ms),
+        "parts_ms": _parts(row.parts_ms),
+        "typical": row.typical,
+    }
+
+
+def _parts(times: Mapping[str, float]) -> Object:
+    """Return every part: null where nothing is known of any."""
+    return {part: _number(times.get(part, 0.0)) if times else None for part in PARTS}
+
+
+def _result(result: Result) -> Object:
+    entry: Object = {
+        "rule": result.rule.name,
+        "topic": result.rule.topic.value,
+        "severity": None,
+        "summary": "",
+        "reason": "",
+        "saving": _saving(result.saving),
+        "measured": None,
+        "evidence": [],
+        "remedies": [],
+    }
+    return entry | _outcome(result)
+
+
+def _outcome(result: Result) -> Object:
+    match result.outcome:
+        case Finding() as finding:
+            severity = result.severity or finding.severity
+            return {
+                "outcome": "finding",
+                "severity": severity.name.lower() if severity else None,
+                "summary": finding.summary,
+                "evidence": _evidences(finding.evidence),
+                "remedies": [_remedy(remedy) for remedy in finding.remedies],
+            }
+        case Healthy(summary=summary, evidence=items):
+            return {"outcome": "healthy", "summary": summary, "evidence": _evidences(items)}
+        case NotApplicable(reason=reason):
+            return {"outcome": "not-applicable", "reason": reason}
+        case Errored(error=error, traceback=traceback):
+            return {"outcome": "errored", "reason": error, "traceback": traceback}
+
+
+def _saving(saving: Saving | None) -> Object | None:
+    if saving is None:
+        return None
+    return {
+        "ms_per_step": _number(saving.per_step.value),
+        "share": _number(saving.share),
+        "bound": saving.bound.value,
+        "how": saving.how,
+        "after": list(saving.after),
+    }
+
+
+def _evidences(items: Iterable[Evidence]) -> list[Object]:
+    return [_evidence(item) for item in items]
+
+
+def _evidence(item: Evidence) -> Object:
+    match item:
+        case Measure():
+            return _measure(item)
+        case Table(columns, rows):
+            return {"columns": list(columns), "rows": [list(map(_cell, row)) for row in rows]}
+
+
+def _measure(measure: Measure) -> Object:
+    return {
+        "label": measure.label,
+        "value": _number(measure.value.value),
+        "unit": measure.value.unit.value,
+        "limit": _number(measure.limit.value) if measure.limit else None,
+    }
+
+
+def _cell(value: Cell) -> str | Object | None:
+    match value:
+        case str():
+            return value
+        case Quantity(number, unit):
+            return {"value": _number(number), "unit": unit.value}
+        case Location():
+            return _location(value)
+
+
+def _remedy(remedy: Remedy) -> Object:
+    return {
+        "action": remedy.action,
+        "code": remedy.code,
+        "at": _location(remedy.at),
+        "trial": remedy.trial,
+    }
+
+
+def _location(place: Location | None) -> Object | None:
+    return {"path": place.path, "line": place.line} if place else None
+
+
+def _number(value: float | None) -> float | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,212 @@
+"""The diagnosis as the page that every rendering shows: words and order, as clean text."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tfdoctor.diagnosis import Diagnosis, Result, Saving, SecondOpinion
+from tfdoctor.report import sentences, tables, text
+from tfdoctor.report.humanize import location, milliseconds, share
+from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of the bar that shows where a step's time goes."""
+
+    part: str
+    label: str
+    time: str
+    share: str
+    fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change to make, with its code."""
+
+    action: str
+    code: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A finding, in the words of the page."""
+
+    rule: str
+    title: str
+    topic: str
+    severity: str  # "critical", "warning", "note", or "" when nothing decides it
+    summary: str
+    what: str  # the first change to make
+    where: str  # the first place it belongs to
+    saves: str  # "" when no number is known
+    after: tuple[str, ...]  # rules to follow first for that saving
+    how: str
+    lines: tuple[tables.Line, ...]
+    grids: tuple[tables.Grid, ...]
+    changes: tuple[Change, ...]
+    why: str  # Markdown of the rule's documentation
+    sources: str  # likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A rule that found no fault: what it says, and the numbers or the traceback behind it."""
+
+    rule: str
+    title: str
+    text: str
+    lines: tuple[tables.Line, ...] = ()
+    grids: tuple[tables.Grid, ...] = ()
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything a report says, in order."""
+
+    title: str
+    version: str
+    verdict: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    faults: tuple[Fault, ...]
+    trust_level: str
+    trust: tuple[str, ...]
+    unrecorded: tuple[str, ...]
+    healthy: tuple[Note, ...]
+    unchecked: tuple[Note, ...]
+    errored: tuple[Note, ...]
+    opinion: tuple[str, ...]
+    subject: tuple[tuple[str, str], ...]
+    samples: tuple[tables.Line, ...]
+    model: tuple[tables.Line, ...]
+
+
+def page(diagnosis: Diagnosis) -> Page:
+    """Return the page of a diagnosis."""
+    faults, healthy, unchecked, errored = _sorted(diagnosis.results)
+    return Page(
+        title=text.name(diagnosis.subject.title),
+        version=text.name(diagnosis.version),
+        verdict=sentences.verdict(diagnosis),
+        segments=_segments(diagnosis),
+        faults=faults,
+        trust_level=text.name(diagnosis.trust.level),
+        trust=sentences.trust(diagnosis),
+        unrecorded=tuple(map(text.prose, diagnosis.unrecorded)),
+        healthy=healthy,
+        unchecked=unchecked,
+        errored=errored,
+        opinion=_opinion(diagnosis.xprof),
+        subject=_subject(diagnosis),
+        samples=tables.lines(diagnosis.samples),
+        model=tables.lines(diagnosis.model),
+    )
+
+
+Groups = tuple[tuple[Fault, ...], tuple[Note, ...], tuple[Note, ...], tuple[Note, ...]]
+
+
+def _sorted(results: Iterable[Result]) -> Groups:
+    faults: list[Fault] = []
+    healthy: list[Note] = []
+    unchecked: list[Note] = []
+    errored: list[Note] = []
+    for result in results:
+        rule, title = text.name(result.rule.name), text.name(result.rule.doc.title)
+        match result.outcome:
+            case Finding() as finding:
+                faults.append(_fault(result, finding))
+            case Healthy(summary=summary, evidence=items):
+                lines, grids = tables.evidence(items)
+                said = text.prose(summary)
+                healthy.append(Note(rule=rule, title=title, text=said, lines=lines, grids=grids))
+            case NotApplicable(reason=reason):
+                unchecked.append(Note(rule=rule, title=title, text=text.prose(reason)))
+            case Errored(error=error, traceback=trace):
+                trace, said = text.block(trace), text.prose(error)
+                errored.append(Note(rule=rule, title=title, text=said, traceback=trace))
+    return tuple(faults), tuple(healthy), tuple(unchecked), tuple(errored)
+
+
+def _fault(result: Result, finding: Finding) -> Fault:
+    severity = result.severity or finding.severity
+    saving, doc = result.saving, result.rule.doc
+    lines, grids = tables.evidence(finding.evidence)
+    summary = text.prose(finding.summary)
+    return Fault(
+        rule=text.name(result.rule.name),
+        title=text.name(doc.title),
+        topic=result.rule.topic.value,
+        severity=severity.name.lower() if severity else "",
+        summary=summary,
+        what=text.prose(finding.remedies[0].action) if finding.remedies else summary,
+        where=location(_place(finding)),
+        saves=sentences.saves(saving),
+        after=tuple(map(text.name, saving.after)) if saving and saving.per_step.value > 0 else (),
+        how=_how(saving),
+        lines=lines,
+        grids=grids,
+        changes=tuple(map(_change, finding.remedies)),
+        why=doc.sections.get("Why it matters", ""),
+        sources=doc.sections.get("Sources", ""),
+    )
+
+
+def _place(finding: Finding) -> Location | None:
+    """Return the first place that a remedy names, else the first that a table lists."""
+    named = [remedy.at for remedy in finding.remedies if remedy.at]
+    rows = [row for item in finding.evidence if isinstance(item, Table) for row in item.rows]
+    listed = [value for row in rows for value in row if isinstance(value, Location)]
+    return next(iter(named + listed), None)
+
+
+def _change(remedy: Remedy) -> Change:
+    return Change(text.prose(remedy.action), text.block(remedy.code), location(remedy.at))
+
+
+def _how(saving: Saving | None) -> str:
+    if saving is None:
+        return "No saving was computed: the step model knows no effect of this on the step's time."
+    return text.prose(saving.how)
+
+
+def _segments(diagnosis: Diagnosis) -> tuple[Segment, ...]:
+    parts = sentences.parts_of(diagnosis.steps)
+    whole = sum(time for _, time in parts)
+    return tuple(
+        Segment(part, PART_LABELS[part], milliseconds(time), share(time / whole), time / whole)
+        for part, time in parts
+    )
+
+
+def _opinion(opinion: SecondOpinion | None) -> tuple[str, ...]:
+    if opinion is None:
+        return ()
+    agreement = {
+        True: "That agrees with tfdoctor.",
+        False: "That differs from tfdoctor.",
+        None: "That says nothing which tfdoctor's figures could be compared with.",
+    }[opinion.agrees]
+    said = (text.prose(opinion.conclusion), agreement, text.prose(opinion.why))
+    return tuple(filter(None, said))
+
+
+def _subject(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
+    """Return what was examined and on what: command, device, versions, machine."""
+    subject = diagnosis.subject
+    used, visible = subject.devices_used, subject.devices_visible
+    entries = [
+        ("command", text.prose(shlex.join(subject.command))),
+        ("device", text.name(" ".join(filter(None, (subject.device, subject.device_name))))),
+        ("devices used", f"{used} of {visible}" if None not in (used, visible) else ""),
+        ("hosts", text.prose(", ".join(subject.hosts))),
+        *((text.name(name), text.name(version)) for name, version in subject.framework.items()),
+        ("tfdoctor", text.name(diagnosis.version)),
+        *((text.name(label), text.name(value)) for label, value in diagnosis.machine),
+        ("exit code", "" if subject.exit_code is None else str(subject.exit_code)),
+    ]
+    return tuple((label, value) for label, value in entries if value)

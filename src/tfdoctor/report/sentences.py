@@ -1,0 +1,161 @@
+"""The verdict in words that a reviewer can quote, and how far to trust it."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepsSummary
+from tfdoctor.report import text
+from tfdoctor.report.humanize import about_ms, counted, factor, milliseconds, share
+from tfdoctor.units import Quantity
+from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable
+
+PART_LABELS = {
+    "input": "input wait",
+    "transfer": "transfers",
+    "host": "host",
+    "device": "device",
+    "collective": "collectives",
+    "between": "between steps",
+    "unknown": "unaccounted for",
+}
+"""What a part of a step is called in the bar, the charts and the tables."""
+
+CEILING_SHARE = 0.1
+"""Ceilings above this part of the saving turn "about" into "at best"; "about" covers fewer."""
+
+_LARGEST = {
+    "input": "waiting for input",
+    "transfer": "copying between host and device",
+    "host": "in Python and op dispatch on the host",
+    "device": "computing",
+    "collective": "in collective communication between replicas",
+    "between": "between steps",
+    "unknown": "unaccounted for",
+}
+
+_SOURCES = {
+    "keras-fit": "the training loop of Keras",
+    "tf-data-loop": "a loop over a tf.data iterator",
+    "repeated-call": "a function called again and again",
+    "graph-period": "the period of the graph's executions",
+    "markers": "step markers in the trace",
+    "tpu-steps": "the TPU's own step line",
+}
+
+
+def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return the sentences of the verdict: what a step takes, and what would change it."""
+    return (_step_sentence(diagnosis.steps), _change_sentence(diagnosis))
+
+
+def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return what the trust rests on: the steps seen, their spread, and the reasons against."""
+    steps, code = diagnosis.steps, diagnosis.subject.exit_code
+    sentences = [_seen(steps), _spread(steps)] if steps.rows else []
+    sentences += [text.prose(reason) for reason in diagnosis.trust.reasons]
+    if code:
+        sentences.append(f"The run itself ended with exit code {code}.")
+    return tuple(filter(None, sentences))
+
+
+def saves(saving: Saving | None) -> str:
+    """Return what a change saves, "at most" when it is a ceiling; "" when there is no number."""
+    if saving is None or not is_known(saving.per_step.value):
+        return ""
+    if saving.per_step.value <= 0:
+        first = ", ".join(map(text.name, saving.after))
+        return f"nothing until {first} is fixed" if first else "nothing"
+    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
+    return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
+
+
+def is_known(value: float | None) -> bool:
+    """Return whether there is a number, and a finite one."""
+    return value is not None and math.isfinite(value)
+
+
+def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
+    """Return the parts that take time, in their order."""
+    times = [(part, steps.breakdown_ms.get(part, 0.0)) for part in PARTS]
+    return [(part, time) for part, time in times if is_known(time) and time > 0]
+
+
+def _step_sentence(steps: StepsSummary) -> str:
+    if steps.median_ms is None or not is_known(steps.median_ms):
+        reason = text.prose(steps.missing).rstrip(".")
+        return f"No training step was found: {reason}." if reason else "No training step was found."
+    start = f"Each step takes {milliseconds(steps.median_ms)}"
+    if len(steps.rows) == 1:
+        start = f"The only step recorded took {milliseconds(steps.median_ms)}"
+    if not (parts := parts_of(steps)):
+        return f"{start}."
+    part, time = max(parts, key=lambda entry: entry[1])
+    amount = "all of it" if len(parts) == 1 else f"{milliseconds(time)} of it"
+    return f"{start}, {amount} {_LARGEST[part]}."
+
+
+def _change_sentence(diagnosis: Diagnosis) -> str:
+    findings = [result for result in diagnosis.results if isinstance(result.outcome, Finding)]
+    if not findings:
+        return _nothing_found(diagnosis.results)
+    return _together(diagnosis, findings) or _best_alone(findings)
+
+
+def _together(diagnosis: Diagnosis, findings: Sequence[Result]) -> str:
+    now, together = diagnosis.steps.median_ms, diagnosis.together
+    if together is None or now is None or not together.rules or not _gains(together.per_step):
+        return ""
+    after = now - together.per_step.value
+    if not 0 < after < now:
+        return ""
+    ceilings = [
+        r.saving.per_step.value
+        for r in findings
+        if r.saving and r.saving.bound is Bound.AT_MOST and r.rule.name in together.rules
+    ]
+    changes = counted(len(together.rules), "change").capitalize()
+    if sum(filter(is_known, ceilings)) > CEILING_SHARE * together.per_step.value:
+        return f"{changes} would bring it to {about_ms(after)} at best ({factor(now / after)})."
+    return f"{changes} would bring it to about {about_ms(after)} ({factor(now / after)})."
+
+
+def _best_alone(findings: Sequence[Result]) -> str:
+    faults = counted(len(findings), "fault").capitalize()
+    were = "was" if len(findings) == 1 else "were"
+    savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
+    if not savings:
+        return f"{faults} {were} found; what fixing would save could not be computed."
+    best = max(savings, key=lambda saving: saving.per_step.value)
+    return f"{faults} {were} found; the costliest takes {saves(best)} of each step."
+
+
+def _nothing_found(results: Sequence[Result]) -> str:
+    kinds = Counter(type(result.outcome) for result in results)
+    healthy, unchecked = kinds[Healthy], kinds[NotApplicable] + kinds[Errored]
+    could = f"{counted(unchecked, 'rule')} could not be checked"
+    if not healthy:
+        return f"Nothing can be said about its health: {could}, and no other was."
+    well = f"{counted(healthy, 'rule')} {'was' if healthy == 1 else 'were'} healthy"
+    if unchecked > healthy:
+        return f"No fault was found, which says little: {well}, but {could}."
+    rest = f", {could}" if unchecked else ""
+    return f"Nothing that tfdoctor checks would make it faster: {well}{rest}."
+
+
+def _gains(saved: Quantity) -> bool:
+    return is_known(saved.value) and saved.value > 0
+
+
+def _seen(steps: StepsSummary) -> str:
+    count, outliers = len(steps.rows), sum(not row.typical for row in steps.rows)
+    source = _SOURCES.get(steps.source, text.name(steps.source))
+    apart = f", {counted(outliers, 'outlier')} among them left out" if outliers else ""
+    return f"{counted(count, 'step').capitalize()} seen, found by {source}{apart}."
+
+
+def _spread(steps: StepsSummary) -> str:
+    if not (is_known(steps.p10_ms) and is_known(steps.p90_ms)) or len(steps.rows) == 1:
+        return ""
+    low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
+    return f"Eight steps in ten took between {low} and {high}."

@@ -1,0 +1,139 @@
+"""Tables as text: what the charts draw and what the evidence lists, for every rendering."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
+from tfdoctor.report import text
+from tfdoctor.report.humanize import cell, quantity
+from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.units import Quantity, count, ms, ratio
+from tfdoctor.verdict import Cell, Evidence, Location, Measure, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of clean text; ``kinds`` says of each column: text, number or place."""
+
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    omitted: int = 0
+
+    def first(self, limit: int) -> "Grid":
+        """Return the first rows, and the number of those left out."""
+        left_out = max(0, len(self.rows) - limit)
+        return replace(self, rows=self.rows[:limit], omitted=self.omitted + left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One number beside the limit it is judged by."""
+
+    label: str
+    value: str
+    limit: str = ""
+
+
+def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
+    """Return a table as text, each row as long as the heading."""
+    kept = [tuple(row[: len(columns)]) for row in rows]
+    padded = [row + ("",) * (len(columns) - len(row)) for row in kept]
+    kinds = tuple(_kind([row[at] for row in padded]) for at in range(len(columns)))
+    texts = tuple(tuple(map(cell, row)) for row in padded)
+    return Grid(tuple(map(text.name, columns)), kinds, texts)
+
+
+def lines(measures: Iterable[Measure]) -> tuple[Line, ...]:
+    """Return measures as text."""
+    return tuple(
+        Line(text.name(m.label), quantity(m.value), quantity(m.limit) if m.limit else "")
+        for m in measures
+    )
+
+
+def evidence(items: Iterable[Evidence]) -> tuple[tuple[Line, ...], tuple[Grid, ...]]:
+    """Return a verdict's evidence: its measures, then its tables."""
+    measures: list[Measure] = []
+    grids: list[Grid] = []
+    for item in items:
+        match item:
+            case Measure():
+                measures.append(item)
+            case Table(columns, rows):
+                grids.append(grid(columns, rows))
+    return lines(measures), tuple(grids)
+
+
+def steps_grid(rows: Sequence[StepRow]) -> Grid:
+    """Return the steps with their parts."""
+    parts = [part for part in PART_LABELS if any(row.parts_ms.get(part) for row in rows)]
+    columns = ["step", "time", *(PART_LABELS[part] for part in parts), "counted"]
+    return grid(
+        columns,
+        (
+            [
+                count(row.number),
+                ms(row.total_ms),
+                *(ms(row.parts_ms.get(part, 0.0)) for part in parts),
+                "yes" if row.typical else "no: outlier",
+            ]
+            for row in rows
+        ),
+    )
+
+
+def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:
+    """Return the stages of the input pipeline, the last one first."""
+    columns = ("stage", "written", "where", "own time", "threads", "calls", "critical", "note")
+    return grid(
+        columns,
+        (
+            [
+                f"{'· ' * depth}{stage.name}",
+                stage.written,
+                stage.at or "",
+                ms(stage.self_ms),
+                count(stage.parallelism),
+                count(stage.calls),
+                "yes" if stage.critical else "no",
+                stage.note,
+            ]
+            for stage, depth in zip(stages, depths(stages), strict=True)
+        ),
+    )
+
+
+def operations_grid(rows: Sequence[OperationRow]) -> Grid:
+    """Return the operations, the heaviest first."""
+    columns = ("layer", "operation", "own time", "share", "where", "shapes")
+    return grid(
+        columns,
+        (
+            [
+                r.layer or "no layer",
+                r.operation,
+                ms(r.self_ms),
+                ratio(r.share),
+                r.at or "",
+                r.detail,
+            ]
+            for r in rows
+        ),
+    )
+
+
+def depths(stages: Sequence[PipelineStage]) -> list[int]:
+    """Return how many stages consume each one's output, directly or not."""
+    found: list[int] = []
+    for stage in stages:
+        known = stage.parent is not None and 0 <= stage.parent < len(found)
+        found.append(found[stage.parent] + 1 if known and stage.parent is not None else 0)
+    return found
+
+
+def _kind(cells: Sequence[Cell]) -> str:
+    kinds = {type(value) for value in cells if value != ""}
+    return {frozenset({Quantity}): "number", frozenset({Location}): "place"}.get(
+        frozenset(kinds), "text"
+    )

@@ -1,0 +1,121 @@
+"""The report on a terminal: the verdict, where a step's time goes, and the fixes worth most."""
+
+import os
+import shutil
+import sys
+from io import StringIO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.report.humanize import counted
+from tfdoctor.report.page import Fault, Page, Segment, page
+from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.text import shorten
+
+WIDEST = 100
+"""Lines longer than this are hard to read, however wide the window."""
+
+NARROWEST = 40
+FIXES = 5
+"""The rest is in the files."""
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
+
+
+def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None = None) -> str:
+    """Return the summary; width and colour default to what the terminal offers."""
+    columns = shutil.get_terminal_size().columns if width is None else width
+    colored = (sys.stdout.isatty() and not os.environ.get("NO_COLOR")) if color is None else color
+    console = Console(
+        file=StringIO(),
+        width=max(NARROWEST, min(columns, WIDEST)),
+        color_system="256" if colored else None,
+        force_terminal=colored,
+        no_color=not colored,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as captured:
+        console.print(_page(page(diagnosis), console.width))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def _page(shown: Page, width: int) -> RenderableType:
+    sections = [
+        Text(" ".join(shown.verdict), style="bold"),
+        _bar(shown.segments, width),
+        _fixes(shown.faults),
+        _trust(shown),
+        _rest(shown),
+    ]
+    return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections if section is not None))
+
+
+def _bar(segments: tuple[Segment, ...], width: int) -> RenderableType | None:
+    if not segments:
+        return None
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    room = max(8, width - 42)
+    for segment in segments:
+        blocks = Text(_blocks(segment.fraction, room), style=PART_COLOURS[segment.part])
+        time = Text(segment.time, justify="right")
+        grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), blocks)
+    return grid
+
+
+def _blocks(fraction: float, room: int) -> str:
+    """Return a bar in eighths of a character; a part that exists is never invisible."""
+    full, eighth = divmod(max(1, round(fraction * room * 8)), 8)
+    return "█" * full + _EIGHTHS[eighth].strip()
+
+
+def _fixes(faults: tuple[Fault, ...]) -> RenderableType | None:
+    if not faults:
+        return None
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for rank, fault in enumerate(faults[:FIXES], start=1):
+        grid.add_row(Text(f"{rank}."), _fix(fault))
+    left_out = len(faults) - FIXES
+    more = [Text(f"… {left_out:,} more in the report", style="dim")] if left_out > 0 else []
+    return Group(Text("What to change", style="bold"), grid, *more)
+
+
+def _fix(fault: Fault) -> Text:
+    """Return one change on two lines: what to do, then where, what it saves and how bad it is."""
+    after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
+    saves = f"saves {fault.saves}{after}" if fault.saves else after.strip()
+    facts = [shorten(fault.where, 60), saves, shorten(fault.rule, 60)]
+    line = Text(shorten(fault.what, 240), style="bold")
+    line.append("\n")
+    line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))
+    rest = " · ".join(filter(None, facts))
+    line.append(f"{' · ' if fault.severity and rest else ''}{rest}", style="not bold")
+    return line
+
+
+def _trust(shown: Page) -> Text:
+    text = Text("Trust: ", style="bold")
+    text.append(shown.trust_level)
+    text.append(f". {' '.join(shorten(reason, 240) for reason in shown.trust)}", style="not bold")
+    return text
+
+
+def _rest(shown: Page) -> Text:
+    """Return how many rules found no fault, and how many could not look."""
+    counts = [
+        (shown.healthy, "healthy"),
+        (shown.unchecked, "not checked"),
+        (shown.errored, "failed in tfdoctor itself"),
+    ]
+    said = [f"{counted(len(notes), 'rule')} {words}" for notes, words in counts if notes]
+    return Text(
+        f"{', '.join(said).capitalize()}." if said else "No other rule has anything to say."
+    )

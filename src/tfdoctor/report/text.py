@@ -1,0 +1,52 @@
+"""Names and prose as visible characters: nothing in them can hide, reorder or break a line."""
+
+import re
+import unicodedata
+
+NAME_LIMIT = 160
+"""Longer names are shortened in the middle: C++ symbols reach 10 kB; their ends tell the most."""
+
+PROSE_LIMIT = 1200
+"""A sentence of a rule, with the names it quotes."""
+
+BLOCK_LIMIT = 20_000
+"""A snippet or a traceback."""
+
+_LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+"""Unicode categories: controls, format and direction marks, private use, surrogates, separators."""
+
+
+def name(text: str, limit: int = NAME_LIMIT) -> str:
+    """Return one line of visible characters, control and direction marks as escapes."""
+    return shorten(_visible(_LINE_BREAKS.sub(" ", text).strip()), limit)
+
+
+def prose(text: str) -> str:
+    """Return a sentence or a few, on one line."""
+    return name(text, PROSE_LIMIT)
+
+
+def block(text: str) -> str:
+    """Return code or a traceback: its line breaks and indents stay, nothing else invisible does."""
+    lines = re.split(r"\r\n|\r|\n", shorten(text.expandtabs(4), BLOCK_LIMIT))
+    return "\n".join(_visible(line).rstrip() for line in lines).strip("\n")
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return the text with its middle left out where it is too long."""
+    if len(text) <= limit:
+        return text
+    kept = limit - len(" … ")
+    tail = kept // 3
+    return f"{text[: kept - tail]} … {text[len(text) - tail :]}"
+
+
+def _visible(text: str) -> str:
+    return text if text.isprintable() else "".join(map(_visible_character, text))
+
+
+def _visible_character(char: str) -> str:
+    if unicodedata.category(char) not in _INVISIBLE:
+        return char
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,496 @@
+"""Diagnoses to render: a full one, and one for each way in which a report can be unusual."""
+
+from dataclasses import replace
+
+from tfdoctor.diagnosis import (
+    Diagnosis,
+    OperationRow,
+    PipelineStage,
+    Result,
+    Saving,
+    SecondOpinion,
+    StepRow,
+    StepsSummary,
+    Subject,
+    Together,
+    Trust,
+)
+from tfdoctor.rule import Rule, RuleDoc, Topic
+from tfdoctor.units import bandwidth, count, flop_rate, ms, nbytes, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Errored,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Table,
+    Verdict,
+)
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)><!--<script>`|[bold red]@all *x* <b>y</b> &lt; %{x} $z$"
+)
+INVISIBLE = "a\x00b\u202ec\u2028d\ud800e\x1b[31mf\ng"
+LONG = "tensorflow::functor::" + "x" * 10_000 + "::operator()"
+
+WHY = """\
+While the trainer waits, the device does nothing: `IteratorGetNext` blocks until a batch is ready.
+
+- Each waiting millisecond is paid in **every** step.
+- See [the guide](https://www.tensorflow.org/guide/data_performance), not [this](javascript:alert(1)).
+"""
+SOURCES = "- [tf.data performance](https://www.tensorflow.org/guide/data_performance)"
+
+
+def rule(name: str, topic: Topic = Topic.INPUT, title: str = "", why: str = WHY) -> Rule:
+    """Return a rule that only has a name and a documentation."""
+    sections = {
+        "What it checks": "The wait.",
+        "Why it matters": why,
+        "How to fix": "Prefetch.",
+        "Holds for": "TensorFlow 2.18 and later.",
+        "Sources": SOURCES,
+    }
+    doc = RuleDoc(title or name.replace("-", " ").capitalize(), sections)
+    return Rule(name, topic, "0.1.0", doc, ("Steps",), _never, _never, _never)
+
+
+def _never() -> Verdict:
+    raise AssertionError("a renderer must not run a rule")
+
+
+def full() -> Diagnosis:
+    """Return an input-bound run on a GPU, with all that a report can show."""
+    return Diagnosis(
+        version="0.1.0",
+        subject=Subject(
+            title="train.py",
+            command=("python", "train.py", "--epochs", "3", "--name", "two words"),
+            device="GPU",
+            device_name="NVIDIA H200",
+            devices_used=1,
+            devices_visible=4,
+            framework={"tensorflow": "2.21.0", "keras": "3.15.1"},
+            hosts=("trainer-0",),
+            exit_code=0,
+        ),
+        steps=steps(20),
+        trust=Trust(
+            level="high", reasons=("The step model's own time is within 2 % of the measured one.",)
+        ),
+        results=(*findings(), *healthy_results(), *not_applicable_results(), errored_result()),
+        together=Together(
+            per_step=ms(43.0), share=0.827, rules=("input-bound", "float32-matmul", "between-steps")
+        ),
+        xprof=SecondOpinion(
+            conclusion="HIGHLY input-bound: 71 % of the step time is spent waiting for input.",
+            agrees=True,
+            why="xprof counts the first batch of the window, tfdoctor leaves it out.",
+        ),
+        pipeline=pipeline(),
+        operations=operations(),
+        model=(
+            Measure("exposed input wait", ms(43.1)),
+            Measure("input work per step", ms(50.6)),
+            Measure("device work per step", ms(8.0)),
+            Measure("step time predicted before any change", ms(51.6), ms(52.0)),
+        ),
+        machine=(("cores the run may use", "16"), ("memory", "128 GiB")),
+        samples=(
+            Measure("GPU busy", ratio(0.16)),
+            Measure("GPU memory used", nbytes(5.1e9), nbytes(150.8e9)),
+            Measure("host to device", bandwidth(1.3e9), bandwidth(6.3e10)),
+            Measure("matrix unit", flop_rate(4.1e12), flop_rate(9.89e14)),
+        ),
+        unrecorded=(
+            "GPU power: NVML refused it (Insufficient Permissions); run as root to record it.",
+        ),
+    )
+
+
+def steps(number: int) -> StepsSummary:
+    """Return so many steps around 52 ms, every eighth an outlier."""
+    rows = tuple(step_row(at) for at in range(10, 10 + number))
+    return StepsSummary(
+        source="keras-fit",
+        rows=rows,
+        median_ms=52.0,
+        mean_ms=52.4,
+        p10_ms=50.2,
+        p90_ms=54.9,
+        between_ms=0.4,
+        breakdown_ms={
+            "input": 43.1,
+            "transfer": 0.0,
+            "host": 0.5,
+            "device": 7.6,
+            "collective": 0.0,
+            "between": 0.4,
+            "unknown": 0.4,
+        },
+    )
+
+
+def step_row(number: int) -> StepRow:
+    """Return one step; its wait varies with its number."""
+    outlier = number % 8 == 7
+    wait = 240.0 if outlier else 40.0 + (number * 7) % 6
+    parts = {"input": wait, "host": 0.5, "device": 7.6, "between": 0.4, "unknown": 0.4}
+    return StepRow(number=number, total_ms=sum(parts.values()), parts_ms=parts, typical=not outlier)
+
+
+def findings() -> tuple[Result, ...]:
+    """Return four findings: critical, a ceiling, one that waits for another, one with no number."""
+    return (_input_bound(), _between_steps(), _float32(), _idle_devices())
+
+
+def _input_bound() -> Result:
+    rows = (
+        ("Map", Location("train.py", 41), ms(41.2), count(1.0), ratio(0.82)),
+        ("Interleave", Location("train.py", 38), ms(6.1), count(1.0), ratio(0.12)),
+        ("Batch", Location("train.py", 42), ms(2.0), count(1.0), ratio(0.04)),
+    )
+    finding = Finding(
+        summary="The step waits 43.1 ms for input: .map(decode) runs on one thread and limits the pipeline.",
+        evidence=(
+            Measure("wait per step", ratio(0.83), ratio(0.05)),
+            Measure("wait", ms(43.1)),
+            Table(("stage", "line", "own time", "threads", "share"), rows),
+        ),
+        remedies=(
+            Remedy(
+                action="Run decode on several threads",
+                code="dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+                at=Location("train.py", 41),
+                trial="parallel-map",
+            ),
+            Remedy(
+                action="Keep the decoded images in memory",
+                code="dataset = dataset.map(decode)\ndataset = dataset.cache()",
+                at=Location("train.py", 41),
+                trial="cache",
+            ),
+        ),
+    )
+    saving = Saving(
+        per_step=ms(41.5),
+        share=0.798,
+        bound=Bound.EXPECTED,
+        how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, hidden behind 8.5 ms of compute.",
+    )
+    return Result(
+        rule=rule("input-bound", title="The step waits for input"),
+        outcome=finding,
+        saving=saving,
+        severity=Severity.CRITICAL,
+    )
+
+
+def _between_steps() -> Result:
+    finding = Finding(
+        summary="0.4 ms pass between steps in the callback LossPrinter.",
+        evidence=(Measure("between steps", ms(0.4), ms(0.26)),),
+        remedies=(Remedy(action="Print every 100 steps", at=Location("callbacks/printer.py", 7)),),
+    )
+    saving = Saving(
+        per_step=ms(0.4), share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps."
+    )
+    return Result(
+        rule=rule("between-steps", Topic.EXECUTION),
+        outcome=finding,
+        saving=saving,
+        severity=Severity.NOTE,
+    )
+
+
+def _float32() -> Result:
+    rows = (
+        ("conv2_block1", "Conv2D", "f32[256,56,56,64]", ms(2.4), ratio(0.046)),
+        ("predictions", "MatMul", "f32[256,2048] x f32[2048,1000]", ms(1.1), ratio(0.021)),
+    )
+    finding = Finding(
+        summary="Convolutions and matrix products run in float32.",
+        evidence=(Table(("layer", "operation", "shapes", "time", "share"), rows),),
+        remedies=(
+            Remedy(
+                action="Compute in bfloat16, keep the variables in float32",
+                code='tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")',
+                at=Location("train.py", 12),
+                trial="bfloat16",
+            ),
+        ),
+    )
+    saving = Saving(
+        per_step=ms(0.0),
+        share=0.0,
+        bound=Bound.EXPECTED,
+        how="Compute is hidden behind the input; once that is fixed, 3.1 ms.",
+        after=("input-bound",),
+    )
+    return Result(
+        rule=rule("float32-matmul", Topic.PRECISION),
+        outcome=finding,
+        saving=saving,
+        severity=Severity.NOTE,
+    )
+
+
+def _idle_devices() -> Result:
+    finding = Finding(
+        summary="3 of 4 GPUs do nothing.",
+        evidence=(Measure("GPUs at work", count(1), count(4)),),
+        remedies=(
+            Remedy(
+                action="Train on all of them",
+                code="with tf.distribute.MirroredStrategy().scope():\n    model = build()",
+                at=Location("train.py", 55),
+            ),
+        ),
+        severity=Severity.WARNING,
+    )
+    return Result(rule=rule("idle-device", Topic.SCALE), outcome=finding, severity=Severity.WARNING)
+
+
+def healthy_results() -> tuple[Result, ...]:
+    """Return two rules that found no fault."""
+    return (
+        Result(
+            rule=rule("retracing", Topic.EXECUTION),
+            outcome=Healthy(
+                summary="No function was traced again in 20 steps.",
+                evidence=(Measure("traces", count(0), count(1)),),
+            ),
+        ),
+        Result(
+            rule=rule("layout-change", Topic.OPERATIONS),
+            outcome=Healthy(summary="Transposes take 0.2 % of the step."),
+        ),
+    )
+
+
+def not_applicable_results() -> tuple[Result, ...]:
+    """Return two rules that could not be checked."""
+    return (
+        Result(
+            rule=rule("collective-bound", Topic.SCALE),
+            outcome=NotApplicable(reason="Only one device took part: there is nothing to reduce."),
+        ),
+        Result(
+            rule=rule("unaligned-dimension", Topic.PRECISION),
+            outcome=NotApplicable(
+                reason="No shapes were recorded; profile the script with tfdoctor profile."
+            ),
+        ),
+    )
+
+
+def errored_result() -> Result:
+    """Return a rule that crashed."""
+    return Result(
+        rule=rule("host-sync", Topic.EXECUTION),
+        outcome=Errored(
+            error="ZeroDivisionError: division by zero",
+            traceback='Traceback (most recent call last):\n  File "host_sync.py", line 9, in check\n'
+            "ZeroDivisionError: division by zero",
+        ),
+    )
+
+
+def pipeline() -> tuple[PipelineStage, ...]:
+    """Return a pipeline of five stages and a side branch."""
+    here = Location("train.py", 41)
+    return tuple(
+        PipelineStage(
+            name=name,
+            parent=parent,
+            self_ms=self_ms,
+            parallelism=parallelism,
+            calls=calls,
+            critical=critical,
+            written=written,
+            at=at,
+            note=note,
+        )
+        for name, parent, self_ms, parallelism, calls, critical, written, at, note in (
+            ("Prefetch", None, 0.1, 1.0, 1.0, True, "", None, "injected by tf.data"),
+            ("Batch", 0, 2.0, 1.0, 1.0, True, ".batch(256)", Location("train.py", 42), ""),
+            ("Map", 1, 41.2, 1.0, 256.0, True, ".map(decode)", here, ""),
+            (
+                "Interleave",
+                2,
+                6.1,
+                1.0,
+                256.0,
+                True,
+                ".interleave(read)",
+                Location("train.py", 38),
+                "",
+            ),
+            ("TFRecord", 3, 1.2, 4.0, 256.0, False, "", None, "ran in parallel (autotuned)"),
+        )
+    )
+
+
+def operations() -> tuple[OperationRow, ...]:
+    """Return the compute time of a small network."""
+    heavy = (
+        ("conv2_block1", "Conv2D", 2.4),
+        ("predictions", "MatMul", 1.1),
+        ("conv2_block1", "Conv2DBackpropFilter", 0.9),
+        ("conv3_block1", "Conv2D", 0.8),
+        ("conv2_bn", "FusedBatchNormV3", 0.6),
+        ("", "AssignSubVariableOp", 0.4),
+        ("conv3_block1", "Relu", 0.2),
+    )
+    return tuple(
+        OperationRow(
+            layer=layer,
+            operation=operation,
+            self_ms=time,
+            share=time / 52.0,
+            at=Location("model.py", 20) if layer else None,
+            detail="f32[256,56,56,64]" if "Conv" in operation else "",
+        )
+        for layer, operation, time in heavy
+    )
+
+
+def healthy() -> Diagnosis:
+    """Return a run that computes all the time and in which nothing is wrong."""
+    breakdown = {"input": 0.0, "device": 8.0, "host": 0.2}
+    rows = tuple(
+        StepRow(number=at, total_ms=8.2, parts_ms={"device": 8.0, "host": 0.2}, typical=True)
+        for at in range(8)
+    )
+    return replace(
+        full(),
+        steps=replace(
+            steps(8), rows=rows, median_ms=8.2, p10_ms=8.1, p90_ms=8.3, breakdown_ms=breakdown
+        ),
+        results=(*healthy_results(), not_applicable_results()[0]),
+        together=None,
+        unrecorded=(),
+    )
+
+
+def no_steps() -> Diagnosis:
+    """Return a recording in which no step can be seen, so that hardly a rule applies."""
+    return Diagnosis(
+        version="0.1.0",
+        subject=Subject(title="host.xplane.pb"),
+        steps=StepsSummary(
+            source="none", missing="the trace holds no step marker and no repeated call"
+        ),
+        trust=Trust(level="low", reasons=("There are no steps to measure.",)),
+        results=not_applicable_results(),
+        pipeline_missing="The trace holds no tf.data iterator.",
+        operations_missing="The trace holds no operation.",
+    )
+
+
+def errored() -> Diagnosis:
+    """Return a run in which the only rule crashed."""
+    return replace(healthy(), results=(errored_result(),))
+
+
+def single_step() -> Diagnosis:
+    """Return a run of one step, which tells nothing of the spread."""
+    return replace(full(), steps=steps(1), trust=Trust(level="low", reasons=("One step only.",)))
+
+
+def hostile() -> Diagnosis:
+    """Return a run in which every text is an attack on some rendering."""
+    base, evil = full(), HOSTILE + INVISIBLE
+    where = Location(HOSTILE, 3)
+    table = Table((HOSTILE, LONG), ((HOSTILE, LONG), (INVISIBLE, where)))
+    finding = Finding(
+        summary=evil,
+        evidence=(Measure(HOSTILE, ratio(float("nan")), ms(float("inf"))), table),
+        remedies=(
+            Remedy(action=evil, code=f"```\n{HOSTILE}\n~~~\n{LONG}", at=where, trial=HOSTILE),
+        ),
+    )
+    saving = Saving(per_step=ms(4.0), share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
+    bad = rule(
+        HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)"
+    )
+    return replace(
+        base,
+        version=HOSTILE,
+        subject=Subject(
+            title=evil,
+            command=("python", evil),
+            device=HOSTILE,
+            device_name=LONG,
+            framework={HOSTILE: HOSTILE},
+            hosts=(evil,),
+            exit_code=3,
+        ),
+        trust=Trust(level=HOSTILE, reasons=(evil, LONG)),
+        results=(
+            Result(rule=bad, outcome=finding, saving=saving, severity=Severity.CRITICAL),
+            Result(rule=bad, outcome=Healthy(summary=evil, evidence=(table,))),
+            Result(rule=bad, outcome=NotApplicable(reason=evil)),
+            Result(rule=bad, outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),
+        ),
+        together=Together(per_step=ms(4.0), share=0.1, rules=(HOSTILE,)),
+        xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
+        pipeline=tuple(
+            replace(stage, name=HOSTILE, written=evil, note=LONG, at=where) for stage in pipeline()
+        ),
+        operations=tuple(
+            replace(row, layer=f"{row.layer}{HOSTILE}", operation=evil, detail=LONG, at=where)
+            for row in operations()
+        ),
+        model=(Measure(evil, ms(1.0)),),
+        machine=((evil, evil),),
+        samples=(Measure(LONG, ratio(0.5)),),
+        unrecorded=(evil,),
+    )
+
+
+def huge() -> Diagnosis:
+    """Return a run with 500 offenders in a table and 3000 operations."""
+    base = full()
+    rows = tuple(
+        (f"layer_{at}", Location("model.py", at), ms(at / 7), ratio(at / 5000)) for at in range(500)
+    )
+    finding = Finding(
+        summary="500 layers are padded.",
+        evidence=(Table(("layer", "line", "time", "share"), rows),),
+        remedies=(Remedy(action="Make widths a multiple of 128"),),
+    )
+    many = tuple(
+        Result(
+            rule=rule(f"rule-{at}", Topic.OPERATIONS),
+            outcome=finding if at == 0 else replace(finding, evidence=()),
+            severity=Severity.NOTE,
+        )
+        for at in range(40)
+    )
+    heavy = tuple(
+        OperationRow(
+            layer=f"block_{at % 60}/layer_{at}",
+            operation=("Conv2D", "MatMul", "AddV2", "Relu")[at % 4],
+            self_ms=30 / (at + 1),
+            share=30 / (at + 1) / 52,
+            detail="f32[256,56,56,64] x f32[3,3,64,64]",
+        )
+        for at in range(3000)
+    )
+    return replace(base, results=many + base.results, operations=heavy, steps=steps(300))
+
+
+ALL = {
+    "full": full,
+    "healthy": healthy,
+    "no-steps": no_steps,
+    "errored": errored,
+    "single-step": single_step,
+    "hostile": hostile,
+    "huge": huge,
+}
