@@ -15,7 +15,12 @@ from typing import Any, Self, TypeVar
 
 from tfdoctor.errors import InputError
 
-MANIFEST, PROGRAM, SAMPLES, GUEST = "tfdoctor.json", "program.json.gz", "samples.jsonl", "guest.json"
+MANIFEST, PROGRAM, SAMPLES, GUEST = (
+    "tfdoctor.json",
+    "program.json.gz",
+    "samples.jsonl",
+    "guest.json",
+)
 TRACES = "*.xplane.pb"
 SCHEMA = 1
 
@@ -291,7 +296,7 @@ def _fault(head: bytes, size: int) -> str | None:
 
 def _is_text(head: bytes) -> bool:
     """Say whether a file reads as text; a protobuf has lengths and ids that do not."""
-    return all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in head)
+    return head.isascii() and all(char.isprintable() or char in "\t\r\n" for char in head.decode())
 
 
 def _manifest(root: Path | None, notes: list[str]) -> Manifest | None:

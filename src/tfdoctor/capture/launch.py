@@ -48,11 +48,16 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     samples = Samples(out / SAMPLES, plan.sample_every_ms, [HostSampler(), NvmlSampler()])
     returncode = _run(command, _environment(plan, out), samples)
     done = manifest.complete(out, state, returncode, samples.stop())
-    manifest.write(out, done)
-    (out / GUEST).unlink(missing_ok=True)
-    code = manifest.exit_code(returncode)
+    try:
+        manifest.write(out, done)
+        (out / GUEST).unlink(missing_ok=True)
+    except OSError as error:
+        code = manifest.exit_code(returncode)
+        raise OutputError(
+            f"{out} can no longer be written ({error.strerror}); the script itself ended with {code}."
+        ) from error
     print(_sentence(out, done), file=stderr or sys.stderr)
-    return Outcome(Recording.open(out), code)
+    return Outcome(Recording.open(out), manifest.exit_code(returncode))
 
 
 def _folder(plan: Plan) -> Path:

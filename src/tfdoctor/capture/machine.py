@@ -32,7 +32,7 @@ def _cpu() -> tuple[str, frozenset[str]]:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return platform.processor(), frozenset()
-    found = {}
+    found: dict[str, str] = {}
     for line in lines:
         key, _, value = line.partition(":")
         found.setdefault(key.strip(), value.strip())

@@ -130,7 +130,7 @@ def _missing(
     found = {}
     if "trace" not in known and not list(out.glob("plugins/profile/*/*.xplane.pb")):
         found["trace"] = _no_trace(done, guest)
-    if not (out / "program.json.gz").is_file():
+    if "tensorflow" in done["versions"] and not (out / "program.json.gz").is_file():
         found["program"] = "what the script built was not described: it ended too abruptly"
     if done["plan"]["sample_every_ms"] == 0:
         found["samples"] = "sampling was switched off: leave --sample-every away"
@@ -151,5 +151,7 @@ def _no_trace(done: Mapping[str, Any], guest: Mapping[str, Any]) -> str:
         )
     if not guest.get("finished"):
         return f"the run was killed after {seen} or more steps, before the traced window"
-    advice = f"run with --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
+    advice = (
+        f"run with --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
+    )
     return f"the run ended after {seen} steps, during warm-up ({warmup}): {advice}"

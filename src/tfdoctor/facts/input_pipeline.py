@@ -16,6 +16,9 @@ from tfdoctor.facts.program import Dataset, Program
 from tfdoctor.facts.steps import PS_PER_MS, Steps
 from tfdoctor.verdict import Location
 
+GENERATOR = "Generator"
+"""The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
+
 INJECTED = "inject/"
 """How tf.data names the stages it adds by itself."""
 
@@ -34,6 +37,11 @@ class StageTime:
     asynchronous: bool = False
     parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is tf.data's own handle on the pipeline ("Root"; "Model" before TensorFlow 2.6)."""
+        return self.path in ("Root", "Model")
 
     @property
     def injected(self) -> bool:
@@ -170,7 +178,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         work_ms=max(0.0, work * scale),
         wall_ms=max(0.0, wall * scale),
         calls=node.calls / batches * per_step,
-        python_ms=node.python_ps * scale,
+        python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
         asynchronous=node.asynchronous,
         parallelism=node.parallelism,
         dataset=_dataset(node.name, datasets),

@@ -107,7 +107,7 @@ class Iterators:
         for line in lines:
             _add_functions(line, walk.owners)
         if not walk.nodes:
-            raise Unavailable(_why(waited=any(True for x in lines for _ in _waits(x, window))))
+            raise Unavailable(_why(waited=any(map(_has_waits, lines))))
         return cls(dict(sorted(walk.nodes.items())), roots)
 
 
@@ -199,9 +199,9 @@ class _Walk:
         holder = _holder(stack)
         if holder is None or "id" not in event.stats:
             return
-        node = holder.node or self.nodes.setdefault(holder.owner, Node(holder.owner))
-        if node.path:
-            self.owners[int(event.stats["id"])] = node
+        path = holder.node.path if holder.node else holder.owner
+        if path:
+            self.owners[int(event.stats["id"])] = self.nodes.setdefault(path, Node(path))
 
 
 def _integer(value: object, default: int | None) -> int | None:
@@ -230,9 +230,8 @@ def _roots(line: Line, window: Window) -> Iterator[Event]:
     return _chosen(line, np.array(wanted, dtype=bool), window)
 
 
-def _waits(line: Line, window: Window) -> Iterator[Event]:
-    wanted = [bool(WAIT.fullmatch(kind.name)) for kind in line.types]
-    return _chosen(line, np.array(wanted, dtype=bool), window)
+def _has_waits(line: Line) -> bool:
+    return any(WAIT.fullmatch(line.types[kind].name) for kind in np.unique(line.kind))
 
 
 def _chosen(line: Line, kinds: NDArray[np.bool_], window: Window) -> Iterator[Event]:

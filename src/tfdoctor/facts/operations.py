@@ -57,6 +57,12 @@ SINGLE = re.compile(r"sgemm|scudnn|s1688|_f32|float>?|tf32|= \(?f32\[", re.IGNOR
 HALF = re.compile(r"h884|h1688|h16816|s884|s16816|fp16|bf16|half|hsh|_f16", re.IGNORECASE)
 """Kernels with 16-bit operands, and bfloat16 results in HLO."""
 
+UNNAMED = "kernel"
+"""The type given to a device's work whose operation is not known."""
+
+MOSTLY_NAMED = 0.1
+"""Share of unnamed work up to which "there is no such operation" can be said."""
+
 STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
 """Operations that only read and write their tensors: what they achieve is the memory's rate."""
 
@@ -161,6 +167,12 @@ class Operations:
         return tuple(row for row in self.rows if row.is_matrix)
 
     @property
+    def unnamed(self) -> float:
+        """The share of the time of which the trace does not tell the operation."""
+        unnamed = sum(row.ms for row in self.rows if row.type == UNNAMED)
+        return unnamed / self.total_ms if self.total_ms else 0.0
+
+    @property
     def streaming_rate(self) -> float | None:
         """The bytes per second that this run's own elementwise operations stream; None if unseen."""
         rows = [r for r in self.rows if r.type in STREAMING and r.ms and (r.nbytes or 0) >= LARGE]
@@ -194,7 +206,7 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
     flops = _stat(event, "flops", "model_flops") or _flops(kind, exact, program)
     return OperationTime(
         name=name or ran,
-        type=kind or str(event.stats.get("hlo_category", "")) or "kernel",
+        type=kind or str(event.stats.get("hlo_category", "")) or UNNAMED,
         ms=ms,
         calls=calls,
         ran=(ran,),

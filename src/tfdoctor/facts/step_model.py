@@ -1,15 +1,17 @@
 """What a change saves: a small arithmetic of which stages hide which.
 
-    rest = max(host, device) + transfers + collectives + between     (CPU run: host + device + ...)
-    step = max(input made beside the step, rest) + input made while the trainer waits
+    compute = exposed host work + max(device, host work that the device hides)   (CPU run: host + device)
+    rest    = compute + transfers + collectives + between + unknown
+    step    = max(input made beside the step, rest) + input made while the trainer waits
 
-The model starts from the measured step: what the formula does not explain of it is carried along as
-an unchanging residual, so that it never promises to save time it does not understand.
+Without an effect the formula gives the measured step, because its terms are the measured exposed times.
+What it must guess is how long the input takes when nobody waits for it: the pipeline's own times say
+that, and where a waiting trainer contradicts them the difference is the model's residual.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.activity import Activity
@@ -41,7 +43,6 @@ class StepModel:
     segments: tuple[Segment, ...] = ()
     host_work: float = 0.0
     busy_share: float | None = None  # of the cores that the run may use; None is not sampled
-    residual: float = field(default=0.0, init=False)
 
     @classmethod
     def measure(
@@ -63,13 +64,29 @@ class StepModel:
             busy_share=_busy_share(hardware, samples),
         )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "residual", self.step_ms - self._formula({}))
-
     @property
     def step_ms(self) -> float:
         """The measured step."""
         return sum(self.exposed.values())
+
+    @property
+    def residual(self) -> float:
+        """How much longer a waiting trainer's input takes than its stages' own times explain, in ms."""
+        beside = [segment.ms for segment in self.segments if segment.overlapped]
+        if not beside or not self._waits:
+            return 0.0
+        return self.step_ms - self._serial - max(beside)
+
+    @property
+    def _serial(self) -> float:
+        """The input work that is done while the trainer waits."""
+        own = sum(segment.ms for segment in self.segments if not segment.overlapped)
+        return min(self.exposed[Stage.INPUT], own)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the trainer waits for input that is made beside the step."""
+        return self.exposed[Stage.INPUT] - self._serial > WAITING * self.step_ms
 
     @property
     def trusted(self) -> bool:
@@ -84,7 +101,7 @@ class StepModel:
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
-        return max(floor, self._formula(by_stage) + self.residual)
+        return max(floor, self._formula(by_stage))
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long the cores are busy: work that only moves beside the step keeps them so."""
@@ -94,7 +111,7 @@ class StepModel:
         if not moved:
             return 0.0
         stay = {**effects, Stage.INPUT: [e for e in effects[Stage.INPUT] if not e.overlaps]}
-        return self.busy_share * (self._formula(stay) + self.residual)
+        return self.busy_share * self._formula(stay)
 
     def saving(self, effects: Iterable[Effect]) -> float:
         """Return the ms that these effects save per step; negative when they cost time."""
@@ -102,24 +119,22 @@ class StepModel:
 
     def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
         work = {
-            stage: _apply(self._work(stage), effects.get(stage, []))
+            stage: _apply(self.exposed[stage], effects.get(stage, []))
             for stage in Stage
             if stage is not Stage.INPUT
         }
-        compute = (
-            work[Stage.HOST] + work[Stage.DEVICE]
-            if self.device == "CPU"
-            else max(work[Stage.HOST], work[Stage.DEVICE])
-        )
+        compute = work[Stage.HOST] + max(work[Stage.DEVICE], self._hidden_host)
         rest = compute + work[Stage.TRANSFER] + work[Stage.COLLECTIVE] + work[Stage.BETWEEN]
         rest += self.exposed.get(UNKNOWN, 0.0)
         beside, serial = self._input(effects.get(Stage.INPUT, []))
         return max(beside, rest) + serial
 
-    def _work(self, stage: Stage) -> float:
-        if stage is Stage.HOST and self.device != "CPU":
-            return max(self.host_work, self.exposed[Stage.HOST])
-        return self.exposed[stage]
+    @property
+    def _hidden_host(self) -> float:
+        """The host's work that the device's hides: launching is serial, so it stays when compute shrinks."""
+        if self.device == "CPU":
+            return 0.0
+        return min(self.exposed[Stage.DEVICE], max(0.0, self.host_work - self.exposed[Stage.HOST]))
 
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
         """Return the input's time beside the step and in series with it, after the effects."""
@@ -135,26 +150,28 @@ class StepModel:
         A trainer that waits runs at the pace of its slowest segment: that one takes the step. One
         that does not wait has a pipeline which is at least as fast as the rest of the step.
         """
-        waited = self.exposed[Stage.INPUT]
-        if not self.segments:
-            return (Segment({"": waited}, overlapped=False),)
-        serial = [s for s in self.segments if not s.overlapped]
-        beside = [s for s in self.segments if s.overlapped]
-        own = min(waited, sum(s.ms for s in serial))
-        rest = self.step_ms - waited
-        slowest = max((s.ms for s in beside), default=0.0)
-        if waited - own > WAITING * self.step_ms and slowest:
-            pace = rest + waited - own
-            beside = [
-                _stretch(s, pace / slowest if s.ms == slowest else min(1.0, pace / s.ms))
-                for s in beside
-                if s.ms
-            ]
-        else:
-            beside = [_stretch(s, min(1.0, rest / s.ms)) for s in beside if s.ms]
-        total = sum(s.ms for s in serial)
-        serial = [_stretch(s, own / total) for s in serial if total]
-        return (*serial, *beside)
+        beside = [segment for segment in self.segments if segment.overlapped and segment.ms]
+        slowest = max((segment.ms for segment in beside), default=0.0)
+        waiting = self._waits and slowest > 0
+        serial = self._serial if waiting else self.exposed[Stage.INPUT]
+        pace = self.step_ms - serial
+        return (
+            *_to_total([s for s in self.segments if not s.overlapped and s.ms], serial),
+            *(_to_pace(s, pace, limiting=waiting and s.ms == slowest) for s in beside),
+        )
+
+
+def _to_total(segments: list[Segment], total: float) -> list[Segment]:
+    """Stretch segments to a known total; without any, the whole of it is of unknown origin."""
+    own = sum(segment.ms for segment in segments)
+    if not own:
+        return [Segment({"": total}, overlapped=False)]
+    return [_stretch(segment, total / own) for segment in segments]
+
+
+def _to_pace(segment: Segment, pace: float, *, limiting: bool) -> Segment:
+    """Make the limiting segment take the pace; any other is at least as fast."""
+    return _stretch(segment, pace / segment.ms if limiting else min(1.0, pace / segment.ms))
 
 
 def _stretch(segment: Segment, factor: float) -> Segment:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.device import Device
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Event, Line, Plane, Trace
 from tfdoctor.trace.names import END_OF_WINDOW, TRAINING_CALLS
@@ -61,20 +62,17 @@ class Steps:
     closed: bool = True  # the last step's end is known
 
     @classmethod
-    def measure(cls, trace: Trace, recording: Recording) -> Self:
+    def measure(cls, trace: Trace, recording: Recording, device: Device) -> Self:
         """Find the steps: markers, else a device's step line, else calls of Keras' train function.
 
         Raises:
             Unavailable: nothing in the trace says where a step begins.
         """
-        source, steps, closed = _find(trace)
+        source, steps, closed = _find(trace, device)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
-            raise Unavailable(
-                "the trace holds no training step; record the run with `tfdoctor profile`, "
-                "which marks the steps by itself"
-            )
+            raise Unavailable(_why_none(recording))
         recorded = seen.source if seen and source == "markers" else None
         return cls.of(steps, source=recorded or source, closed=closed)
 
@@ -134,6 +132,17 @@ class Window:
         return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
 
+def _why_none(recording: Recording) -> str:
+    said = recording.manifest.missing if recording.manifest else ()
+    for missing in said:
+        if missing.what in ("steps", "trace"):
+            return missing.why
+    return (
+        "the trace holds no training step; record the run with `tfdoctor profile`, "
+        "which marks the steps by itself"
+    )
+
+
 def _typical(times: list[float]) -> tuple[bool, ...]:
     if len(times) < 4:  # too few to tell what is typical  # noqa: PLR2004
         return (True,) * len(times)
@@ -142,11 +151,10 @@ def _typical(times: list[float]) -> tuple[bool, ...]:
     return tuple(time <= fence for time in times)
 
 
-def _find(trace: Trace) -> tuple[str, list[Step], bool]:
+def _find(trace: Trace, device: Device) -> tuple[str, list[Step], bool]:
     finders: tuple[tuple[str, Callable[[Trace], list[Step]]], ...] = (
         ("markers", _marked),
-        ("tpu-steps", lambda trace: _step_lines(trace.devices("TPU"))),
-        ("markers", lambda trace: _step_lines(trace.devices("GPU"))),
+        ("tpu-steps" if device.kind == "TPU" else "markers", lambda _: _step_line(device.busiest)),
         ("repeated-call", _train_function_calls),
     )
     for source, find in finders:
@@ -174,18 +182,16 @@ def _marked(trace: Trace) -> list[Step]:
     return _chain(raw)
 
 
-def _step_lines(planes: Iterable[Plane]) -> list[Step]:
-    """Read the line "Steps" of the device that has the most of them."""
-    candidates = [
+def _step_line(plane: Plane | None) -> list[Step]:
+    """Read the line "Steps" of the device that the report is about."""
+    return _chain(
         [
             _device_step(number, event.name, event.start_ps, event.end_ps)
+            for line in (plane.lines if plane else ())
+            if line.name == "Steps"
             for number, event in enumerate(line.events())
         ]
-        for plane in planes
-        for line in plane.lines
-        if line.name == "Steps"
-    ]
-    return _chain(max(candidates, key=len, default=[]))
+    )
 
 
 def _device_step(number: int, name: str, start: int, end: int) -> Step:

@@ -12,7 +12,7 @@ from tfdoctor.report import text
 from tfdoctor.report.humanize import counted, location, milliseconds, number, share
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
 from tfdoctor.report.sentences import PART_LABELS, is_known
-from tfdoctor.report.tables import Grid, depths, operations_grid, pipeline_grid, steps_grid
+from tfdoctor.report.tables import Grid, operations_grid, pipeline_grid, steps_grid
 
 STEPS_SHOWN = 400
 """More bars than that are thinner than a pixel on a phone."""
@@ -23,11 +23,13 @@ TILES_SHOWN = 200
 TALLEST_OUTLIER = 2.5
 """Times the median: taller bars are cut there and say their time, or the others would be flat."""
 
+LABELLED_OUTLIERS = 4
+"""More of them would write over each other on a phone; all have their time on hovering."""
+
 _LABEL = 26
 """Characters of a stage's name beside its bar: what fits a phone."""
 
-_INDENT = "\N{FIGURE SPACE}"
-"""Wider than a space, and kept by SVG, which folds spaces."""
+_LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +65,30 @@ def _steps(steps: StepsSummary) -> Chart | None:
     figure = go.Figure([_part_bars(part, rows) for part in PARTS if _takes_time(part, rows)])
     median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
     top = _top(rows, median)
-    _mark_outliers(figure, rows, top)
+    _mark_outliers(figure, rows)
     if median > 0:
         figure.add_hline(y=median, line={"dash": "dash", "width": 1.5, "color": OTHER_STAGE})
-    figure.update_layout(barmode="stack", bargap=0.25, legend={"orientation": "h", "y": -0.2})
-    figure.update_xaxes(title_text="step")
-    figure.update_yaxes(title_text="ms", range=[0, top * 1.12], rangemode="nonnegative")
-    cut = f" The first {STEPS_SHOWN} are drawn." if len(steps.rows) > STEPS_SHOWN else ""
+    figure.update_layout(barmode="stack", bargap=0.25, legend=_LEGEND)
+    figure.update_yaxes(title_text="ms", range=[0, top * 1.04])
     return Chart(
         name="steps",
         title="Step by step",
-        description=f"The time of {counted(len(steps.rows), 'step')}, stacked by part. "
-        f"The dashed line is the median, {milliseconds(steps.median_ms)}.{cut}",
+        description=_steps_description(steps),
         figure=_json(figure),
         table=steps_grid(steps.rows),
     )
+
+
+def _steps_description(steps: StepsSummary) -> str:
+    said = [
+        f"The time of {counted(len(steps.rows), 'step')} in their order, stacked by part.",
+        f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
+    ]
+    if not all(row.typical for row in steps.rows):
+        said.append("Pale bars under a triangle are outliers.")
+    if len(steps.rows) > STEPS_SHOWN:
+        said.append(f"The first {STEPS_SHOWN} are drawn.")
+    return " ".join(said)
 
 
 def _part_bars(part: str, rows: Sequence[StepRow]) -> go.Bar:
@@ -86,7 +97,10 @@ def _part_bars(part: str, rows: Sequence[StepRow]) -> go.Bar:
         name=PART_LABELS[part],
         x=[row.number for row in rows],
         y=times,
-        marker={"color": PART_COLOURS[part]},
+        marker={
+            "color": PART_COLOURS[part],
+            "opacity": [1.0 if row.typical else 0.5 for row in rows],
+        },
         customdata=[milliseconds(time) for time in times],
         hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
     )
@@ -103,17 +117,12 @@ def _top(rows: Sequence[StepRow], median: float) -> float:
     return min(tallest, max(TALLEST_OUTLIER * median, usual))
 
 
-def _mark_outliers(figure: go.Figure, rows: Sequence[StepRow], top: float) -> None:
+def _mark_outliers(figure: go.Figure, rows: Sequence[StepRow]) -> None:
     outliers = [row for row in rows if not row.typical]
-    if outliers:
-        figure.add_scatter(
-            name="outlier",
-            mode="markers",
-            x=[row.number for row in outliers],
-            y=[min(row.total_ms, top) * 1.05 for row in outliers],
-            marker={"symbol": "triangle-up", "size": 10, "color": OTHER_STAGE},
-            customdata=[milliseconds(row.total_ms) for row in outliers],
-            hovertemplate="step %{x}: outlier of %{customdata}<extra></extra>",
+    for row in outliers:
+        time = f" {milliseconds(row.total_ms)}" if len(outliers) <= LABELLED_OUTLIERS else ""
+        figure.add_annotation(
+            x=row.number, y=1, yref="paper", yanchor="bottom", text=f"▲{time}", showarrow=False
         )
 
 
@@ -121,18 +130,22 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Chart | None:
     shown = [at for at, stage in enumerate(stages) if is_known(stage.self_ms)]
     if not shown:
         return None
-    levels = depths(stages)
     kinds = (("limits the pipeline", CRITICAL_STAGE, True), ("beside it", OTHER_STAGE, False))
     bars = []
     for name, colour, critical in kinds:
         if mine := [at for at in shown if stages[at].critical is critical]:
             bars.append(_stage_bars(name, colour, mine, stages))
     figure = go.Figure(bars)
-    names = [as_text(_stage_label(stages[at], levels[at])) for at in shown]
-    figure.update_layout(barmode="overlay", bargap=0.3, legend={"orientation": "h", "y": -0.2})
-    figure.update_xaxes(title_text="ms of own work per step", rangemode="tozero")
+    names = [as_text(_stage_label(stages[at])) for at in shown]
+    figure.update_layout(barmode="overlay", bargap=0.3, legend=_LEGEND)
+    figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
     figure.update_yaxes(
-        tickmode="array", tickvals=shown, ticktext=names, autorange="reversed", automargin=True
+        tickmode="array",
+        tickvals=shown,
+        ticktext=names,
+        autorange="reversed",
+        automargin=True,
+        showgrid=False,
     )
     slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
     return Chart(
@@ -164,13 +177,13 @@ def _stage_bars(
     )
 
 
-def _stage_label(stage: PipelineStage, depth: int) -> str:
-    name = text.shorten(text.name(stage.written or stage.name), _LABEL - min(depth, 6))
-    return _INDENT * min(depth, 6) + name
+def _stage_label(stage: PipelineStage) -> str:
+    return text.name(stage.written or stage.name, _LABEL)
 
 
 def _threads(stage: PipelineStage) -> str:
-    return f"{milliseconds(stage.self_ms)} on {number(round(stage.parallelism, 1))}"
+    threads = number(round(stage.parallelism, 1))
+    return f"{milliseconds(stage.self_ms)} · {threads} thread{'' if threads == '1' else 's'}"
 
 
 def _stage_hover(stage: PipelineStage) -> str:
@@ -205,9 +218,9 @@ def _operations(rows: Sequence[OperationRow]) -> Chart | None:
                 "cornerradius": 3,
             },
             tiling={"pad": 2},
-            pathbar={"visible": True},
         )
     )
+    figure.update_layout(uniformtext={"minsize": 10, "mode": "hide"})
     heaviest = heavy[0]
     return Chart(
         name="operations",
@@ -215,7 +228,7 @@ def _operations(rows: Sequence[OperationRow]) -> Chart | None:
         description="Compute time per step, by layer and the operations in it. The heaviest is "
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
-        figure=_json(figure, height=440),
+        figure=_json(figure, height=440, left=0),
         table=operations_grid(rows),
     )
 
@@ -267,12 +280,12 @@ def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[_Ti
     return [_Tile(name, parent, label, sum(row.self_ms for row in rows))]
 
 
-def _json(figure: go.Figure, height: int = 340) -> str:
+def _json(figure: go.Figure, height: int = 340, left: int = 48) -> str:
     """Return the figure without colours of its own for text and page: the page gives them."""
     layout: dict[str, Any] = {
         "template": "none",
         "height": height,
-        "margin": {"l": 48, "r": 16, "t": 16, "b": 48},
+        "margin": {"l": left, "r": 0, "t": 24, "b": 40 if left else 0},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hoverlabel": {"align": "left"},

@@ -35,7 +35,7 @@ _IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the whole page."""
-    return _render(diagnosis, bundle.plotly())
+    return _render(diagnosis, bundle.plotly() if charts(diagnosis) else "")
 
 
 def render_without_plotly(diagnosis: Diagnosis) -> str:

@@ -60,6 +60,7 @@ def contract(diagnosis: Diagnosis) -> Object:
             "ms_per_step": _number(together.per_step.value),
             "share": _number(together.share),
             "rules": list(together.rules),
+            "bound": together.bound.value,
         },
         "xprof": xprof
         and {"conclusion": xprof.conclusion, "agrees": xprof.agrees, "why": xprof.why},
@@ -119,7 +120,7 @@ def _subject(subject: Subject) -> Object:
 
 def _steps(steps: StepsSummary) -> Object:
     return {
-        "count": len(steps.rows),
+        "count": max(steps.count, len(steps.rows)),
         "source": steps.source if steps.rows else "none",
         "missing": steps.missing,
         "median_ms": _number(steps.median_ms),

@@ -96,7 +96,7 @@ def page(diagnosis: Diagnosis) -> Page:
         faults=faults,
         trust_level=text.name(diagnosis.trust.level),
         trust=sentences.trust(diagnosis),
-        unrecorded=tuple(map(text.prose, diagnosis.unrecorded)),
+        unrecorded=tuple(map(text.sentence, diagnosis.unrecorded)),
         healthy=healthy,
         unchecked=unchecked,
         errored=errored,
@@ -125,7 +125,7 @@ def _sorted(results: Iterable[Result]) -> Groups:
                 said = text.prose(summary)
                 healthy.append(Note(rule=rule, title=title, text=said, lines=lines, grids=grids))
             case NotApplicable(reason=reason):
-                unchecked.append(Note(rule=rule, title=title, text=text.prose(reason)))
+                unchecked.append(Note(rule=rule, title=title, text=text.sentence(reason)))
             case Errored(error=error, traceback=trace):
                 trace, said = text.block(trace), text.prose(error)
                 errored.append(Note(rule=rule, title=title, text=said, traceback=trace))
@@ -171,7 +171,7 @@ def _change(remedy: Remedy) -> Change:
 def _how(saving: Saving | None) -> str:
     if saving is None:
         return "No saving was computed: the step model knows no effect of this on the step's time."
-    return text.prose(saving.how)
+    return text.sentence(saving.how)
 
 
 def _segments(diagnosis: Diagnosis) -> tuple[Segment, ...]:
@@ -191,7 +191,7 @@ def _opinion(opinion: SecondOpinion | None) -> tuple[str, ...]:
         False: "That differs from tfdoctor.",
         None: "That says nothing which tfdoctor's figures could be compared with.",
     }[opinion.agrees]
-    said = (text.prose(opinion.conclusion), agreement, text.prose(opinion.why))
+    said = (text.sentence(opinion.conclusion), agreement, text.sentence(opinion.why))
     return tuple(filter(None, said))
 
 
@@ -209,4 +209,5 @@ def _subject(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
         *((text.name(label), text.name(value)) for label, value in diagnosis.machine),
         ("exit code", "" if subject.exit_code is None else str(subject.exit_code)),
     ]
-    return tuple((label, value) for label, value in entries if value)
+    known = {label: value for label, value in reversed(entries) if value}
+    return tuple((label, known.pop(label)) for label, _ in entries if label in known)

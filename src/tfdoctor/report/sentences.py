@@ -21,9 +21,6 @@ PART_LABELS = {
 }
 """What a part of a step is called in the bar, the charts and the tables."""
 
-CEILING_SHARE = 0.1
-"""Ceilings above this part of the saving turn "about" into "at best"; "about" covers fewer."""
-
 _LARGEST = {
     "input": "waiting for input",
     "transfer": "copying between host and device",
@@ -53,7 +50,7 @@ def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return what the trust rests on: the steps seen, their spread, and the reasons against."""
     steps, code = diagnosis.steps, diagnosis.subject.exit_code
     sentences = [_seen(steps), _spread(steps)] if steps.rows else []
-    sentences += [text.prose(reason) for reason in diagnosis.trust.reasons]
+    sentences += [text.sentence(reason) for reason in diagnosis.trust.reasons]
     if code:
         sentences.append(f"The run itself ended with exit code {code}.")
     return tuple(filter(None, sentences))
@@ -75,6 +72,11 @@ def is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
+def step_count(steps: StepsSummary) -> int:
+    """Return how many steps were seen: at least one a row."""
+    return max(steps.count, len(steps.rows))
+
+
 def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
     """Return the parts that take time, in their order."""
     times = [(part, steps.breakdown_ms.get(part, 0.0)) for part in PARTS]
@@ -86,7 +88,7 @@ def _step_sentence(steps: StepsSummary) -> str:
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step was found: {reason}." if reason else "No training step was found."
     start = f"Each step takes {milliseconds(steps.median_ms)}"
-    if len(steps.rows) == 1:
+    if step_count(steps) == 1:
         start = f"The only step recorded took {milliseconds(steps.median_ms)}"
     if not (parts := parts_of(steps)):
         return f"{start}."
@@ -99,23 +101,18 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if isinstance(result.outcome, Finding)]
     if not findings:
         return _nothing_found(diagnosis.results)
-    return _together(diagnosis, findings) or _best_alone(findings)
+    return _together(diagnosis) or _best_alone(findings)
 
 
-def _together(diagnosis: Diagnosis, findings: Sequence[Result]) -> str:
+def _together(diagnosis: Diagnosis) -> str:
     now, together = diagnosis.steps.median_ms, diagnosis.together
     if together is None or now is None or not together.rules or not _gains(together.per_step):
         return ""
     after = now - together.per_step.value
     if not 0 < after < now:
         return ""
-    ceilings = [
-        r.saving.per_step.value
-        for r in findings
-        if r.saving and r.saving.bound is Bound.AT_MOST and r.rule.name in together.rules
-    ]
     changes = counted(len(together.rules), "change").capitalize()
-    if sum(filter(is_known, ceilings)) > CEILING_SHARE * together.per_step.value:
+    if together.bound is Bound.AT_MOST:
         return f"{changes} would bring it to {about_ms(after)} at best ({factor(now / after)})."
     return f"{changes} would bring it to about {about_ms(after)} ({factor(now / after)})."
 
@@ -148,14 +145,14 @@ def _gains(saved: Quantity) -> bool:
 
 
 def _seen(steps: StepsSummary) -> str:
-    count, outliers = len(steps.rows), sum(not row.typical for row in steps.rows)
+    count, outliers = step_count(steps), sum(not row.typical for row in steps.rows)
     source = _SOURCES.get(steps.source, text.name(steps.source))
-    apart = f", {counted(outliers, 'outlier')} among them left out" if outliers else ""
+    apart = f", {counted(outliers, 'outlier')} left out of the breakdown" if outliers else ""
     return f"{counted(count, 'step').capitalize()} seen, found by {source}{apart}."
 
 
 def _spread(steps: StepsSummary) -> str:
-    if not (is_known(steps.p10_ms) and is_known(steps.p90_ms)) or len(steps.rows) == 1:
+    if not (is_known(steps.p10_ms) and is_known(steps.p90_ms)) or step_count(steps) == 1:
         return ""
     low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
     return f"Eight steps in ten took between {low} and {high}."

@@ -12,6 +12,9 @@ PROSE_LIMIT = 1200
 BLOCK_LIMIT = 20_000
 """A snippet or a traceback."""
 
+PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
+"""Names that are written small even where a sentence starts."""
+
 _LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
 _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories: controls, format and direction marks, private use, surrogates, separators."""
@@ -19,12 +22,22 @@ _INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 def name(text: str, limit: int = NAME_LIMIT) -> str:
     """Return one line of visible characters, control and direction marks as escapes."""
-    return shorten(_visible(_LINE_BREAKS.sub(" ", text).strip()), limit)
+    return shorten(_on_one_line(text), limit)
 
 
 def prose(text: str) -> str:
-    """Return a sentence or a few, on one line."""
-    return name(text, PROSE_LIMIT)
+    """Return a few sentences on one line; a word in them is no longer than a name may be."""
+    words = (shorten(word, NAME_LIMIT) for word in _on_one_line(text).split(" "))
+    return shorten(" ".join(words), PROSE_LIMIT)
+
+
+def sentence(text: str) -> str:
+    """Return prose that starts and ends like a sentence; a name in front keeps its spelling."""
+    said = prose(text)
+    first = said.partition(" ")[0]
+    if first.isalpha() and first.islower() and first not in PROGRAMS:
+        said = said[0].upper() + said[1:]
+    return said if not said or said[-1] in ".!?…" else f"{said}."
 
 
 def block(text: str) -> str:
@@ -40,6 +53,10 @@ def shorten(text: str, limit: int) -> str:
     kept = limit - len(" … ")
     tail = kept // 3
     return f"{text[: kept - tail]} … {text[len(text) - tail :]}"
+
+
+def _on_one_line(text: str) -> str:
+    return _visible(_LINE_BREAKS.sub(" ", text).strip())
 
 
 def _visible(text: str) -> str:

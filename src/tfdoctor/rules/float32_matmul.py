@@ -33,7 +33,7 @@ TPUs where an operation is bound by memory. Older GPUs and CPUs have no such uni
 """
 
 from tfdoctor.facts.hardware import Hardware, Narrowing
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
 from tfdoctor.facts.program import Operation, Program
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
@@ -68,6 +68,10 @@ def check(operations: Operations, hardware: Hardware, program: Program | None) -
     if narrowing is None:
         return NotApplicable(
             reason=hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
+        )
+    if not operations.matrix and operations.unnamed > MOSTLY_NAMED:
+        return NotApplicable(
+            reason=f"the trace does not name the operations of {operations.unnamed:.0%} of the compute time"
         )
     if not operations.matrix:
         return Healthy(summary="The step runs no matmul or convolution")

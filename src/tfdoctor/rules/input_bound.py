@@ -86,9 +86,7 @@ def _stages(pipeline: InputPipeline | None) -> tuple[Evidence, ...]:
     if pipeline is None:
         return ()
     columns = ("stage", "your line", "work per step", "threads at work", "calls per step")
-    return (
-        Table(columns, tuple(_row(stage) for stage in pipeline.stages if stage.path != "Root")),
-    )
+    return (Table(columns, tuple(_row(stage) for stage in pipeline.stages if not stage.is_root)),)
 
 
 def _row(stage: StageTime) -> tuple[Cell, ...]:
@@ -105,7 +103,7 @@ def _remedies(pipeline: InputPipeline | None) -> tuple[Remedy, ...]:
                 "for batch in dataset.take(100):\n    pass",
             ),
         )
-    if critical.python_ms > critical.work_ms / 2 or critical.kind == "Generator":
+    if critical.python_ms > critical.work_ms / 2:
         action = (
             f"Replace the Python in {critical.title} by TensorFlow operations (see python-input)"
         )

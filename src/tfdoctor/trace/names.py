@@ -42,6 +42,36 @@ COLLECTIVE = re.compile(r"nccl|rccl|ncclDev", re.IGNORECASE)
 """Kernels of NCCL and RCCL."""
 
 TPU_INFEEDS = ("infeed",)
-TPU_TRANSFERS = ("outfeed", "host send", "host recv", "host send-done", "host recv-done", "send", "recv", "copy-start", "copy-done", "async-start", "async-done")
+TPU_TRANSFERS = (
+    "outfeed",
+    "host send",
+    "host recv",
+    "host send-done",
+    "host recv-done",
+    "send",
+    "recv",
+    "copy-start",
+    "copy-done",
+    "async-start",
+    "async-done",
+)
 TPU_COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute")
 """HLO categories of a TPU's operations (v6e, 2025)."""
+
+NOISE = "ThreadpoolListener::"
+"""Half of all events of a host trace, without a duration."""
+
+WANTED = frozenset(
+    # markers and groups
+    "_r step_num steps group_id step_name eager_op is_func tf_function_call tracing_count iter_num "
+    # links between threads
+    "id parent_id element_id _p _pt _c _ct correlation_id step_id "
+    # iterators
+    "name parallelism buffer_limit buffered_elements buffer_size batch_size cycle_length deterministic "
+    "autotune threadpool_size cpu_budget element_size "
+    # devices
+    "device_id run_id queue_id kernel_details memcpy_details tf_op annotation hlo_op hlo_module program_id "
+    "hlo_category flops model_flops bytes_accessed shape_with_layout source device_offset_ps "
+    "device_duration_ps".split()
+) | {"level 0"}
+"""The stats that facts read; keeping all of them triples the memory."""

@@ -35,11 +35,9 @@ class Loop:
 class Loops:
     """The loops of one thread."""
 
-    training_keys = set()
-    """The datasets that train: known to all threads."""
-
     def __init__(self, window):
         self.window = window
+        self.training_keys = window.training_keys  # the datasets that train: all threads know
         self.depth = 0  # > 0 inside a step of Keras or a `__next__`: iterators in there are inner
         self.live = {}  # id(iterator): Loop
         self.current = None  # the loop whose steps are counted

@@ -1,10 +1,22 @@
 """The tf.data pipelines of the run: what each stage is, and which line made it."""
 
+from .stack import user_file
+
 PARAMETERS = (
-    "num_parallel_calls buffer_size batch_size drop_remainder cycle_length block_length "
-    "deterministic count seed filename slack_period compression_type num_parallel_reads"
-).split()
+    "num_parallel_calls",
+    "buffer_size",
+    "batch_size",
+    "drop_remainder",
+    "cycle_length",
+    "block_length",
+    "deterministic",
+    "count",
+    "compression_type",
+)
 """Kept by TensorFlow as `_<name>` on its dataset objects."""
+
+UNKNOWN = -2
+"""tf.data's cardinality of what it cannot count."""
 
 PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
 
@@ -14,7 +26,10 @@ class Datasets:
 
     def __init__(self, registry):
         self.lines = registry.lines
-        self.found = [dataset for dataset in (ref() for ref in registry.datasets) if dataset is not None]
+        self.numbering = registry.numbering
+        self.found = [
+            dataset for dataset in (ref() for ref in registry.datasets) if dataset is not None
+        ]
         self.ids = {id(dataset): number for number, dataset in enumerate(self.found)}
 
     def id_of(self, dataset):
@@ -24,9 +39,7 @@ class Datasets:
     def graphs(self):
         """Return the ids of the graphs that tf.data runs."""
         return {
-            id(wrapper.function.graph)
-            for dataset in self.found
-            for wrapper in _functions(dataset)
+            id(wrapper.function.graph) for dataset in self.found for wrapper in _functions(dataset)
         }
 
     def describe(self):
@@ -37,6 +50,8 @@ class Datasets:
         return {
             "id": self.ids[id(dataset)],
             "class": type(dataset).__name__,
+            "trace_name": self.numbering.name(dataset),
+            "trace_number": self.numbering.numbers.get(dataset),
             "inputs": [
                 self.ids[id(source)] for source in dataset._inputs() if id(source) in self.ids
             ],
@@ -61,16 +76,31 @@ def _function(wrapper):
     types = {op.type for op in wrapper.function.graph.get_operations()}
     return {
         "name": getattr(function, "__name__", type(function).__name__),
-        "at": [code.co_filename, code.co_firstlineno] if code else None,
+        "at": _defined(code) if code else None,
         "python": bool(types & PYTHON_OPS),
     }
+
+
+def _defined(code):
+    """Return the line of a function that is the user's, or None."""
+    path = user_file(code.co_filename)
+    return [path, code.co_firstlineno] if path else None
+
+
+def batch_of(dataset):
+    """Return the first dimension of what a dataset yields, when all of it agrees, or None."""
+    from tensorflow.python.data.util import nest
+
+    shapes = [getattr(spec, "shape", None) for spec in nest.flatten(dataset.element_spec)]
+    sizes = {shape[0] for shape in shapes if shape is not None and shape.rank}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _parameters(dataset):
     found = {}
     for name in PARAMETERS:
         value = _scalar(getattr(dataset, f"_{name}", None))
-        if value is not None or name == "num_parallel_calls" and hasattr(dataset, "_map_func"):
+        if value is not None or (name == "num_parallel_calls" and hasattr(dataset, "_map_func")):
             found[name] = value
     return found
 
@@ -92,4 +122,4 @@ def _cardinality(dataset):
     if not hasattr(variant, "numpy"):
         return None  # made inside a graph: there is nothing to ask
     number = int(dataset.cardinality().numpy())
-    return None if number == -2 else number
+    return None if number == UNKNOWN else number

@@ -23,7 +23,7 @@ def _finish(window):
     if not window.log.ours():
         return
     window.close(_reason())
-    window.registry.write(window)
+    window.registry.write()
     window.log.state["finished"] = True
     window.save()
 

@@ -3,8 +3,24 @@
 from .stack import traced_line
 
 ATTRIBUTES = frozenset(
-    "padding explicit_paddings strides dilations data_format ksize transpose_a transpose_b adj_x "
-    "adj_y equation epsilon is_training T DstT SrcT direction rnn_mode num_split axis".split()
+    {
+        "DstT",
+        "SrcT",
+        "T",
+        "adj_x",
+        "adj_y",
+        "data_format",
+        "dilations",
+        "epsilon",
+        "equation",
+        "explicit_paddings",
+        "is_training",
+        "ksize",
+        "padding",
+        "strides",
+        "transpose_a",
+        "transpose_b",
+    }
 )
 """What tells a cheap operation from a dear one, besides its shapes."""
 
@@ -12,14 +28,11 @@ DATASET_FUNCTIONS = "Dataset_"
 """How tf.data names the functions that it traces."""
 
 
-def describe(reference, layers, dataset_graphs, scopes):
-    """Return one graph; None when it is gone."""
-    graph = reference()
-    if graph is None:
-        return None
+def describe(graph, layers, dataset_graphs, scopes):
+    """Return one graph; `scopes` are the name scopes that its layers got."""
     of_data = id(graph) in dataset_graphs or graph.name.startswith(DATASET_FUNCTIONS)
     outer = getattr(graph, "outer_graph", None)
-    owner = layers.owner(scopes.get(graph, {}))
+    owner = layers.owner(scopes)
     return {
         "name": graph.name,
         "kind": "dataset" if of_data else "function",
@@ -59,4 +72,6 @@ def _plain(value):
         return value.decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return value if isinstance(value, (bool, int, float, str)) else getattr(value, "name", str(value))
+    return (
+        value if isinstance(value, (bool, int, float, str)) else getattr(value, "name", str(value))
+    )

@@ -23,7 +23,7 @@ class Journal:
         """Say whether this is the process that was started, and not a fork of it."""
         return os.getpid() == self.pid
 
-    def error(self, where, error):
+    def fault(self, where, error):
         """Note a fault of ours."""
         if len(self.errors) < MOST_ERRORS:
             self.errors.append({"where": where, "error": f"{type(error).__name__}: {error}"[:500]})
@@ -43,7 +43,7 @@ class Journal:
                     json.dump(self.state, file)
                 os.replace(temporary, os.path.join(self.out, "guest.json"))
             except OSError as error:  # the folder went away or is full: a later write may say so
-                self.error("journal", error)
+                self.fault("journal", error)
 
 
 def quietly(where, log, otherwise=None):
@@ -55,7 +55,7 @@ def quietly(where, log, otherwise=None):
             try:
                 return function(*args, **kwargs)
             except Exception as error:  # the user's run goes on, whatever it was
-                log.error(where, error)
+                log.fault(where, error)
                 return otherwise
 
         return careful

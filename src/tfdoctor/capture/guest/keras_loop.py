@@ -35,7 +35,7 @@ class Trainers:
         original = getattr(trainer, method)
 
         @functools.wraps(original)
-        def make(model, force=False):
+        def make(model, force=False):  # noqa: FBT002  # Keras's signature
             result = original(model, force=force)
             function = getattr(model, attribute)
             if not getattr(function, "_tfdoctor", False):
@@ -64,6 +64,8 @@ class Trainers:
             finally:
                 if self.window.state == "open" and self.window.owner is self.fit:
                     self.window.close(reason)
+            if self.window.leave:
+                self.window.depart()
             return result
 
         trainer.fit = fit
@@ -78,7 +80,7 @@ class Trainers:
         epochs = local.get("epoch_iterator")
         if epochs is None:
             return
-        self.window.registry.fitted(model, epochs, local)
+        self.window.registry.fitted(model, epochs)
         if epochs.num_batches and isinstance(local.get("epochs"), int):
             rounds = local["epochs"] - (local.get("initial_epoch") or 0)
             k = int(model.steps_per_execution)

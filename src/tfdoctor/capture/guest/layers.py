@@ -2,12 +2,17 @@
 
 import math
 
+LONGEST = 16
+"""Longer lists in a layer's config are data (vocabularies), not settings."""
+
 
 class Layers:
     """All live layers, found again by the name scopes of operations."""
 
     def __init__(self, found):
-        self.entries = [(layer, line) for layer, line in ((ref(), at) for ref, at in found) if layer]
+        self.entries = [
+            (layer, line) for layer, line in ((ref(), at) for ref, at in found) if layer
+        ]
         self.paths, self.names = {}, set()
         for layer, _ in self.entries:
             name = str(getattr(layer, "name", ""))
@@ -15,7 +20,7 @@ class Layers:
             self.paths.setdefault(str(getattr(layer, "path", None) or name), name)
 
     def owner(self, scopes):
-        """Return the function from an operation's name to its layer, for a graph with these scopes."""
+        """Return what finds the layer of an operation by name, in a graph with these scopes."""
         known = {}
 
         def of(operation):
@@ -78,7 +83,7 @@ def _config(layer):
 
 def _simple(value):
     if isinstance(value, (list, tuple)):
-        return len(value) <= 16 and all(_simple(item) for item in value)
+        return len(value) <= LONGEST and all(_simple(item) for item in value)
     if isinstance(value, float):
         return math.isfinite(value)
     return value is None or isinstance(value, (bool, int, str))

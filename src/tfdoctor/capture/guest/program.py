@@ -22,28 +22,33 @@ INPUTS = {
 """What the user gave to fit, by the class of Keras's adapter for it."""
 
 
-def write(registry, window):
+def write(registry):
     """Describe what is alive and replace the file; each part fails for itself."""
     part = Parts(registry.log)
-    layers = part("layers", lambda: Layers(registry.layers)) or Layers([])
-    datasets = part("datasets", lambda: Datasets(registry))
-    of_data = part("dataset functions", datasets.graphs) or set()
+    layers = Layers(registry.layers)
+    datasets = Datasets(registry)
     adapter = registry.fit.get("adapter")
     program = {
         "schema": SCHEMA,
-        "graphs": [
-            graph
-            for reference in registry.graphs
-            if (graph := part("graph", lambda: graphs.describe(reference, layers, of_data, registry.scopes)))
-        ],
+        "graphs": _graphs(registry, part, layers, datasets),
         "layers": part("layers", layers.describe) or [],
         "datasets": part("datasets", datasets.describe) or [],
-        "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
+        "feeds": part("feeds", datasets.id_of, registry.feeds()),
         "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
-        "run": part("settings", lambda: settings.describe(registry, window)) or {},
+        "run": part("settings", settings.describe, registry) or {},
     }
     program["sources"] = _sources(program)
     _replace(os.path.join(registry.log.out, "program.json.gz"), program)
+
+
+def _graphs(registry, part, layers, datasets):
+    of_data = part("dataset functions", datasets.graphs) or set()
+    found = []
+    for graph in (reference() for reference in registry.graphs):
+        if graph is not None:
+            scopes = registry.scopes.get(graph, {})
+            found.append(part("graph", graphs.describe, graph, layers, of_data, scopes))
+    return [graph for graph in found if graph]
 
 
 class Parts:
@@ -52,12 +57,12 @@ class Parts:
     def __init__(self, log):
         self.log = log
 
-    def __call__(self, name, describe):
+    def __call__(self, name, describe, *arguments):
         """Return what the part says, or None."""
         try:
-            return describe()
+            return describe(*arguments)
         except Exception as error:  # the rest of the program is still worth having
-            self.log.error(f"program: {name}", error)
+            self.log.fault(f"program: {name}", error)
             return None
 
 
@@ -90,5 +95,3 @@ def _replace(path, program):
     with gzip.open(temporary, "wt", encoding="utf-8", compresslevel=6) as file:
         json.dump(program, file, separators=(",", ":"), default=str)
     os.replace(temporary, path)
-
-

@@ -1,15 +1,25 @@
 """What the run builds, kept by weak references until it is written: graphs, layers, datasets."""
 
 import functools
+import sys
 import weakref
 
+from . import program
 from .journal import quietly
+from .numbering import Numbering
 from .stack import here
 
 GRAPHS = "tensorflow.python.framework.func_graph"
 LAYERS = "keras.src.layers.layer"
 SCOPES = "keras.src.backend.tensorflow.core"
+OPTIMIZERS = "keras.src.optimizers.base_optimizer"
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
+
+CONTEXT = "tensorflow.python.eager.context"
+"""Without it the script has no TensorFlow; importing one at its end would be a crash of ours."""
+
+MOST = 20_000
+"""A script may make a dataset or a function every step: the dead are dropped from here on."""
 
 
 class Registry:
@@ -17,17 +27,42 @@ class Registry:
 
     def __init__(self, log):
         self.log = log
-        self.graphs, self.layers, self.datasets = [], [], []
+        self.graphs, self.layers, self.datasets, self.optimizers = [], [], [], []
+        self.numbering = Numbering()
         self.lines = weakref.WeakKeyDictionary()  # dataset: its line
         self.scopes = weakref.WeakKeyDictionary()  # graph: {name scope: layer's name}
         self.feeds = lambda: None  # the dataset that feeds the training loop
         self.model = lambda: None
+        self.trainer = lambda: None  # the tf.function that takes the gradients
         self.fit = {}
         self.written = False
 
     # What the hooks tell
 
-    def fitted(self, model, epochs, local):
+    def _remember(self, things, thing):
+        """Keep a weak reference until the program is written; say whether that is to come."""
+        if self.written:
+            return False
+        if len(things) >= MOST:  # made once a step and long dead
+            things[:] = [reference for reference in things if reference() is not None]
+        things.append(weakref.ref(thing))
+        return True
+
+    def graph_made(self, graph):
+        """A function is about to be traced."""
+        self._remember(self.graphs, graph)
+
+    def optimizer_made(self, optimizer):
+        """An optimizer, for loops that have no model to ask."""
+        self._remember(self.optimizers, optimizer)
+
+    def dataset_made(self, dataset):
+        """One stage of a pipeline."""
+        if self._remember(self.datasets, dataset):
+            self.lines[dataset] = here()
+            self.numbering.note(dataset)
+
+    def fitted(self, model, epochs):
         """Keras's fit is about to begin."""
         adapter = epochs.data_adapter
         self.model = weakref.ref(model)
@@ -44,6 +79,10 @@ class Registry:
         if dataset is not None:
             self.feeds = weakref.ref(dataset)
 
+    def trains(self, function):
+        """A gradient was taken while this tf.function was traced."""
+        self.trainer = weakref.ref(function)
+
     def dataset_key(self, iterator):
         """Return what stays the same when the loop makes its next iterator."""
         dataset = dataset_of(iterator)
@@ -55,14 +94,12 @@ class Registry:
         dataset = dataset_of(iterator)
         return int(dataset.cardinality().numpy()) if dataset is not None else -2
 
-    def write(self, window):
+    def write(self):
         """Write the program once: after the window, or at the end of a run without one."""
-        if self.written or not self.log.ours():
+        if self.written or not self.log.ours() or CONTEXT not in sys.modules:
             return
         self.written = True
-        from .program import write
-
-        quietly("program", self.log)(write)(self, window)
+        quietly("program", self.log)(program.write)(self)
 
 
 def dataset_of(iterator):
@@ -78,35 +115,33 @@ def hooks(window):
     """Return the hooks that notice what is being built."""
     registry = window.registry
 
-    def patch_graphs(module):
-        _after_init(module.FuncGraph, "graph", registry.log, registry.graphs)
+    def graph(module):
+        _after_init(module.FuncGraph, "graph", registry, registry.graph_made)
 
-    def patch_datasets(module):
-        _after_init(module.DatasetV2, "dataset", registry.log, registry.datasets, registry.lines)
+    def dataset(module):
+        _after_init(module.DatasetV2, "dataset", registry, registry.dataset_made)
 
-    def patch_layers(module):
+    def optimizer(module):
+        _after_init(module.BaseOptimizer, "optimizer", registry, registry.optimizer_made)
+
+    def layer(module):
         _after_new(module.Layer, registry.log, registry.layers)
 
-    def patch_scopes(module):
+    def scope(module):
         _after_enter(module.name_scope, registry)
 
     return {
-        GRAPHS: [patch_graphs],
-        DATASETS: [patch_datasets],
-        LAYERS: [patch_layers],
-        SCOPES: [patch_scopes],
+        GRAPHS: [graph],
+        DATASETS: [dataset],
+        OPTIMIZERS: [optimizer],
+        LAYERS: [layer],
+        SCOPES: [scope],
     }
 
 
-def _after_init(kind, where, log, found, lines=None):
+def _after_init(kind, where, registry, made):
     """Note each new object of a class, once it is made."""
-    original = kind.__init__
-
-    @quietly(where, log)
-    def note(thing):
-        found.append(weakref.ref(thing))
-        if lines is not None:
-            lines[thing] = here()
+    original, note = kind.__init__, quietly(where, registry.log)(made)
 
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
@@ -150,7 +185,7 @@ def _after_enter(scope, registry):
     @functools.wraps(original)
     def __enter__(self):
         result = original(self)
-        if not eager() and self.caller is not None:
+        if self.caller is not None and not registry.written and not eager():
             note(self.caller)
         return result
 

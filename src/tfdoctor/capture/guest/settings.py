@@ -2,23 +2,38 @@
 
 import sys
 
+from .datasets import batch_of
 
-def describe(registry, window):
+
+def describe(registry):
     """Return the settings of the model that trained, as far as there is one."""
     model = registry.model()
-    optimizer = getattr(model, "optimizer", None)
+    optimizer = getattr(model, "optimizer", None) or _last(registry.optimizers)
+    trainer = model if model is not None else registry.trainer()
+    feeds = registry.feeds()
     found = {
         "policy": _policy(),
         "optimizer": _inner(optimizer),
         "loss_scale": type(optimizer).__name__ == "LossScaleOptimizer",
-        "jit_compile": getattr(model, "jit_compile", None),
+        "jit_compile": _compiled(trainer),
         "run_eagerly": getattr(model, "run_eagerly", None),
         "steps_per_execution": getattr(model, "steps_per_execution", None),
-        "batch_size": registry.fit.get("batch_size"),
+        "batch_size": registry.fit.get("batch_size") or (batch_of(feeds) if feeds else None),
         "fit_at": registry.fit.get("at"),
     }
     found.update(_tensorflow(model))
     return found
+
+
+def _last(references):
+    """Return the youngest object that is still alive: a wrapper is made after what it wraps."""
+    alive = (reference() for reference in reversed(references))
+    return next((thing for thing in alive if thing is not None), None)
+
+
+def _compiled(trainer):
+    """Return whether a model or a tf.function was told to use XLA."""
+    return getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None))
 
 
 def _policy():
@@ -36,10 +51,9 @@ def _inner(optimizer):
 
 def _tensorflow(model):
     """Return what TensorFlow itself was told; devices only once they are in use anyway."""
-    from tensorflow.python.eager import context
-    from tensorflow.python.framework import config
-
-    if not context.context()._initialized:
+    context = sys.modules.get("tensorflow.python.eager.context")
+    config = sys.modules.get("tensorflow.python.framework.config")
+    if context is None or config is None or not context.context()._initialized:
         return {}
     strategy = getattr(model, "distribute_strategy", None)
     return {

@@ -1,4 +1,4 @@
-"""Which line is the user's: the innermost frame outside installed packages and outside the guest."""
+"""Which line is the user's: the innermost frame outside installed packages and the guest."""
 
 import os
 import re

@@ -17,7 +17,7 @@ def hooks(window):
         ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window, local)],
         DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, window, local)],
         FUNCTIONS: [lambda module: patch_function(module.Function, local)],
-        TAPES: [lambda module: patch_tape(module.GradientTape, local)],
+        TAPES: [lambda module: patch_tape(module.GradientTape, window, local)],
     }
 
 
@@ -67,8 +67,8 @@ def patch_function(function, local):
     function.__call__ = __call__
 
 
-def patch_tape(tape, local):
-    """A gradient is a training event; taken while a tf.function is traced, it marks the function."""
+def patch_tape(tape, window, local):
+    """A gradient is a training event; while a tf.function is traced, it marks the function."""
     original = tape.gradient
 
     @functools.wraps(original)
@@ -76,6 +76,7 @@ def patch_tape(tape, local):
         loops = local.loops
         if loops.function is not None:
             loops.function.__dict__["_tfdoctor_trains"] = True
+            window.registry.trains(loops.function)
         elif not loops.depth:
             loops.training()
         return original(self, *args, **kwargs)

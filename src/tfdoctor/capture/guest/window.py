@@ -5,6 +5,7 @@ import threading
 import time
 
 from .journal import quietly
+from .profiler import Session
 from .steps import NEVER, Source
 
 FEWEST_CALLS = 5
@@ -20,6 +21,7 @@ class Window:
         self.start, self.stop = plan["warmup"], plan["warmup"] + plan["steps"]
         self.owner = self.session = self.profiler = None
         self.sources = {}
+        self.training_keys = set()
         self.calls = 0
         self.discarded = []
         self.leave = False  # --stop-after: the next step ends the run
@@ -59,15 +61,12 @@ class Window:
             return None
         if number >= self.stop:
             self._close("steps")
-            self.leave = self.plan["stop_after"]
             return None
         self.calls += 1
         return self.session.marker("train", number + source.discarded, k)
 
     def _open(self, source, number, k):
         """Start the profiler; the recording keeps why it could not."""
-        from .profiler import Session
-
         self.owner, self.state = source, "open"
         steps = max(source.steps, FEWEST_CALLS * k) if k > 1 else source.steps
         self.start, self.stop = number, number + steps
@@ -122,10 +121,11 @@ class Window:
         try:
             self.session.stop()
         except Exception as error:  # for example: the recording's folder is gone
-            self.log.error("profiler.stop", error)
+            self.log.fault("profiler.stop", error)
             self.log.missing("trace", f"the trace could not be written: {error}")
         self.record["stopped_unix_ns"] = self.session.stopped_ns
-        self.registry.write(self)
+        self.registry.write()
+        self.leave = self.plan["stop_after"] and reason in ("steps", "end-of-fit")
         self.save()
 
     def _rest(self):

@@ -1,0 +1,40 @@
+"""Writes the renderings of a diagnosis to files, each of them whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.errors import OutputError
+from tfdoctor.report import RENDERERS, Format
+
+
+def write(
+    diagnosis: Diagnosis, folder: Path, formats: Iterable[Format], prefix: str = ""
+) -> tuple[Path, ...]:
+    """Write ``<prefix>report.<format>`` for each format and return the paths.
+
+    Raises:
+        OutputError: the folder cannot be made or written to.
+    """
+    texts = {folder / f"{prefix}report{one.suffix}": RENDERERS[one](diagnosis) for one in formats}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            _replace(path, text)
+    except OSError as error:
+        raise OutputError(
+            f"{folder} cannot be written to ({error.strerror}); name another folder with --out."
+        ) from error
+    return tuple(texts)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the target and rename, so that an interrupted write leaves the old file."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
+    ) as file:
+        file.write(text)
+    os.chmod(file.name, 0o644)  # noqa: PTH101, S103 - NamedTemporaryFile made it private; a report is to be read
+    Path(file.name).replace(path)

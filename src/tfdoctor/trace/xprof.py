@@ -1,0 +1,156 @@
+"""Asks xprof for its opinion, in a child process: a malformed trace can abort it.
+
+The trace is mended and written to a private folder first, because xprof caches beside its input
+without checking whether the cache still belongs to it.
+"""
+
+import html
+import json
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfdoctor.errors import InputError
+from tfdoctor.trace import repair
+from tfdoctor.trace.xplane import parse
+
+BYTES_PER_BYTE = 40
+"""Address space that xprof may take per byte of trace; it needs about 20 times the file."""
+
+BASE_BYTES = 4_000_000_000
+"""Address space for xprof's library and its threads."""
+
+WAIT_INPUT, HOST_TO_DEVICE = "110", "80"
+"""xprof's event types whose time it counts as input (steps_db.proto), as JSON keys."""
+
+Answer = Mapping[str, Any]
+"""What the child prints: {"tables": the tool's tables, "steps": OpStats' steps in ps}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What xprof says of a trace; ``error`` says why it says nothing."""
+
+    conclusion: str = ""
+    input_percent: float | None = None  # of the step
+    steps: int = 0
+    step_ms: float | None = None
+    device_type: str = ""
+    diagnostics: tuple[str, ...] = ()
+    host_input_percent: float | None = None  # of a second look without the devices; GPU only
+    error: str = ""
+
+
+def ask(path: Path, *, timeout_s: float) -> Opinion:
+    """Return xprof's opinion of a trace; never raises for a bad one and writes nothing beside it."""
+    try:
+        space = parse(path)
+    except InputError as error:
+        return Opinion(error=str(error))
+    has_gpu = any(plane.name.startswith("/device:GPU") for plane in space.planes)
+    repair.mend(space)
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-") as private:
+        answer = _run(space.SerializeToString(), Path(private), timeout_s)
+        if isinstance(answer, str):
+            return Opinion(error=answer)
+        host: Answer | str | None = None
+        if has_gpu:
+            host = _run(repair.host_only(space).SerializeToString(), Path(private), timeout_s)
+    return _opinion(answer, None if isinstance(host, str) else host)
+
+
+def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
+    """Return the child's answer, or the reason why there is none."""
+    file = private / "trace.xplane.pb"
+    for old in private.iterdir():
+        old.unlink()
+    file.write_bytes(trace)
+    # -P: this folder holds an xprof.py of our own
+    child = [sys.executable, "-P", str(Path(__file__).with_name("xprof_child.py")), str(file)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own child
+            child,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            preexec_fn=_limit(len(trace)),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {timeout_s:.0f} s"
+    if done.returncode < 0:
+        return f"it died of signal {-done.returncode}"
+    if done.returncode:
+        return (done.stderr.strip().splitlines() or ["it failed without a word"])[-1]
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        return "its answer cannot be read"
+    return answer if isinstance(answer, dict) else "its answer is of an unknown kind"
+
+
+def _limit(size: int) -> Callable[[], None]:
+    limit = BASE_BYTES + BYTES_PER_BYTE * size
+
+    def confine() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    return confine
+
+
+def _opinion(answer: Answer, host: Answer | None) -> Opinion:
+    facts = _facts(answer)
+    times = [step["duration_ps"] / 1e9 for step in answer["steps"]]
+    return Opinion(
+        conclusion=_plain(str(facts.get("input_conclusion", ""))),
+        input_percent=_input_percent(answer),
+        steps=len(times),
+        step_ms=statistics.fmean(times) if times else None,
+        device_type=str(facts.get("hardware_type", "")),
+        diagnostics=_diagnostics(answer["tables"]),
+        host_input_percent=_input_percent(host) if host else None,
+    )
+
+
+def _facts(answer: Answer) -> Mapping[str, str]:
+    """Return the properties of the step table."""
+    tables = answer["tables"]
+    return tables[1].get("p", {}) if len(tables) > 1 else {}
+
+
+def _input_percent(answer: Answer) -> float | None:
+    """Return the input's share of the steps' time: of a TPU as xprof has it, else from OpStats."""
+    facts = _facts(answer)
+    if "infeed_percent_average" in facts:
+        return _number(facts["infeed_percent_average"])
+    total = sum(step["duration_ps"] for step in answer["steps"])
+    waited = sum(
+        step["parts_ps"].get(kind, 0)
+        for step in answer["steps"]
+        for kind in (WAIT_INPUT, HOST_TO_DEVICE)
+    )
+    return 100 * waited / total if total else None
+
+
+def _diagnostics(tables: list[dict[str, Any]]) -> tuple[str, ...]:
+    table = tables[4] if len(tables) > 4 else {}  # noqa: PLR2004 - the fifth table
+    rows = ([cell.get("v") for cell in row.get("c", ())] for row in table.get("rows", ()))
+    return tuple(_plain(str(row[-1])) for row in rows if row)
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value).rstrip("%"))
+    except ValueError:
+        return None
+
+
+def _plain(text: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", text)).strip()
