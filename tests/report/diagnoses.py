@@ -41,7 +41,7 @@ WHY = """\
 While the trainer waits, the device does nothing: `IteratorGetNext` blocks until a batch is ready.
 
 - Each waiting millisecond is paid in **every** step.
-- See [the guide](https://www.tensorflow.org/guide/data_performance), not [this](javascript:alert(1)).
+- See [the guide](https://www.tensorflow.org/guide/data), not [this](javascript:alert(1)).
 """
 SOURCES = "- [tf.data performance](https://www.tensorflow.org/guide/data_performance)"
 
@@ -155,7 +155,7 @@ def _input_bound() -> Result:
         ("Batch", Location("train.py", 42), ms(2.0), count(1.0), ratio(0.04)),
     )
     finding = Finding(
-        summary="The step waits 43.1 ms for input: .map(decode) runs on one thread and limits the pipeline.",
+        summary="The step waits 43.1 ms for input: .map(decode) runs on one thread and limits it.",
         evidence=(
             Measure("wait per step", ratio(0.83), ratio(0.05)),
             Measure("wait", ms(43.1)),
@@ -180,7 +180,7 @@ def _input_bound() -> Result:
         per_step=ms(41.5),
         share=0.798,
         bound=Bound.EXPECTED,
-        how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, hidden behind 8.5 ms of compute.",
+        how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, beside 8.5 ms of compute.",
     )
     return Result(
         rule=rule("input-bound", title="The step waits for input"),
@@ -294,7 +294,8 @@ def errored_result() -> Result:
         rule=rule("host-sync", Topic.EXECUTION),
         outcome=Errored(
             error="ZeroDivisionError: division by zero",
-            traceback='Traceback (most recent call last):\n  File "host_sync.py", line 9, in check\n'
+            traceback="Traceback (most recent call last):\n"
+            '  File "host_sync.py", line 9, in check\n'
             "ZeroDivisionError: division by zero",
         ),
     )

@@ -23,6 +23,9 @@ TILES_SHOWN = 200
 TALLEST_OUTLIER = 2.5
 """Times the median: taller bars are cut there and say their time, or the others would be flat."""
 
+GAPS_UP_TO = 100
+"""Bars; between more of them gaps would be thinner than a pixel and flicker."""
+
 LABELLED_OUTLIERS = 4
 """More of them would write over each other on a phone; all have their time on hovering."""
 
@@ -68,7 +71,8 @@ def _steps(steps: StepsSummary) -> Chart | None:
     _mark_outliers(figure, rows)
     if median > 0:
         figure.add_hline(y=median, line={"dash": "dash", "width": 1.5, "color": OTHER_STAGE})
-    figure.update_layout(barmode="stack", bargap=0.25, legend=_LEGEND)
+    gap = 0.25 if len(rows) <= GAPS_UP_TO else 0
+    figure.update_layout(barmode="stack", bargap=gap, legend=_LEGEND)
     figure.update_yaxes(title_text="ms", range=[0, top * 1.04])
     return Chart(
         name="steps",

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -72,7 +73,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"prose": to_html, "first": _first, "in_script": in_script}
+    environment.filters |= {
+        "prose": to_html,
+        "first": _first,
+        "in_script": in_script,
+        "unbroken": _unbroken,
+    }
     return environment
 
 
@@ -83,6 +89,11 @@ def in_script(json_text: str) -> Markup:
 
 def _first(grid: Grid) -> Grid:
     return grid.first(ROWS)
+
+
+def _unbroken(sentence: str) -> str:
+    """Return a sentence in which no line ends between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=(ms|s|µs|%)\b)", "\N{NO-BREAK SPACE}", sentence)
 
 
 def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:

@@ -16,8 +16,8 @@ PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
 """Names that are written small even where a sentence starts."""
 
 _LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
-_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-"""Unicode categories: controls, format and direction marks, private use, surrogates, separators."""
+_INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+"""Unicode categories: controls, direction marks, unassigned, private, surrogates, separators."""
 
 
 def name(text: str, limit: int = NAME_LIMIT) -> str:

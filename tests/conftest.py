@@ -1,0 +1,34 @@
+"""What every test may ask for."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ACTUAL = Path(__file__).parent / "actual"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what is rendered now as the golden files",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a file of the ``golden`` folder beside the test."""
+
+    def compare(name: str, text: str) -> None:
+        expected = request.path.parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            expected.parent.mkdir(exist_ok=True)
+            expected.write_bytes(text.encode())
+        known = expected.read_bytes() if expected.exists() else b""
+        if text.encode() != known:
+            ACTUAL.mkdir(exist_ok=True)
+            (ACTUAL / name).write_bytes(text.encode())
+            pytest.fail(f"{name} differs from {expected}; the new one is {ACTUAL / name}")
+
+    return compare

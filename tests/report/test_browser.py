@@ -1,0 +1,161 @@
+"""The page in a real browser: what a reader sees, and what the browser does not do."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.report import diagnoses
+from tfdoctor.report import html
+
+pytestmark = pytest.mark.browser
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+DRAWN = "html[data-charts=drawn]"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    path = next(found, None)
+    if path is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    written = {kind: folder / f"{kind}.html" for kind in ("full", "hostile", "huge", "no-steps")}
+    for kind, path in written.items():
+        path.write_text(html.render(diagnoses.ALL[kind]()), encoding="utf-8")
+    return written
+
+
+class Visit:
+    """A page that was opened, and all that happened on the way."""
+
+    def __init__(self, page: Page, path: Path, *, drawn: bool = True) -> None:
+        self.page, self.said, self.asked = page, [], []  # type: Page, list[str], list[str]
+        page.on("console", lambda message: self.said.append(message.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(path.as_uri())
+        if drawn:
+            page.wait_for_selector(DRAWN, state="attached")
+        self.home = path.as_uri()
+
+    @property
+    def outward(self) -> list[str]:
+        inner = ("data:", "blob:", self.home)
+        return [url for url in self.asked if not url.startswith(inner)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["full", "hostile", "huge"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_all_charts_are_drawn_in_silence(
+    browser: Browser, files: dict[str, Path], kind: str, scheme: str, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    visit = Visit(page, files[kind])
+    assert page.locator(".js-plotly-plot").count() == 3
+    assert page.locator(".js-plotly-plot .main-svg").count() >= 3
+    assert visit.said == []
+    assert visit.outward == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_hostile_names_stay_text(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    visit = Visit(page, files["hostile"])
+    page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+    page.locator("#picture-pipeline .drag").first.hover()
+    page.locator("#picture-operations .slice").last.hover()
+    page.wait_for_timeout(200)
+    assert page.locator("img, iframe, object, main b b, main h1 b").count() == 0
+    assert page.evaluate("document.querySelectorAll('svg a').length") == 0
+    labels = " ".join(page.locator("#picture-pipeline svg text").all_text_contents())
+    assert "</script><img sr" in labels
+    tiles = " ".join(page.locator("#picture-operations svg text").all_text_contents())
+    assert "<img src=x" in tiles
+    assert diagnoses.HOSTILE in page.locator("main").inner_text()
+    assert visit.said == []
+    page.close()
+
+
+def test_without_scripts_everything_but_the_charts_is_there(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    visit = Visit(page, files["full"], drawn=False)
+    words = page.locator("body").inner_text()
+    assert "Each step takes\u00a052.0\u00a0ms" in words.replace("takes ", "takes\u00a0")
+    assert "num_parallel_calls=tf.data.AUTOTUNE" in words
+    assert page.locator("figure table tbody tr").count() == 20 + 5 + 7
+    assert page.locator(".chart").first.is_hidden()
+    assert visit.outward == []
+    context.close()
+
+
+def test_charts_follow_a_change_of_scheme(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page(color_scheme="light")
+    Visit(page, files["full"])
+    tick = page.locator("#picture-steps .xtick text").first
+    light = tick.evaluate("tick => getComputedStyle(tick).fill")
+    page.emulate_media(color_scheme="dark")
+    expect(tick).not_to_have_css("fill", light)
+    page.close()
+
+
+def test_without_decompression_the_tables_open(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(files["full"].as_uri())
+    page.wait_for_selector("figure details[open]")
+    assert page.locator("figure table").first.is_visible()
+    assert page.locator(".chart").first.is_hidden()
+    page.close()
+
+
+def test_keyboard_reaches_the_skip_link_first(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page()
+    Visit(page, files["full"])
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    page.close()
+
+
+def test_printing_unfolds_and_folds_again(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page()
+    Visit(page, files["full"])
+    folded = "document.querySelectorAll('details:not([open])').length"
+    before = page.evaluate(folded)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(folded) == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(folded) == before > 0
+    page.close()
+
+
+def test_a_page_without_data_says_why(browser: Browser, files: dict[str, Path]) -> None:
+    page = browser.new_page()
+    visit = Visit(page, files["no-steps"], drawn=False)
+    assert "The trace holds no tf.data iterator." in page.locator("main").inner_text()
+    assert visit.said == []
+    page.close()

@@ -1,0 +1,139 @@
+"""The page as a file: complete, safe and small."""
+
+import base64
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from tests.report import diagnoses
+from tfdoctor.report import RENDERERS, Format, bundle, html
+from tfdoctor.report.charts import charts
+from tfdoctor.report.prose import to_html
+
+ASSETS = {"src", "href", "data", "action", "srcset", "poster"}
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes and the text of scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.texts: dict[str, str] = {}
+        self._open = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+        self._open = dict(attrs).get("id") or tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self._open] = self.texts.get(self._open, "") + data
+
+
+@pytest.fixture(scope="module", params=list(diagnoses.ALL))
+def page(request: pytest.FixtureRequest) -> str:
+    return html.render_without_plotly(diagnoses.ALL[request.param]())
+
+
+def test_the_whole_page_is_under_two_megabytes() -> None:
+    assert len(RENDERERS[Format.HTML](diagnoses.full()).encode()) < 2_000_000
+
+
+def test_a_page_without_pictures_carries_no_plotly() -> None:
+    assert len(RENDERERS[Format.HTML](diagnoses.no_steps()).encode()) < 40_000
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert html.render(diagnoses.full()) == html.render(diagnoses.full())
+
+
+def test_every_address_is_inside_the_page(page: str) -> None:
+    """Only links for the reader to follow lead out."""
+    for tag, attributes in Elements(page).found:
+        for name in ASSETS & attributes.keys():
+            outward = tag == "a" and attributes[name].startswith("https://")
+            assert outward or attributes[name].startswith("#"), (tag, attributes)
+
+
+def test_every_link_within_the_page_has_its_target(page: str) -> None:
+    found = Elements(page).found
+    ids = [attributes["id"] for _, attributes in found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    inner = {a["href"][1:] for tag, a in found if tag == "a" and a["href"].startswith("#")}
+    named = {a[key] for _, a in found for key in ("aria-labelledby", "data-figure") if key in a}
+    assert inner | named <= set(ids)
+
+
+def test_hostile_text_adds_no_element_and_no_handler() -> None:
+    found = Elements(html.render_without_plotly(diagnoses.hostile())).found
+    assert "img" not in {tag for tag, _ in found}
+    assert not [name for _, attributes in found for name in attributes if name.startswith("on")]
+    scripts = [attributes.get("type", "") for tag, attributes in found if tag == "script"]
+    assert scripts.count("") == 1
+
+
+def test_the_contract_stands_in_the_page(page: str) -> None:
+    shown = json.loads(Elements(page).texts["diagnosis"])
+    assert shown["schema"] == 1
+
+
+def test_headings_are_in_order(page: str) -> None:
+    levels = [int(tag[1]) for tag, _ in Elements(page).found if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_tables_have_captions_and_scopes(page: str) -> None:
+    found = Elements(page).found
+    tags = [tag for tag, _ in found]
+    assert tags.count("table") == tags.count("caption")
+    assert all("scope" in attributes for tag, attributes in found if tag == "th")
+
+
+def test_the_policy_allows_our_script_only(page: str) -> None:
+    policy = next(
+        a["content"] for tag, a in Elements(page).found if tag == "meta" and "http-equiv" in a
+    )
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in policy.lower().replace("http-equiv", "")
+
+
+def test_plotly_survives_its_packing() -> None:
+    packed = bundle.plotly()
+    assert not set(packed) - set(bundle.ALPHABET)
+    assert "<" not in packed
+    assert gzip.decompress(base64.b85decode(packed.replace(",", "<"))).decode() == get_plotlyjs()
+
+
+def test_only_figures_with_data_are_drawn() -> None:
+    assert [chart.name for chart in charts(diagnoses.full())] == ["steps", "pipeline", "operations"]
+    assert charts(diagnoses.no_steps()) == ()
+
+
+def test_plotly_gets_no_markup_from_names() -> None:
+    for chart in charts(diagnoses.hostile()):
+        assert "<img" not in chart.figure
+        assert "<b>" not in chart.figure
+
+
+def test_smaller_operations_are_drawn_together_and_all_listed() -> None:
+    chart = charts(diagnoses.huge())[2]
+    assert "2,800 smaller operations" in chart.figure
+    assert len(chart.table.rows) == 3000
+
+
+def test_prose_is_text_code_and_links_to_https() -> None:
+    shown = to_html(
+        "a `b` [c](https://d.test) [e](javascript:x) <img src=x> ![f](https://g.test/h.png)"
+    )
+    assert "<code>b</code>" in shown
+    assert '<a href="https://d.test">c</a>' in shown
+    assert "<img" not in shown
+    assert 'href="javascript' not in shown

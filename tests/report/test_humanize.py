@@ -1,0 +1,153 @@
+"""Numbers and names as a reader sees them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report.diagnoses import HOSTILE, INVISIBLE, LONG
+from tfdoctor.report import humanize, text
+from tfdoctor.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
+from tfdoctor.verdict import Location
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (52, "52.0 ms"),
+        (1240, "1.24 s"),
+        (0.42, "0.42 ms"),
+        (62_200, "62.2 s"),
+        (999.4, "999 ms"),
+        (999.6, "1.00 s"),
+        (0.0083, "8.3 µs"),
+        (0.00001, "<0.1 µs"),
+        (0, "0 ms"),
+        (-3, "−3.00 ms"),  # noqa: RUF001 - a minus, as it is shown
+        (math.nan, "unknown"),
+        (math.inf, "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_a_time_has_three_digits(value: float | None, shown: str) -> None:
+    assert humanize.milliseconds(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(9.0, "9 ms"), (8.13, "8.1 ms"), (48.2, "48 ms"), (1234, "1.2 s"), (20e3, "20 s")],
+)
+def test_an_estimate_has_two(value: float, shown: str) -> None:
+    assert humanize.about_ms(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "precise", "rough"),
+    [
+        (0.83, "83 %", "83 %"),
+        (0.004, "0.4 %", "<1 %"),
+        (0.0004, "<0.1 %", "<1 %"),
+        (0, "0 %", "0 %"),
+        (1, "100 %", "100 %"),
+        (0.999, ">99 %", ">99 %"),
+        (0.05, "5 %", "5 %"),
+        (5.8, "580 %", "580 %"),
+        (-0.03, "−3 %", "−3 %"),  # noqa: RUF001 - a minus, as it is shown
+        (math.nan, "unknown", "unknown"),
+    ],
+)
+def test_a_ratio_is_a_percentage(value: float, precise: str, rough: str) -> None:
+    assert humanize.percent(value) == precise
+    assert humanize.share(value) == rough
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (nbytes(1.5e6), "1.5 MB"),
+        (nbytes(999_999), "1 MB"),
+        (nbytes(512), "512 B"),
+        (bandwidth(12.34e9), "12.3 GB/s"),
+        (flop_rate(1.2e12), "1.2 TFLOP/s"),
+        (flop_rate(-5e3), "−5 kFLOP/s"),  # noqa: RUF001 - a minus, as it is shown
+        (count(1_234_567), "1,234,567"),
+        (count(3.5), "3.5"),
+        (count(math.nan), "unknown"),
+        (nbytes(math.inf), "unknown"),
+        (ratio(0.83), "83 %"),
+        (ms(52), "52.0 ms"),
+    ],
+)
+def test_a_quantity_has_its_unit(value: Quantity, shown: str) -> None:
+    assert humanize.quantity(value) == shown
+
+
+@given(st.floats(), st.sampled_from(Unit))
+def test_any_number_becomes_text(value: float, unit: Unit) -> None:
+    shown = humanize.quantity(Quantity(value, unit))
+    assert shown
+    assert "nan" not in shown
+    assert "inf" not in shown
+
+
+@given(st.floats(min_value=1e-3, max_value=1e8), st.floats(min_value=1.01, max_value=100))
+def test_a_longer_time_never_looks_shorter(value: float, times: float) -> None:
+    def parsed(shown: str) -> float:
+        amount, unit = shown.split()
+        return float(amount) * {"µs": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+    assert parsed(humanize.milliseconds(value * times)) >= parsed(humanize.milliseconds(value))
+
+
+def test_counts_read_like_words() -> None:
+    assert humanize.counted(1, "change") == "one change"
+    assert humanize.counted(3, "change") == "three changes"
+    assert humanize.counted(20, "step") == "20 steps"
+    assert humanize.counted(2, "entry", "entries") == "two entries"
+
+
+def test_a_place_is_file_and_line() -> None:
+    assert humanize.location(Location("train.py", 12)) == "train.py:12"
+    assert humanize.location(None) == ""
+
+
+def test_invisible_characters_become_visible() -> None:
+    assert text.name(INVISIBLE) == r"a\x00b\u202ec d\ud800e\x1b[31mf g"
+
+
+@pytest.mark.parametrize("clean", [text.name, text.prose, text.sentence])
+@given(st.text())
+def test_clean_text_is_one_printable_line(clean: object, raw: str) -> None:
+    assert callable(clean)
+    shown = clean(raw + "\u2028" + raw)
+    assert "\n" not in shown
+    assert all(char.isprintable() or char.isspace() for char in shown)
+    shown.encode()
+
+
+def test_a_long_name_keeps_its_ends() -> None:
+    shown = text.name(LONG)
+    assert len(shown) == text.NAME_LIMIT
+    assert shown.startswith("tensorflow::functor::")
+    assert shown.endswith("::operator()")
+
+
+def test_a_long_word_in_a_sentence_is_shortened_like_a_name() -> None:
+    assert len(text.prose(f"before {LONG} after")) < text.NAME_LIMIT + 20
+
+
+def test_a_block_keeps_its_lines() -> None:
+    assert text.block("if x:\n\ty\x00\r\n") == "if x:\n    y\\x00"
+
+
+def test_a_sentence_starts_and_ends_like_one() -> None:
+    assert text.sentence("the trace ends early") == "The trace ends early."
+    assert text.sentence("xprof failed") == "xprof failed."
+    assert text.sentence("tf.data is off.") == "tf.data is off."
+    assert text.sentence("") == ""
+
+
+def test_markup_stays_as_it_is() -> None:
+    """Escaping is the business of each rendering, which knows its markup."""
+    assert text.name(HOSTILE) == HOSTILE

@@ -1,0 +1,113 @@
+"""The contract for other programs."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report import diagnoses
+from tfdoctor.report import RENDERERS, Format, json_
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+TOP = {
+    *("schema", "tfdoctor", "subject", "steps", "breakdown_ms", "trust", "results"),
+    *("together", "xprof"),
+}
+RESULT = {
+    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "measured"),
+    *("evidence", "remedies"),
+}
+STEPS = {"count", "source", "median_ms", "mean_ms", "p10_ms", "p90_ms", "between_ms"}
+SUBJECT = {
+    *("command", "device", "device_name", "devices_used", "devices_visible", "framework"),
+    *("hosts", "exit_code"),
+}
+
+
+def report(name: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(json_.render(diagnoses.ALL[name]()), parse_constant=refuse)
+
+
+@pytest.mark.parametrize("name", diagnoses.ALL)
+def test_the_contract_is_kept(name: str) -> None:
+    shown = report(name)
+    assert shown.keys() >= TOP
+    assert shown["schema"] == 1
+    assert shown["subject"].keys() >= SUBJECT
+    assert shown["steps"].keys() >= STEPS
+    assert set(shown["breakdown_ms"]) == {
+        "input", "transfer", "host", "device", "collective", "between", "unknown",
+    }  # fmt: skip
+    for result in shown["results"]:
+        assert result.keys() - {"traceback"} == RESULT
+        assert result["outcome"] in {"finding", "healthy", "not-applicable", "errored"}
+        assert result["severity"] in {"critical", "warning", "note", None}
+        assert result["measured"] is None
+        for item in result["evidence"]:
+            assert set(item) in ({"label", "value", "unit", "limit"}, {"columns", "rows"})
+        for remedy in result["remedies"]:
+            assert set(remedy) == {"action", "code", "at", "trial"}
+
+
+def test_no_steps_are_zero_steps_of_no_source() -> None:
+    shown = report("no-steps")
+    assert shown["steps"]["count"] == 0
+    assert shown["steps"]["source"] == "none"
+    assert shown["steps"]["median_ms"] is None
+    assert set(shown["breakdown_ms"].values()) == {None}
+
+
+def test_unknown_numbers_are_null() -> None:
+    measure = report("hostile")["results"][0]["evidence"][0]
+    assert measure["value"] is None
+    assert measure["limit"] is None
+
+
+def test_cells_keep_their_type() -> None:
+    row = report("full")["results"][0]["evidence"][2]["rows"][0]
+    assert row[:3] == ["Map", {"path": "train.py", "line": 41}, {"value": 41.2, "unit": "ms"}]
+
+
+def test_names_are_exact() -> None:
+    assert report("hostile")["subject"]["title"] == diagnoses.HOSTILE + diagnoses.INVISIBLE
+
+
+def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
+    text = RENDERERS[Format.JSON](diagnoses.hostile())
+    assert text.isascii()
+    assert text == RENDERERS[Format.JSON](diagnoses.hostile())
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+
+
+def keys_of(value: object) -> set[str]:
+    match value:
+        case dict():
+            return set(value).union(*map(keys_of, value.values()))
+        case list():
+            return set().union(*map(keys_of, value))
+        case _:
+            return set()
+
+
+def test_every_field_is_documented() -> None:
+    shown = [report(name) for name in ("full", "errored")]
+    names = {
+        part
+        for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text())
+        for part in re.split(r"\[\]\.|\.", name)
+    }
+    assert keys_of(shown) - names == set()
+
+
+def test_every_documented_field_exists() -> None:
+    rows = re.findall(r"^\| (`.+?) \|", DOCUMENT.read_text(), flags=re.MULTILINE)
+    fields = {
+        re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)
+    }
+    assert fields - keys_of([report("full"), report("errored")]) == set()

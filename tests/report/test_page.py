@@ -1,0 +1,172 @@
+"""The words of the verdict, and what a page holds in which order."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.report import diagnoses
+from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary
+from tfdoctor.report.page import page
+from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound
+
+
+def verdict(diagnosis: Diagnosis) -> str:
+    return " ".join(page(diagnosis).verdict)
+
+
+def with_steps(**changes: object) -> Diagnosis:
+    full = diagnoses.full()
+    return replace(full, steps=replace(full.steps, **changes))
+
+
+def test_the_verdict_says_what_a_step_takes_and_what_changes_it() -> None:
+    assert verdict(diagnoses.full()) == (
+        "Each step takes 52.0 ms, 43.1 ms of it waiting for input. "
+        "Three changes would bring it to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
+    )
+
+
+def test_a_ceiling_is_called_one() -> None:
+    full = diagnoses.full()
+    assert full.together
+    capped = replace(full, together=replace(full.together, bound=Bound.AT_MOST))
+    assert "bring it to 9 ms at best" in verdict(capped)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("transfer", "copying between host and device"),
+        ("host", "in Python and op dispatch on the host"),
+        ("device", "computing"),
+        ("collective", "in collective communication between replicas"),
+        ("between", "between steps"),
+        ("unknown", "unaccounted for"),
+    ],
+)
+def test_the_largest_part_has_its_own_words(part: str, words: str) -> None:
+    diagnosis = with_steps(breakdown_ms={part: 40.0, "input": 12.0})
+    assert verdict(diagnosis).startswith(f"Each step takes 52.0 ms, 40.0 ms of it {words}.")
+
+
+def test_a_single_part_is_all_of_it() -> None:
+    assert "all of it computing" in verdict(with_steps(breakdown_ms={"device": 52.0}))
+
+
+def test_a_single_step_is_not_each_step() -> None:
+    shown = page(diagnoses.single_step())
+    assert shown.verdict[0].startswith("The only step recorded took 52.0 ms")
+    assert not any("Eight steps in ten" in reason for reason in shown.trust)
+
+
+def test_steps_without_a_breakdown_have_no_bar() -> None:
+    shown = page(with_steps(breakdown_ms={}))
+    assert shown.verdict[0] == "Each step takes 52.0 ms."
+    assert shown.segments == ()
+
+
+def test_no_steps_says_why_and_claims_no_health() -> None:
+    assert verdict(diagnoses.no_steps()) == (
+        "No training step was found: the trace holds no step marker and no repeated call. "
+        "Nothing can be said about its health: two rules could not be checked, and no other was."
+    )
+
+
+def test_healthy_counts_what_was_and_was_not_checked() -> None:
+    assert page(diagnoses.healthy()).verdict[1] == (
+        "Nothing that tfdoctor checks would make it faster: "
+        "two rules were healthy, one rule could not be checked."
+    )
+
+
+def test_few_checks_are_no_bill_of_health() -> None:
+    results = (diagnoses.healthy_results()[0], *diagnoses.not_applicable_results())
+    said = page(replace(diagnoses.healthy(), results=results)).verdict[1]
+    assert said == (
+        "No fault was found, which says little: "
+        "one rule was healthy, but two rules could not be checked."
+    )
+
+
+def test_a_crash_is_no_health() -> None:
+    assert "Nothing can be said about its health" in verdict(diagnoses.errored())
+
+
+def test_findings_without_a_total_name_the_best() -> None:
+    diagnosis = replace(diagnoses.full(), together=None)
+    assert verdict(diagnosis).endswith(
+        "Four faults were found; the costliest takes 41.5 ms (80 %) of each step."
+    )
+
+
+def test_findings_without_any_saving_give_no_number() -> None:
+    base = diagnoses.full()
+    results = tuple(replace(result, saving=None) for result in base.results)
+    said = verdict(replace(base, together=None, results=results))
+    assert said.endswith("Four faults were found; what fixing would save could not be computed.")
+
+
+def test_an_impossible_total_is_not_shown() -> None:
+    full = diagnoses.full()
+    assert full.together
+    impossible = replace(full, together=replace(full.together, per_step=ms(60)))
+    assert "bring it to" not in verdict(impossible)
+
+
+def test_fixes_say_what_where_and_how_much() -> None:
+    faults = page(diagnoses.full()).faults
+    assert [(f.what, f.where, f.saves, f.severity) for f in faults] == [
+        ("Run decode on several threads", "train.py:41", "41.5 ms (80 %)", "critical"),
+        ("Print every 100 steps", "callbacks/printer.py:7", "at most 0.40 ms (<1 %)", "note"),
+        (
+            "Compute in bfloat16, keep the variables in float32",
+            "train.py:12",
+            "nothing until input-bound is fixed",
+            "note",
+        ),
+        ("Train on all of them", "train.py:55", "", "warning"),
+    ]
+
+
+def test_a_place_is_taken_from_the_evidence_when_no_remedy_has_one() -> None:
+    assert page(diagnoses.huge()).faults[0].where == "model.py:0"
+
+
+def test_the_bar_has_the_parts_in_order_and_skips_empty_ones() -> None:
+    segments = page(diagnoses.full()).segments
+    assert [s.part for s in segments] == ["input", "host", "device", "between", "unknown"]
+    assert sum(s.fraction for s in segments) == pytest.approx(1)
+
+
+def test_every_part_has_a_label_and_a_colour() -> None:
+    assert set(PARTS) == set(PART_LABELS) == set(PART_COLOURS)
+
+
+def test_calls_of_several_steps_are_counted_as_steps() -> None:
+    assert page(with_steps(count=200)).trust[0].startswith("200 steps seen")
+
+
+def test_an_exit_code_lowers_nothing_silently() -> None:
+    assert "The run itself ended with exit code 3." in page(diagnoses.hostile()).trust
+
+
+def test_unknown_steps_give_no_spread() -> None:
+    bare = replace(diagnoses.full(), steps=StepsSummary(source="none"))
+    assert page(bare).verdict[0] == "No training step was found."
+
+
+@pytest.mark.parametrize("colour", PART_COLOURS.values())
+@pytest.mark.parametrize("surface", [LIGHT_PAGE, DARK_PAGE])
+def test_colours_stand_out_from_both_pages(colour: str, surface: str) -> None:
+    """Graphics need 3:1 (WCAG 2.2, 1.4.11)."""
+    light, dark = sorted((luminance(colour), luminance(surface)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
