@@ -52,9 +52,9 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
         manifest.write(out, done)
         (out / GUEST).unlink(missing_ok=True)
     except OSError as error:
-        code = manifest.exit_code(returncode)
         raise OutputError(
-            f"{out} can no longer be written ({error.strerror}); the script itself ended with {code}."
+            f"{out} can no longer be written ({error.strerror}); "
+            f"the script itself ended with {manifest.exit_code(returncode)}."
         ) from error
     print(_sentence(out, done), file=stderr or sys.stderr)
     return Outcome(Recording.open(out), manifest.exit_code(returncode))

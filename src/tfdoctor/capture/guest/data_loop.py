@@ -28,6 +28,7 @@ class Loop:
     def __init__(self, key):
         self.key = key  # what its dataset is known by, over epochs
         self.trained = False  # since the last __next__
+        self.idle = False  # a step of it did not train: no step unless one does
         self.marker = None
         self.began = 0
 
@@ -58,7 +59,7 @@ class Loops:
             self._step_over(loop)
         elif self.current is None and loop.trained:
             self._confirm(loop, iterator)
-        elif self.current is None and loop.marker is None and loop.key in self.training_keys:
+        elif self.current is None and not loop.idle and loop.key in self.training_keys:
             self.current = loop
             self.window.registry.looped(iterator)
         loop.trained = False
@@ -97,7 +98,7 @@ class Loops:
             marker.__exit__(None, None, None)
         if not loop.trained:
             source.retract(marker, 1)
-            self.current = None
+            self.current, loop.idle = None, True
         elif marker is None:
             source.spans.append((time.perf_counter_ns() - loop.began, 1))
 

@@ -7,7 +7,7 @@ import weakref
 from . import program
 from .journal import quietly
 from .numbering import Numbering
-from .stack import here
+from .stack import here, way_here
 
 GRAPHS = "tensorflow.python.framework.func_graph"
 LAYERS = "keras.src.layers.layer"
@@ -30,6 +30,7 @@ class Registry:
         self.graphs, self.layers, self.datasets, self.optimizers = [], [], [], []
         self.numbering = Numbering()
         self.lines = weakref.WeakKeyDictionary()  # dataset: its line
+        self.ways = weakref.WeakKeyDictionary()  # dataset: all lines on the way to its making
         self.scopes = weakref.WeakKeyDictionary()  # graph: {name scope: layer's name}
         self.feeds = lambda: None  # the dataset that feeds the training loop
         self.model = lambda: None
@@ -60,6 +61,7 @@ class Registry:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
             self.lines[dataset] = here()
+            self.ways[dataset] = way_here()
             self.numbering.note(dataset)
 
     def fitted(self, model, epochs):
@@ -86,8 +88,8 @@ class Registry:
     def dataset_key(self, iterator):
         """Return what stays the same when the loop makes its next iterator."""
         dataset = dataset_of(iterator)
-        line = self.lines.get(dataset) if dataset is not None else None
-        return (type(dataset).__name__, *line) if line else id(dataset or type(iterator))
+        way = self.ways.get(dataset) if dataset is not None else None
+        return (type(dataset).__name__, *way) if way else id(dataset or type(iterator))
 
     def cardinality(self, iterator):
         """Return how many batches an epoch has; negative when that is not known."""

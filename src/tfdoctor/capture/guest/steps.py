@@ -20,7 +20,6 @@ class Source:
         self.discarded = 0  # markers' numbers that turned out to be none: never used again
         self.calls = 0
         self.alarm = NEVER if window.resting() else window.plan["warmup"]
-        self.steps = window.plan["steps"]
         self.spans = collections.deque(maxlen=REMEMBERED)  # (ns, steps) of untraced calls
 
     def begin(self, k):

@@ -44,14 +44,17 @@ class Window:
         """
         if self.state != "waiting" or not total or total < 0:
             return
-        planned = max(self.plan["steps"], FEWEST_CALLS * k)
+        planned = self._planned(k)
         done, end = source.seen, source.seen + total
         first = max(self.plan["warmup"], done)
         if end < first + planned:
             earliest = done + skip if total > skip else done
             first = max(earliest, min(first, end - planned))
         source.alarm = first
-        source.steps = planned
+
+    def _planned(self, k):
+        """Return how many steps to trace when a call takes k of them."""
+        return self.plan["steps"] if k == 1 else max(self.plan["steps"], FEWEST_CALLS * k)
 
     def _arrive(self, source, number, k):
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
@@ -68,8 +71,7 @@ class Window:
     def _open(self, source, number, k):
         """Start the profiler; the recording keeps why it could not."""
         self.owner, self.state = source, "open"
-        steps = max(source.steps, FEWEST_CALLS * k) if k > 1 else source.steps
-        self.start, self.stop = number, number + steps
+        self.start, self.stop = number, number + self._planned(k)
         for prepare in self.before_open:
             prepare()
         try:

@@ -1,0 +1,18 @@
+"""Runs capture.profile as the command line does: `driver.py '{"script": …}'`."""
+
+import json
+import sys
+from pathlib import Path
+
+from tfdoctor.capture import Plan, profile
+from tfdoctor.errors import TfdoctorError
+
+if __name__ == "__main__":
+    options = json.loads(sys.argv[1])
+    options["args"] = tuple(options.get("args", ()))
+    options["out"] = Path(options["out"]) if "out" in options else None
+    try:
+        sys.exit(profile(Plan(**options)).exit_code)
+    except TfdoctorError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(error.exit_code)

@@ -1,0 +1,104 @@
+"""Runs scripts with and without tfdoctor, in real processes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfdoctor.recording import Manifest, Recording
+
+DRIVER = Path(__file__).with_name("driver.py")
+SOURCES = Path(__file__).parents[2] / "src"
+
+QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "1"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a script did under tfdoctor."""
+
+    code: int
+    stdout: str
+    stderr: str
+    out: Path
+
+    @property
+    def recording(self) -> Recording:
+        return Recording.open(self.out)
+
+    @property
+    def manifest(self) -> Manifest:
+        manifest = self.recording.manifest
+        assert manifest is not None
+        return manifest
+
+    @property
+    def program(self) -> Mapping[str, Any]:
+        program = self.recording.program
+        assert program is not None
+        return program
+
+    def missing(self) -> dict[str, str]:
+        return {entry.what: entry.why for entry in self.manifest.missing}
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Return a plain environment, whatever pytest runs in."""
+    kept = {"PATH", "HOME", "LANG", "TMPDIR"}
+    return {key: os.environ[key] for key in kept if key in os.environ} | QUIET | extra
+
+
+def command(script: Path, out: Path, *args: str, **plan: object) -> list[str]:
+    options = {"script": str(script), "args": list(args), "out": str(out), **plan}
+    start = f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import runpy; "
+    start += f"sys.argv = sys.argv[1:]; runpy.run_path({str(DRIVER)!r}, run_name='__main__')"
+    return [sys.executable, "-c", start, "driver", json.dumps(options)]
+
+
+def profiled(
+    script: Path,
+    out: Path,
+    *args: str,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    **plan: object,
+) -> Run:
+    """Run a script under tfdoctor, in its own folder."""
+    done = subprocess.run(
+        command(script, out, *args, **plan),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=script.parent,
+        env=env or environment(),
+        timeout=300,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr, out)
+
+
+def plain(
+    script: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script as anyone would."""
+    return subprocess.run(
+        [sys.executable, str(script), *args],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=script.parent,
+        env=env or environment(),
+        timeout=300,
+        check=False,
+    )
+
+
+def own_lines(stderr: str) -> str:
+    """Return a run's stderr without the sentence that tfdoctor adds."""
+    return "".join(
+        line for line in stderr.splitlines(keepends=True) if not line.startswith("tfdoctor: ")
+    )

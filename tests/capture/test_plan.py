@@ -1,0 +1,95 @@
+"""What cannot be recorded is refused in one sentence, before anything is created."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import profiled
+from tfdoctor.capture import Plan, profile
+from tfdoctor.errors import CaptureError, OutputError
+
+
+def refuse(script: Path, tmp_path: Path, **options: object) -> str:
+    out = tmp_path / "out"
+    with pytest.raises(CaptureError) as caught:
+        profile(Plan(script=str(script), out=out, **options))  # type: ignore[arg-type]
+    assert not out.exists()
+    return str(caught.value)
+
+
+def test_missing_script(tmp_path: Path) -> None:
+    assert "There is no script" in refuse(tmp_path / "train.py", tmp_path)
+
+
+def test_folder(tmp_path: Path) -> None:
+    assert "is a folder" in refuse(tmp_path, tmp_path)
+
+
+def test_notebook(tmp_path: Path) -> None:
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text("{}")
+    assert "nbconvert" in refuse(notebook, tmp_path)
+
+
+@pytest.mark.parametrize("head", [b"#!/bin/bash\necho hi\n", b"\x7fELF\x02\x01\x01\x00\x00"])
+def test_not_python(tmp_path: Path, head: bytes) -> None:
+    script = tmp_path / "train"
+    script.write_bytes(head)
+    assert "not a Python script" in refuse(script, tmp_path)
+
+
+def test_python_with_a_shebang_is_python(tmp_path: Path) -> None:
+    script = tmp_path / "train"
+    script.write_text("#!/usr/bin/env python3\n")
+    Plan(script=str(script)).check_script()
+
+
+def test_missing_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    assert "There is no Python" in refuse(script, tmp_path, python=str(tmp_path / "python9"))
+
+
+@pytest.mark.parametrize("options", [{"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}])
+def test_senseless_numbers(options: dict[str, int]) -> None:
+    with pytest.raises(CaptureError):
+        Plan(script="train.py", **options)  # type: ignore[arg-type]
+
+
+def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print('ran')")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "precious").write_text("data")
+    with pytest.raises(OutputError, match="not empty"):
+        profile(Plan(script=str(script), out=out))
+    assert (out / "precious").read_text() == "data"
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print('ran')")
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OutputError):
+            profile(Plan(script=str(script), out=out))
+
+
+def test_an_empty_folder_is_used(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print('ran')")
+    (tmp_path / "out").mkdir()
+    assert profiled(script, tmp_path / "out", sample_every_ms=0).code == 0
+
+
+def test_the_default_folder_is_named_after_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    monkeypatch.chdir(tmp_path)
+    outcome = profile(Plan(script=str(script), sample_every_ms=0))
+    assert outcome.recording.root is not None
+    assert outcome.recording.root.parent == tmp_path / "runs"
+    assert outcome.recording.root.name.startswith("train-2")

@@ -1,0 +1,234 @@
+"""A seeded training script with every way of training and of ending that the tests need."""
+
+import hashlib
+import os
+import signal
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+FEATURES = 8
+
+
+def pipeline(batches, batch=4):
+    x = tf.random.stateless_uniform([batches * batch, FEATURES], seed=[1, 2])
+    y = tf.reduce_sum(x, axis=1, keepdims=True)
+    return tf.data.Dataset.from_tensor_slices((x, y)).map(double).shuffle(16).batch(batch)
+
+
+def double(x, y):
+    return x * 2.0, y
+
+
+class Twice(keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = keras.layers.Dense(6)
+
+    def call(self, x):
+        return self.inner(x) * 2.0
+
+
+def build(**options):
+    model = keras.Sequential(
+        [keras.layers.Dense(5, activation="relu"), Twice(), keras.layers.Dense(1)]
+    )
+    model.compile("adam", "mse", **options)
+    return model
+
+
+class At(keras.callbacks.Callback):
+    """Calls something at a step."""
+
+    def __init__(self, **actions):
+        super().__init__()
+        self.actions = actions
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.actions.get(f"step{batch}", lambda: None)()
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def broken():
+    raise ValueError("training broke")
+
+
+def fit():
+    model = build()
+    model.fit(pipeline(20), epochs=3, verbose=0, validation_data=pipeline(3))
+    return model
+
+
+def arrays():
+    model = build()
+    x = np.ones([160, FEATURES], "float32")
+    model.fit(x, x[:, :1], batch_size=4, epochs=1, verbose=0)
+    digest(model)
+    sys.exit(3)
+
+
+def execution():
+    model = build(steps_per_execution=4)
+    model.fit(pipeline(40), epochs=2, verbose=0)
+    return model
+
+
+def short():
+    model = build()
+    model.fit(pipeline(8), epochs=1, verbose=0)
+    return model
+
+
+def two_fits():
+    model = build()
+    model.fit(pipeline(40), verbose=0)
+    other = build()
+    other.fit(pipeline(40), verbose=0)
+    return model
+
+
+def with_action(action, batches=40):
+    model = build()
+    model.fit(pipeline(batches), verbose=0, callbacks=[At(step15=action)])
+    return model
+
+
+def exception():
+    with_action(broken)
+
+
+def ctrl_c():
+    with_action(interrupt)
+
+
+def hard_exit():
+    with_action(lambda: os._exit(4))
+
+
+def finally_runs():
+    try:
+        with_action(lambda: None, batches=4000)
+    finally:
+        print("cleaned up")
+
+
+def own_profiler_later():
+    folder = sys.argv[2]
+    actions = {
+        "step15": lambda: tf.profiler.experimental.start(folder),
+        "step18": tf.profiler.experimental.stop,
+    }
+    model = build()
+    model.fit(pipeline(40), verbose=0, callbacks=[At(**actions)])
+    return model
+
+
+def own_profiler_first():
+    tf.profiler.experimental.start(sys.argv[2])
+    model = fit()
+    tf.profiler.experimental.stop()
+    return model
+
+
+def broken_guest():
+    guest = sys.modules["_tfdoctor_guest.registry"]
+    guest.here = broken
+    return fit()
+
+
+def custom(steps=None, epochs=3, batches=12):
+    model, optimizer = build(), keras.optimizers.Adam()
+
+    @tf.function
+    def train(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    @tf.function
+    def check(x, y):
+        return tf.reduce_mean((model(x) - y) ** 2)
+
+    data, held_out = pipeline(batches), pipeline(3)
+    next(iter(data))  # a look at one batch is no step
+    for _ in range(epochs):
+        for number, (x, y) in enumerate(data):
+            if number == steps:
+                break
+            train(x, y)
+        for x, y in held_out:
+            check(x, y)
+    return model
+
+
+def eager():
+    weight = tf.Variable(tf.ones([FEATURES, 1]))
+    for x, y in pipeline(40):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ weight - y) ** 2)
+        weight.assign_sub(0.001 * tape.gradient(loss, weight))
+
+
+def custom_break():
+    return custom(steps=10)
+
+
+def on_batch():
+    model = build()
+    for x, y in pipeline(40):
+        model.train_on_batch(x, y)
+    return model
+
+
+def warm_up_only():
+    def examples():
+        for _ in range(7):
+            yield np.ones([4, FEATURES], "float32"), np.ones([4, 1], "float32")
+
+    signature = (tf.TensorSpec([4, FEATURES]), tf.TensorSpec([4, 1]))
+    data = tf.data.Dataset.from_generator(examples, output_signature=signature)
+    model = build()
+    for x, y in data:
+        model.train_on_batch(x, y)
+    return model
+
+
+def no_training():
+    return build()
+
+
+def pipelines():
+    """Datasets whose numbers cannot be counted from Python alone."""
+    files = tf.data.Dataset.range(4).interleave(
+        lambda i: tf.data.Dataset.range(400).map(lambda x: x + i), cycle_length=2
+    )
+    for _ in files.take(3):
+        pass
+    weight = tf.Variable(1.0)
+    data = (
+        files.map(lambda x: tf.cast(x, tf.float32)).batch(4).cache().repeat().take(40).prefetch(2)
+    )
+    for x in data:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(x * weight)
+        weight.assign_sub(0.001 * tape.gradient(loss, weight))
+
+
+def digest(model):
+    found = hashlib.sha256()
+    for weight in model.get_weights():
+        found.update(weight.tobytes())
+    print(found.hexdigest(), flush=True)
+
+
+if __name__ == "__main__":
+    keras.utils.set_random_seed(7)
+    trained = globals()[sys.argv[1]]()
+    if trained is not None and trained.built:
+        digest(trained)

@@ -1,0 +1,380 @@
+"""Real TensorFlow under tfdoctor: what is traced, what is learnt, and that nothing else changes."""
+
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import Run, own_lines, plain, profiled
+from tests.capture.spans import Mark, iterator_names, marks
+
+pytestmark = pytest.mark.tensorflow
+
+TRAINING = Path(__file__).with_name("scripts") / "training.py"
+
+Profile = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The training script in a folder of its own, as a user has it."""
+    folder = tmp_path_factory.mktemp("project")
+    return Path(shutil.copy(TRAINING, folder / "train.py"))
+
+
+@pytest.fixture(scope="module")
+def profile(script: Path, tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    def run(mode: str, *args: str, **plan: object) -> Run:
+        out = tmp_path_factory.mktemp("recordings") / mode
+        return profiled(script, out, mode, *args, **plan)  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def fit(profile: Profile) -> Run:
+    return profile("fit")
+
+
+@pytest.fixture(scope="module")
+def custom(profile: Profile) -> Run:
+    return profile("custom", warmup=4, steps=25)
+
+
+def line_of(script: Path, text: str) -> list[object]:
+    lines = script.read_text().splitlines()
+    numbers = [number for number, line in enumerate(lines, 1) if text in line]
+    assert len(numbers) == 1, text
+    return [str(script), numbers[0]]
+
+
+def traced(run: Run, name: str = "train") -> list[Mark]:
+    (trace,) = run.recording.traces
+    found = marks(trace)
+    assert found[-1].name == "tfdoctor_end"
+    return [mark for mark in found if mark.name == name]
+
+
+def kept(run: Run) -> list[int]:
+    """Return the numbers of the marked steps that were steps."""
+    numbers = [mark.stat("step_num") for mark in traced(run)]
+    assert len(set(numbers)) == len(numbers)
+    return [number for number in numbers if number not in run.manifest.steps.discarded]
+
+
+def clean(run: Run) -> None:
+    assert run.manifest.guest_errors == ()
+    assert run.missing() == {}
+
+
+# Keras fit
+
+
+def test_fit_is_traced_as_planned(fit: Run) -> None:
+    clean(fit)
+    assert kept(fit) == list(range(10, 30))
+    assert all(mark.stat("_r") == 1 and mark.stat("steps") == 1 for mark in traced(fit))
+    window = fit.manifest.window
+    assert window is not None
+    assert (window.first_step, window.steps, window.calls) == (10, 20, 20)
+    assert (window.stopped_by, window.source, window.contains_warmup) == (
+        "steps",
+        "keras-fit",
+        False,
+    )
+    assert fit.manifest.steps.seen == 60
+
+
+def test_evaluation_is_marked_apart(fit: Run) -> None:
+    assert [mark.stat("step_num") for mark in traced(fit, "test")] == [0, 1, 2]
+
+
+def test_training_is_bit_identical(fit: Run, script: Path) -> None:
+    alone = plain(script, "fit")
+    assert alone.returncode == 0
+    assert len(alone.stdout.split()[0]) == 64
+    assert fit.stdout == alone.stdout
+    assert fit.code == 0
+
+
+def test_fit_says_what_it_cost(fit: Run) -> None:
+    untraced = fit.manifest.steps.untraced
+    assert untraced is not None
+    assert untraced["count"] == 39  # 60 steps, 20 traced, the first builds the graph
+    assert 0 < untraced["median_ms"] < 1000
+
+
+def test_versions_and_host_are_known(fit: Run) -> None:
+    assert fit.manifest.versions is not None
+    assert set(fit.manifest.versions) >= {"python", "tensorflow", "keras", "numpy"}
+    assert fit.manifest.host.cores_usable > 0
+    assert fit.recording.samples[-1]["host"]["memory_total_bytes"] > 0
+
+
+def test_operations_have_shapes_lines_and_layers(fit: Run, script: Path) -> None:
+    operations = {
+        operation["name"]: operation
+        for graph in fit.program["graphs"]
+        if graph["name"] == "one_step_on_data"
+        for operation in graph["operations"]
+    }
+    products = [op for op in operations.values() if op["type"] == "MatMul"]
+    owners = {op["layer"] for op in products if not op["name"].startswith("gradient_tape")}
+    assert owners == {"dense", "dense_1", "dense_2"}
+    first = next(op for op in products if op["inputs"][0] == ["float32", [None, 8]])
+    assert first["outputs"] == [["float32", [None, 5]]]
+    assert first["attrs"]["transpose_a"] is False
+    assert first["layer"] == "dense"
+    assert first["at"] == line_of(script, "model.fit(pipeline(20)")
+    inner = next(op for op in products if op["layer"] == "dense_1")
+    assert inner["at"] == line_of(script, "return self.inner(x) * 2.0")
+
+
+def test_layers_have_the_line_that_made_them(fit: Run, script: Path) -> None:
+    layers = {layer["name"]: layer for layer in fit.program["layers"]}
+    assert layers["dense_1"]["at"] == line_of(script, "self.inner = keras.layers.Dense(6)")
+    assert layers["twice"]["class"] == "Twice"
+    assert layers["dense_1"]["config"]["units"] == 6
+    assert layers["dense_1"]["policy"] == "float32"
+    kernel = next(w for w in layers["dense_1"]["weights"] if w["name"] == "kernel")
+    assert kernel == {"name": "kernel", "shape": [5, 6], "dtype": "float32"}
+
+
+def test_the_pipeline_that_feeds_is_known(fit: Run, script: Path) -> None:
+    datasets = {dataset["id"]: dataset for dataset in fit.program["datasets"]}
+    batch = datasets[fit.program["feeds"]]
+    assert (batch["class"], batch["parameters"]["batch_size"]) == ("_BatchDataset", 4)
+    assert batch["cardinality"] == 20
+    shuffle = datasets[batch["inputs"][0]]
+    assert shuffle["parameters"]["buffer_size"] == 16
+    mapped = datasets[shuffle["inputs"][0]]
+    assert mapped["function"] == {
+        "name": "double",
+        "at": line_of(script, "def double(x, y):"),
+        "python": False,
+    }
+    assert mapped["parameters"]["num_parallel_calls"] is None
+    assert mapped["at"] == line_of(script, ".map(double)")
+    names = iterator_names(fit.recording.traces[0])
+    assert {batch["trace_name"], shuffle["trace_name"], mapped["trace_name"]} <= names
+
+
+def test_how_the_run_was_set_up(fit: Run) -> None:
+    run = fit.program["run"]
+    assert (run["policy"], run["optimizer"], run["steps_per_execution"]) == ("float32", "Adam", 1)
+    assert run["devices"] == ["/device:CPU:0"]
+    assert (run["strategy"], run["replicas"]) == ("_DefaultDistributionStrategy", 1)
+    assert fit.program["input_kind"] == "tf.data"
+
+
+def test_sources_are_hashed(fit: Run, script: Path) -> None:
+    assert list(fit.program["sources"]) == [str(script)]
+
+
+def test_steps_per_execution_aligns_the_window_to_calls(profile: Profile) -> None:
+    run = profile("execution", steps=6)
+    clean(run)
+    assert kept(run) == [12, 16, 20, 24, 28]  # five calls, though two would hold six steps
+    assert all(mark.stat("steps") == 4 for mark in traced(run))
+    assert run.manifest.window is not None
+    assert (run.manifest.window.steps, run.manifest.window.calls) == (20, 5)
+    assert run.manifest.steps.seen == 80
+
+
+def test_a_short_fit_is_traced_from_its_second_step(profile: Profile) -> None:
+    run = profile("short")
+    clean(run)
+    assert kept(run) == list(range(1, 8))
+    assert run.manifest.window is not None
+    assert run.manifest.window.contains_warmup
+    assert run.manifest.window.stopped_by == "end-of-fit"
+
+
+def test_arrays_and_the_scripts_exit_code(profile: Profile) -> None:
+    run = profile("arrays")
+    clean(run)
+    assert run.code == 3
+    assert kept(run) == list(range(10, 30))
+    assert run.program["input_kind"] == "arrays"
+    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
+    assert run.program["feeds"] in datasets
+    assert run.program["run"]["batch_size"] == 4
+
+
+def test_the_first_fit_that_gets_there_is_traced(profile: Profile) -> None:
+    run = profile("two_fits", warmup=35, steps=5)
+    clean(run)
+    assert kept(run) == list(range(35, 40))
+    assert run.manifest.steps.seen == 80
+
+
+# Ends
+
+
+def test_an_exception_in_the_window(profile: Profile, script: Path) -> None:
+    alone = plain(script, "exception")
+    run = profile("exception")
+    clean(run)
+    assert run.code == alone.returncode == 1
+    shown = own_lines(run.stderr)[run.stderr.index("Traceback") :]
+    assert shown == alone.stderr[alone.stderr.index("Traceback") :]
+    assert kept(run) == list(range(10, 15))
+    assert run.manifest.window is not None
+    assert run.manifest.window.stopped_by == "exception"
+
+
+def test_ctrl_c_in_the_window(profile: Profile) -> None:
+    run = profile("ctrl_c")
+    clean(run)
+    assert run.code == 130
+    assert kept(run) == list(range(10, 15))
+    assert run.manifest.window is not None
+    assert run.manifest.window.stopped_by == "interrupt"
+
+
+def test_a_hard_exit_in_the_window(profile: Profile) -> None:
+    run = profile("hard_exit")
+    clean(run)
+    assert run.code == 4
+    assert kept(run) == list(range(10, 15))
+
+
+def test_stop_after_ends_the_run_and_runs_finally(profile: Profile) -> None:
+    run = profile("finally_runs", stop_after=True, warmup=3, steps=4)
+    clean(run)
+    assert run.code == 0
+    assert run.stdout == "cleaned up\n"
+    assert kept(run) == [3, 4, 5, 6]
+    assert run.manifest.steps.seen == 7
+
+
+def test_a_run_that_ends_in_warm_up_says_so(profile: Profile) -> None:
+    run = profile("warm_up_only")
+    assert run.code == 0
+    assert run.recording.traces == ()
+    assert run.manifest.window is None
+    assert run.missing() == {
+        "trace": "the run ended after 7 steps, during warm-up (10): run with --warmup 3"
+    }
+    assert run.program["layers"]
+    assert "no steps traced" in run.stderr
+
+
+def test_a_run_without_training_says_so(profile: Profile) -> None:
+    run = profile("no_training")
+    assert run.code == 0
+    assert "no training step was seen" in run.missing()["trace"]
+    assert run.manifest.steps.seen == 0
+
+
+# The user's own profiler comes first
+
+
+def test_the_users_profiler_ends_our_window(profile: Profile, tmp_path: Path) -> None:
+    run = profile("own_profiler_later", str(tmp_path / "theirs"))
+    clean(run)
+    assert run.code == 0
+    assert kept(run) == list(range(10, 15))
+    assert run.manifest.window is not None
+    assert run.manifest.window.stopped_by == "user-profiler"
+    assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
+
+
+def test_the_users_running_profiler_is_left_alone(profile: Profile, tmp_path: Path) -> None:
+    run = profile("own_profiler_first", str(tmp_path / "theirs"))
+    assert run.code == 0
+    assert run.manifest.guest_errors == ()
+    assert "profiles itself" in run.missing()["trace"]
+    assert run.program["graphs"]
+    assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
+
+
+# Custom loops
+
+
+def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
+    clean(custom)
+    assert custom.code == 0
+    assert len(kept(custom)) == 25
+    assert custom.manifest.window is not None
+    assert custom.manifest.window.source == "tf-data-loop"
+    assert (custom.manifest.window.first_step, custom.manifest.window.steps) == (1, 25)
+    assert custom.manifest.steps.seen == 36
+    assert len(custom.manifest.steps.discarded) == 2  # the end of the data, at each epoch's end
+    assert [c["source"] for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
+
+
+def test_validation_is_in_no_step(custom: Run) -> None:
+    numbers = kept(custom)
+    steps = [mark for mark in traced(custom) if mark.stat("step_num") in numbers]
+    between, usual = [], []
+    for step, after in pairwise(steps):
+        gap = after.start_ps - step.start_ps - step.duration_ps
+        skipped = after.stat("step_num") - step.stat("step_num") - 1
+        (between if skipped else usual).append(gap)
+    assert len(between) == 2
+    assert min(between) > 3 * sorted(usual)[len(usual) // 2]
+
+
+def test_the_loop_is_described(custom: Run) -> None:
+    run = custom.program["run"]
+    assert (run["optimizer"], run["batch_size"]) == ("Adam", None)  # the last batch may be smaller
+    assert custom.program["input_kind"] == "tf.data"
+    datasets = {dataset["id"]: dataset for dataset in custom.program["datasets"]}
+    feeds = datasets[custom.program["feeds"]]
+    assert feeds["class"] == "_BatchDataset"
+    assert feeds["cardinality"] == 12
+    names = {graph["name"] for graph in custom.program["graphs"]}
+    assert {"train", "check"} <= names
+
+
+def test_a_loop_that_is_left_early_ends_its_last_step(profile: Profile) -> None:
+    run = profile("custom_break", warmup=2, steps=8)
+    clean(run)
+    assert len(kept(run)) == 8
+    longest = max(mark.duration_ps for mark in traced(run))
+    assert longest < 1e12
+    assert run.manifest.steps.seen == 30
+
+
+def test_an_eager_loop(profile: Profile) -> None:
+    run = profile("eager")
+    clean(run)
+    assert kept(run) == list(range(10, 30))
+    assert run.manifest.steps.seen == 40
+
+
+def test_train_on_batch_in_a_loop_is_the_loops(profile: Profile) -> None:
+    run = profile("on_batch")
+    clean(run)
+    assert kept(run) == list(range(10, 30))
+    assert run.manifest.steps.source == "tf-data-loop"
+
+
+def test_datasets_are_named_as_in_the_trace(profile: Profile) -> None:
+    run = profile("pipelines")
+    clean(run)
+    names = iterator_names(run.recording.traces[0])
+    datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
+    chain = [datasets[run.program["feeds"]]]
+    while chain[-1]["inputs"]:
+        chain.append(datasets[chain[-1]["inputs"][0]])
+    known = {dataset["class"]: dataset["trace_name"] for dataset in chain}
+    assert None not in known.values()
+    seen = {name.rstrip(")").rpartition(",")[2].rpartition("(")[2] for name in names}
+    assert {known["_PrefetchDataset"], known["_TakeDataset"], known["_RepeatDataset"]} <= seen
+
+
+# Faults of our own
+
+
+def test_a_broken_hook_is_recorded_and_never_raised(profile: Profile, fit: Run) -> None:
+    run = profile("broken_guest")
+    assert run.code == 0
+    assert run.stdout == fit.stdout
+    assert run.manifest.guest_errors
+    assert {error.where for error in run.manifest.guest_errors} <= {"dataset", "layer", "fit"}
+    assert "training broke" in run.manifest.guest_errors[0].error
+    assert kept(run)
