@@ -61,17 +61,47 @@ TPU_COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "
 NOISE = "ThreadpoolListener::"
 """Half of all events of a host trace, without a duration."""
 
-WANTED = frozenset(
-    # markers and groups
-    "_r step_num steps group_id step_name eager_op is_func tf_function_call tracing_count iter_num "
-    # links between threads
-    "id parent_id element_id _p _pt _c _ct correlation_id step_id "
-    # iterators
-    "name parallelism buffer_limit buffered_elements buffer_size batch_size cycle_length deterministic "
-    "autotune threadpool_size cpu_budget element_size "
-    # devices
-    "device_id run_id queue_id kernel_details memcpy_details tf_op annotation hlo_op hlo_module program_id "
-    "hlo_category flops model_flops bytes_accessed shape_with_layout source device_offset_ps "
-    "device_duration_ps".split()
-) | {"level 0"}
-"""The stats that facts read; keeping all of them triples the memory."""
+_KEPT = {
+    "which step, and how many training steps one call makes": "_r step_num steps",
+    "grouping by the profiler of TensorFlow 2.3 and 2.4": "group_id step_name",
+    "which function was called, and whether it was traced anew": (
+        "eager_op is_func tf_function_call tracing_count kernel_type"
+    ),
+    "links between threads: producer to consumer, call to execution": (
+        "id parent_id element_id iter_num step_id _p _pt _c _ct"
+    ),
+    "settings and fill of tf.data's stages": (
+        "name element_size parallelism buffer_limit buffered_elements buffer_size batch_size "
+        "cycle_length deterministic autotune threadpool_size cpu_budget"
+    ),
+    "a launch on the host and what it launched": "correlation_id device_id run_id queue_id",
+    "a GPU's kernels and copies, and the operation each belongs to": (
+        "kernel_details memcpy_details tf_op annotation"
+    ),
+    "XLA's operations, FLOPs and bytes": (
+        "hlo_op hlo_module program_id hlo_category flops model_flops bytes_accessed "
+        "shape_with_layout source"
+    ),
+    "a TPU's own clock": "device_offset_ps device_duration_ps",
+    "memory: who took how much of what is there": (
+        "allocator_name allocation_bytes requested_bytes addr bytes_available bytes_reserved "
+        "peak_bytes_in_use data_type shape"
+    ),
+}
+"""Stats by what they serve."""
+
+WANTED = frozenset(name for names in _KEPT.values() for name in names.split()) | {"level 0"}
+"""The stats that are kept on events and their types; keeping all of them triples the memory.
+("level 0" is the operation of a kernel in traces of TensorFlow 2.3 and 2.4.)"""
+
+IDS = frozenset(["id", "parent_id", "element_id", "_p", "_c", "step_id", "correlation_id"])
+"""Stats that TensorFlow writes now signed, now unsigned; they compare modulo 2**64."""
+
+NUMERIC = IDS | {
+    "_r", "step_num", "steps", "iter_num", "run_id", "queue_id", "device_id", "tracing_count",
+    "flops", "model_flops", "bytes_accessed", "device_offset_ps", "device_duration_ps",
+    "profile_start_time", "clock_rate", "core_count", "memory_bandwidth", "memory_size",
+    "compute_cap_major", "compute_cap_minor", "peak_teraflops_per_second",
+    "peak_hbm_bw_gigabytes_per_second",
+}  # fmt: skip
+"""Stats that facts compute with; of any other kind they are damage and are not kept."""

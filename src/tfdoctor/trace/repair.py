@@ -7,12 +7,9 @@ a marker; CUPTI's names for copies are read as compute.
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from tfdoctor.trace.names import TRAINING_CALLS
-
-Message = Any
-"""A message of xplane_pb2, which has no type stubs."""
+from tfdoctor.trace.wire import Message
 
 HOST = "/host:CPU"
 DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")

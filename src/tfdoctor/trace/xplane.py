@@ -1,28 +1,35 @@
-"""The wire format: reads an XSpace file into columns. The only module that knows protobuf.
+"""Reads an XSpace file into columns: with ``wire`` the only module that knows the format."""
 
-``xplane_pb2`` lives in the TensorFlow package; it is loaded from its file, without importing
-TensorFlow (0.05 s in place of 3 s).
-"""
-
-import importlib.util
-import sys
+import math
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
 
-from tfdoctor.errors import InputError
 from tfdoctor.trace.model import EventType, Line, Plane, Trace, Value
-from tfdoctor.trace.names import NOISE, WANTED
+from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED
+from tfdoctor.trace.wire import Message, parse
 
-Message = Any
-"""A message of xplane_pb2, which has no type stubs."""
+HIDDEN = dict.fromkeys(
+    [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+)
+"""Characters that no name should have: control characters (TensorFlow 2.4 wrote names that begin
+with NUL), and those that turn the direction of a terminal's text."""
 
-CONTROL = dict.fromkeys([*range(32), 127])
-"""Control characters: TensorFlow 2.4 wrote names that begin with NUL."""
+LIMIT_PS = 2**62 - 1
+"""Times beyond (53 days) are nonsense and are cut off, so that start plus duration fits int64."""
+
+ABSOLUTE_NS = 10**17
+"""Three years: a line that starts later counts from 1970, not from the start of the profile."""
+
+
+class Names(NamedTuple):
+    """What one plane calls its stats: all of them, and those worth keeping on events."""
+
+    all: Mapping[int, str]
+    wanted: Mapping[int, str]
 
 
 def read(path: Path) -> Trace:
@@ -32,8 +39,9 @@ def read(path: Path) -> Trace:
         InputError: the file cannot be read, is no XSpace, is damaged or holds nothing.
     """
     space = parse(path)
-    planes = tuple(_plane(plane) for plane in space.planes)
-    started = [plane.stats.get("profile_start_time") for plane in planes]
+    origin = _origin_ns(space)
+    planes = tuple(_plane(plane, origin) for plane in space.planes)
+    started = (plane.stats.get("profile_start_time") for plane in planes)
     return Trace(
         planes,
         tuple(map(_clean, space.hostnames)),
@@ -43,69 +51,30 @@ def read(path: Path) -> Trace:
     )
 
 
-def parse(path: Path) -> Message:
-    """Return the XSpace message in a file.
-
-    Raises:
-        InputError: as ``read``.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    if not data:
-        raise InputError(f"{path} is empty: the profiler was killed before it wrote; record again.")
-    if data.startswith(b"\x1f\x8b"):
-        raise InputError(f"{path} is compressed: run gunzip on it first.")
-    try:
-        space = xplane_pb2().XSpace.FromString(data)
-    except DecodeError as error:
-        raise InputError(
-            f"{path} is damaged or no profiler trace (*.xplane.pb): record again."
-        ) from error
-    if not space.planes:
-        raise InputError(
-            f"{path} holds no plane: it is no profiler trace (*.xplane.pb), or an empty one."
-        )
-    return space
+def _origin_ns(space: Message) -> int:
+    """Return what times count from: 0 as TensorFlow saves them, else the first line's start."""
+    starts = [x.timestamp_ns for plane in space.planes for x in plane.lines if len(x.events)]
+    first = min(starts, default=0)
+    return first if first > ABSOLUTE_NS else 0
 
 
-@cache
-def xplane_pb2() -> Message:
-    """Return TensorFlow's xplane_pb2 without importing TensorFlow.
-
-    Raises:
-        InputError: TensorFlow is not installed beside tfdoctor.
-    """
-    package = importlib.util.find_spec("tensorflow")
-    if package is None or package.origin is None:
-        raise InputError(
-            "TensorFlow is not installed beside tfdoctor, which reads traces with its protobufs."
-        )
-    path = Path(package.origin).parent / "tsl/profiler/protobuf/xplane_pb2.py"
-    spec = importlib.util.spec_from_file_location("_tfdoctor_xplane_pb2", path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{path} is missing: reinstall TensorFlow.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _plane(plane: Message) -> Plane:
-    names = {key: _clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
+def _plane(plane: Message, origin_ns: int) -> Plane:
+    every = {key: _clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
+    names = Names(every, {key: name for key, name in every.items() if name in WANTED})
     order = sorted(plane.event_metadata)
     types = tuple(_type(plane.event_metadata[key], names) for key in order)
-    index = {key: at for at, key in enumerate(order)}
-    noise = {at for at, kind in enumerate(types) if kind.name.startswith(NOISE)}
-    lines = tuple(_line(line, types, index, noise, names) for line in plane.lines)
-    return Plane(
-        _clean(plane.name), plane.id, lines, types, _stats(plane.stats, names, all_of_them=True)
-    )
+    index = {
+        key: at
+        for at, (key, kind) in enumerate(zip(order, types, strict=True))
+        if not kind.name.startswith(NOISE)
+    }
+    lines = tuple(_line(line, types, index, names, origin_ns) for line in plane.lines)
+    stats = _stats(plane.stats, names.all, names.all)
+    return Plane(_clean(plane.name), plane.id, lines, types, stats)
 
 
-def _type(metadata: Message, names: Mapping[int, str]) -> EventType:
-    stats = _stats(metadata.stats, names)
+def _type(metadata: Message, names: Names) -> EventType:
+    stats = _stats(metadata.stats, names.wanted, names.all)
     return EventType(_clean(metadata.name), _clean(metadata.display_name), stats)
 
 
@@ -113,61 +82,91 @@ def _line(
     line: Message,
     types: tuple[EventType, ...],
     index: Mapping[int, int],
-    noise: set[int],
-    names: Mapping[int, str],
+    names: Names,
+    origin_ns: int,
 ) -> Line:
-    base = line.timestamp_ns * 1000
-    rows = [
-        (base + event.offset_ps, event.duration_ps, kind, _stats(event.stats, names))
-        for event in line.events
-        if (kind := index.get(event.metadata_id, -1)) not in noise and kind >= 0
-    ]
-    rows = [_device_time(row) for row in rows]
-    rows.sort(key=lambda row: (row[0], -row[1]))
+    """Read a line's events but for the noise, and those of a type that is not described."""
+    base = (line.timestamp_ns - origin_ns) * 1000
+    kinds: list[int] = []
+    starts: list[int] = []
+    durations: list[int] = []
+    found: dict[int, dict[str, Value]] = {}
+    for event in line.events:
+        kind = index.get(event.metadata_id)
+        if kind is None:
+            continue
+        start, duration = base + event.offset_ps, event.duration_ps
+        if event.stats and (stats := _stats(event.stats, names.wanted, names.all)):
+            found[len(kinds)] = stats
+            start, duration = _device_time(stats, start, duration)
+        kinds.append(kind)
+        starts.append(start)
+        durations.append(duration)
+    start_ps, duration_ps = _times(starts), np.maximum(_times(durations), 0)
+    order = np.lexsort((-duration_ps, start_ps))
     return Line(
         name=_clean(line.display_name or line.name),
         id=line.id,
         types=types,
-        kind=np.fromiter((row[2] for row in rows), np.int32, len(rows)),
-        start_ps=np.fromiter((row[0] for row in rows), np.int64, len(rows)),
-        duration_ps=np.fromiter((max(0, row[1]) for row in rows), np.int64, len(rows)),
-        stats={at: row[3] for at, row in enumerate(rows) if row[3]},
+        kind=np.array(kinds, np.int32)[order],
+        start_ps=start_ps[order],
+        duration_ps=duration_ps[order],
+        stats=_reordered(found, order),
     )
 
 
-def _device_time(
-    row: tuple[int, int, int, dict[str, Value]],
-) -> tuple[int, int, int, dict[str, Value]]:
+def _device_time(stats: Mapping[str, Value], start: int, duration: int) -> tuple[int, int]:
     """Prefer a TPU's own clock, which counts from the profile's start, to the host's."""
-    stats = row[3]
-    if "device_offset_ps" not in stats and "device_duration_ps" not in stats:
-        return row
-    start = int(stats.get("device_offset_ps", row[0]))
-    return start, int(stats.get("device_duration_ps", row[1])), row[2], stats
+    return (
+        int(stats.get("device_offset_ps", start)),
+        int(stats.get("device_duration_ps", duration)),
+    )
+
+
+def _times(values: list[int]) -> NDArray[np.int64]:
+    """Return times as a column, nonsense cut off."""
+    try:
+        column = np.fromiter(values, np.int64, len(values))
+    except OverflowError:
+        column = np.array([min(max(v, -LIMIT_PS), LIMIT_PS) for v in values], np.int64)
+    return np.clip(column, -LIMIT_PS, LIMIT_PS)
+
+
+def _reordered(
+    found: Mapping[int, dict[str, Value]], order: NDArray[np.intp]
+) -> dict[int, dict[str, Value]]:
+    """Return the stats by the events' sorted positions, in that order."""
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    return dict(sorted((int(position[at]), stats) for at, stats in found.items()))
 
 
 def _stats(
-    stats: Iterable[Message], names: Mapping[int, str], *, all_of_them: bool = False
+    stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]
 ) -> dict[str, Value]:
-    return {
-        name: _value(stat, names)
-        for stat in stats
-        if (name := names.get(stat.metadata_id, "")) in WANTED or all_of_them
-    }
+    """Read the wanted stats; a quantity that is no number is left out, so that facts may count."""
+    found = {}
+    for stat in stats:
+        name = wanted.get(stat.metadata_id)
+        value = None if name is None else _value(stat, names)
+        if name is None or value is None:
+            continue
+        if name not in NUMERIC:
+            found[name] = value
+        elif isinstance(value, int | float) and math.isfinite(value):
+            found[name] = int(value) % 2**64 if name in IDS else value
+    return found
 
 
-def _value(stat: Message, names: Mapping[int, str]) -> Value:
-    """Return a stat's value; ids flip between int64 and uint64 and are made unsigned."""
+def _value(stat: Message, names: Mapping[int, str]) -> Value | None:
     kind = stat.WhichOneof("value")
     if kind is None:
-        return 0
-    value = getattr(stat, kind)
+        return None
+    value: Value = getattr(stat, kind)
     if kind == "ref_value":
-        return names.get(value, "")
-    if isinstance(value, str):
-        return _clean(value)
-    return value % 2**64 if isinstance(value, int) and value < 0 else value
+        return names.get(int(value), "")
+    return _clean(value) if isinstance(value, str) else value
 
 
 def _clean(text: str) -> str:
-    return text.translate(CONTROL)
+    return text if text.isprintable() else text.translate(HIDDEN)

@@ -19,7 +19,7 @@ from typing import Any
 
 from tfdoctor.errors import InputError
 from tfdoctor.trace import repair
-from tfdoctor.trace.xplane import parse
+from tfdoctor.trace.wire import parse
 
 BYTES_PER_BYTE = 40
 """Address space that xprof may take per byte of trace; it needs about 20 times the file."""

@@ -1,0 +1,87 @@
+"""The protobuf border: from a file's bytes to an XSpace message, or one sentence on why not.
+
+``xplane_pb2`` lives in the TensorFlow package; it is loaded from its file, without importing
+TensorFlow (0.05 s in place of 3 s).
+"""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from google.protobuf.runtime_version import VersionError
+
+from tfdoctor.errors import InputError
+
+Message = Any
+"""A message of xplane_pb2, which has no type stubs."""
+
+GZIP = b"\x1f\x8b"
+
+XPLANE = "tsl/profiler/protobuf/xplane_pb2.py"
+"""Where TensorFlow keeps the module (2.4 to 2.21)."""
+
+
+def parse(path: Path) -> Message:
+    """Return the XSpace message in a file.
+
+    Raises:
+        InputError: the file cannot be read, is no XSpace, is damaged or holds nothing.
+    """
+    data = _bytes(path)
+    try:
+        space = xplane_pb2().XSpace.FromString(data)
+    except DecodeError as error:
+        raise InputError(
+            f"{path} is damaged or no profiler trace (*.xplane.pb): record again."
+        ) from error
+    if not space.planes:
+        raise InputError(
+            f"{path} holds no plane: it is no profiler trace (*.xplane.pb), or an empty one."
+        )
+    return space
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if not path.is_file() and path.exists():  # reading from a pipe would never end
+            raise InputError(f"{path} is no file: name the *.xplane.pb itself.")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{path} cannot be read ({why}): check the path.") from error
+    if not data:
+        raise InputError(f"{path} is empty: the profiler was killed before it wrote; record again.")
+    if data.startswith(GZIP):
+        raise InputError(f"{path} is compressed: run gunzip on it first.")
+    return data
+
+
+@cache
+def xplane_pb2() -> Message:
+    """Return TensorFlow's xplane_pb2 without importing TensorFlow.
+
+    Raises:
+        InputError: TensorFlow is not installed beside tfdoctor, or does not fit its protobuf.
+    """
+    package = importlib.util.find_spec("tensorflow")
+    if package is None or package.origin is None:
+        raise InputError(
+            "TensorFlow, whose protobufs tfdoctor reads traces with, is not installed beside it: "
+            "run pip install tensorflow."
+        )
+    path = Path(package.origin).parent / XPLANE
+    spec = importlib.util.spec_from_file_location("_tfdoctor_xplane_pb2", path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise InputError(f"{path} is missing: reinstall TensorFlow.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except VersionError as error:
+        raise InputError(
+            f"protobuf is older than TensorFlow needs ({error}): upgrade it."
+        ) from error
+    sys.modules[spec.name] = module
+    return module
