@@ -1,0 +1,68 @@
+# The interface to this project. Everything needs nothing but make and Python 3.11, 3.12 or 3.13:
+# the first target that runs makes .venv, installs tfdoctor and its tools there, and leaves a stamp.
+
+SHELL := /bin/sh
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(VENV)/bin
+PYTHONS := python3 python3.13 python3.12 python3.11
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check docs bench samples rule chromium clean
+
+help: ## Say what there is.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY) ## Profile a slow example and print the path of its report.
+	@test ! -f demo/tfdoctor.json || rm -rf demo
+	@$(BIN)/tfdoctor profile --out demo examples/input_bound.py
+	@echo "Open the report: $(CURDIR)/demo/report.html"
+
+test: $(READY) chromium ## Run the tests.
+	@$(BIN)/pytest -n 2 --dist loadgroup
+
+check: $(READY) ## Check style, types, the direction of imports, and that the generated docs are fresh.
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/document.py --check
+
+docs: $(READY) ## Write the generated pages under docs/ and the tables of the README.
+	@$(BIN)/python scripts/document.py
+
+bench: $(READY) ## Measure what this CPU gains from 16 bit and from aligned channels.
+	@$(BIN)/python benchmarks/precision.py
+	@$(BIN)/python benchmarks/channels.py
+
+samples: $(READY) ## Make sample_traces/ anew: some minutes, on a quiet machine.
+	@$(BIN)/python scripts/record.py
+	@$(BIN)/python scripts/synthesize.py
+
+rule: $(READY) ## Begin a rule: make rule NAME=late-shrink TOPIC=input
+	@$(BIN)/python scripts/new_rule.py $(NAME) --topic $(TOPIC)
+
+clean: ## Remove what make made: the environment, the demo, caches.
+	rm -rf $(VENV) demo dist tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# pip learnt to install dependency groups in 25.1.
+$(READY): pyproject.toml
+	@python=; for one in $(PYTHONS); do \
+	  if $$one -c 'import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	    2>/dev/null; then python=$$one; break; fi; done; \
+	if [ -z "$$python" ]; then \
+	  echo "tfdoctor needs Python 3.11, 3.12 or 3.13 with its venv module: none of $(PYTHONS) is that." >&2; \
+	  exit 1; fi; \
+	echo "Setting up $(VENV) with $$python; this takes a minute or two, once."; \
+	$$python -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+# The browser tests skip, and say why, where there is no Chromium and none can be installed.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && { \
+	  echo "Installing chromium for the browser tests."; \
+	  apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; }; } || true
