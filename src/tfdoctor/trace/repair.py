@@ -1,19 +1,23 @@
 """Mends a trace for xprof, on a parsed copy and never in the file.
 
 Each repair answers one thing that xprof 2.24 gets wrong: a trace that was saved grouped is not
-regrouped; any ``iter_num`` above 0 hides every step; calls of Keras' train function are no steps without
-a marker; CUPTI's names for copies are read as compute.
+regrouped; any ``iter_num`` above 0 hides every step; calls of Keras' train function are no steps
+without a marker; CUPTI's names for copies are read as compute.
 """
 
 import re
 from collections.abc import Iterable
+from itertools import count
 
 from tfdoctor.trace.names import TRAINING_CALLS
 from tfdoctor.trace.wire import Message
 
 HOST = "/host:CPU"
+GPU = "/device:GPU"
+TPU = "/device:TPU"
 DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")
-"""Lines that TensorFlow 2.3 and 2.4 saved beside the ones they were derived from."""
+"""Lines that TensorFlow 2.3 and 2.4 saved beside the ones they were derived from. (A TPU has a line
+"Steps" of its own.)"""
 
 
 def mend(space: Message) -> None:
@@ -26,9 +30,10 @@ def mend(space: Message) -> None:
 
 
 def host_only(space: Message) -> Message:
-    """Return the trace without devices: xprof then sees the wait for input that it hides on a GPU.
+    """Return the trace without devices: xprof then sees the wait it hides on a GPU.
 
-    The batch's copy to the device is called ``IteratorGetNext/...:_Send`` and would count as waiting.
+    The batch's copy to the device is called ``IteratorGetNext/...:_Send`` and would count as
+    waiting for input.
     """
     view = type(space)(hostnames=space.hostnames)
     view.planes.extend(plane for plane in space.planes if not plane.name.startswith("/device:"))
@@ -49,7 +54,8 @@ def forget_groups(space: Message) -> None:
         old = {key for name in ("group_id", "step_name") if (key := _stat(plane, name)) is not None}
         for key in old:
             del plane.stat_metadata[key]
-        _keep(plane.lines, [line for line in plane.lines if line.name not in DERIVED])
+        if not plane.name.startswith(TPU):
+            _keep(plane.lines, [line for line in plane.lines if line.name not in DERIVED])
         for event in _events(plane) if old else ():
             _keep(event.stats, [stat for stat in event.stats if stat.metadata_id not in old])
 
@@ -66,7 +72,7 @@ def zero_iter_num(space: Message) -> None:
 
 def mark_steps(space: Message) -> int:
     """Turn each call of Keras' train function into a step marker; return how many there are."""
-    count = 0
+    numbers = count()
     for plane in space.planes:
         calls = {key for key, m in plane.event_metadata.items() if m.name in TRAINING_CALLS}
         if plane.name != HOST or not calls:
@@ -75,17 +81,16 @@ def mark_steps(space: Message) -> int:
         for event in _events(plane):
             if event.metadata_id in calls:
                 event.stats.add(metadata_id=root, int64_value=1)
-                event.stats.add(metadata_id=number, int64_value=count)
-                count += 1
+                event.stats.add(metadata_id=number, int64_value=next(numbers))
         for key in calls:
             plane.event_metadata[key].name = "train"
-    return count
+    return next(numbers)
 
 
 def rename_copies(space: Message) -> None:
     """Give copies the names and the size field that xprof's parser knows."""
     for plane in space.planes:
-        if not plane.name.startswith("/device:GPU"):
+        if not plane.name.startswith(GPU):
             continue
         for metadata in plane.event_metadata.values():
             metadata.name = re.sub(r"^Memcpy([HDP])2([HDP])$", r"Memcpy\1To\2", metadata.name)
@@ -112,9 +117,10 @@ def _events(plane: Message) -> Iterable[Message]:
 
 
 def _text(plane: Message, stat: Message) -> str:
-    if stat.WhichOneof("value") == "ref_value":
-        return str(plane.stat_metadata[stat.ref_value].name)
-    return str(stat.str_value)
+    if stat.WhichOneof("value") != "ref_value":
+        return str(stat.str_value)
+    known = stat.ref_value < 2**63 and stat.ref_value in plane.stat_metadata
+    return str(plane.stat_metadata[stat.ref_value].name) if known else ""
 
 
 def _stat(plane: Message, name: str) -> int | None:
@@ -126,7 +132,7 @@ def _stat(plane: Message, name: str) -> int | None:
 def _new_stat(plane: Message, name: str) -> int:
     key = _stat(plane, name)
     if key is None:
-        key = max(plane.stat_metadata, default=0) + 1
+        key = next(free for free in count(1) if free not in plane.stat_metadata)
         plane.stat_metadata[key].id, plane.stat_metadata[key].name = key, name
     return key
 

@@ -7,12 +7,11 @@ without checking whether the cache still belongs to it.
 import html
 import json
 import re
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ BYTES_PER_BYTE = 40
 
 BASE_BYTES = 4_000_000_000
 """Address space for xprof's library and its threads."""
+
+CHILD = Path(__file__).with_name("xprof_child.py")
 
 WAIT_INPUT, HOST_TO_DEVICE = "110", "80"
 """xprof's event types whose time it counts as input (steps_db.proto), as JSON keys."""
@@ -49,11 +50,15 @@ class Opinion:
 
 
 def ask(path: Path, *, timeout_s: float) -> Opinion:
-    """Return xprof's opinion of a trace; never raises for a bad one and writes nothing beside it."""
+    """Return xprof's opinion; never raises for a bad trace and writes nothing beside it."""
     try:
-        space = parse(path)
-    except InputError as error:
+        return _ask(path, timeout_s)
+    except (InputError, OSError) as error:  # OSError: no room for the copy, no child
         return Opinion(error=str(error))
+
+
+def _ask(path: Path, timeout_s: float) -> Opinion:
+    space = parse(path)
     has_gpu = any(plane.name.startswith("/device:GPU") for plane in space.planes)
     repair.mend(space)
     with tempfile.TemporaryDirectory(prefix="tfdoctor-") as private:
@@ -72,15 +77,16 @@ def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
     for old in private.iterdir():
         old.unlink()
     file.write_bytes(trace)
+    limit = BASE_BYTES + BYTES_PER_BYTE * len(trace)
     # -P: this folder holds an xprof.py of our own
-    child = [sys.executable, "-P", str(Path(__file__).with_name("xprof_child.py")), str(file)]
+    child = [sys.executable, "-P", str(CHILD), str(file), str(limit)]
     try:
         done = subprocess.run(  # noqa: S603 - our own child
             child,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=timeout_s,
-            preexec_fn=_limit(len(trace)),
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -94,15 +100,6 @@ def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
     except ValueError:
         return "its answer cannot be read"
     return answer if isinstance(answer, dict) else "its answer is of an unknown kind"
-
-
-def _limit(size: int) -> Callable[[], None]:
-    limit = BASE_BYTES + BYTES_PER_BYTE * size
-
-    def confine() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-    return confine
 
 
 def _opinion(answer: Answer, host: Answer | None) -> Opinion:
@@ -128,7 +125,7 @@ def _facts(answer: Answer) -> Mapping[str, str]:
 def _input_percent(answer: Answer) -> float | None:
     """Return the input's share of the steps' time: of a TPU as xprof has it, else from OpStats."""
     facts = _facts(answer)
-    if "infeed_percent_average" in facts:
+    if answer["steps"] and "infeed_percent_average" in facts:
         return _number(facts["infeed_percent_average"])
     total = sum(step["duration_ps"] for step in answer["steps"])
     waited = sum(
