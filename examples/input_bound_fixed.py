@@ -1,4 +1,4 @@
-"""The training of `input_bound.py`, with images augmented by TensorFlow, a batch at a time and ahead.
+"""The training of `input_bound.py`, with whole batches augmented by TensorFlow, ahead of the step.
 
 TensorFlow's operations run on every core beside the training step; Python runs on one and stops it.
 """

@@ -1,0 +1,1 @@
+"""Facts: what was measured, each a small frozen dataclass; rules reason over these alone."""
