@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+SELF = Path("/proc/self")
+
 Mount = tuple[str, str]
 """Where a hierarchy is mounted, and which of its folders is the root there."""
 
@@ -39,7 +41,7 @@ def throttled_us() -> int | None:
 def _cgroup_paths() -> tuple[str | None, dict[str, str]]:
     """Return the v2 path of this process and {v1 controller: path}."""
     v2, v1 = None, {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in (SELF / "cgroup").read_text().splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0" and not controllers:
             v2 = path
@@ -52,7 +54,7 @@ def _cgroup_mounts() -> tuple[Mount | None, dict[str, Mount]]:
     """Return the v2 mount and {v1 controller: mount}; a mount is (where, which root)."""
     v2: Mount | None = None
     v1: dict[str, Mount] = {}
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in (SELF / "mountinfo").read_text().splitlines():
         left, right = line.split(" - ", 1)
         root, where = left.split()[3:5]
         kind, _, options = right.split(" ", 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 
 from tfdoctor.capture.cgroup import cpu_quota
-from tfdoctor.recording import Host
+from tfdoctor.manifest import Host
 
 FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_tile", "amx_int8")
 """What decides how fast a type computes on a CPU."""

@@ -12,7 +12,8 @@ from typing import Any
 import tfdoctor
 from tfdoctor.capture import machine
 from tfdoctor.capture.plan import Plan
-from tfdoctor.recording import GUEST, MANIFEST, SCHEMA, Clock, Sampling, fold
+from tfdoctor.manifest import SCHEMA, Clock, Sampling, fold
+from tfdoctor.recording import GUEST, MANIFEST, PROGRAM
 
 SECRET = re.compile(r"token|key|secret|passw|passphrase|credential|auth", re.IGNORECASE)
 """Options whose values are nobody's business; `--author` is masked too, which hurts nobody."""
@@ -130,7 +131,7 @@ def _missing(
     found = {}
     if "trace" not in known and not list(out.glob("plugins/profile/*/*.xplane.pb")):
         found["trace"] = _no_trace(done, guest)
-    if "tensorflow" in done["versions"] and not (out / "program.json.gz").is_file():
+    if "tensorflow" in done["versions"] and not (out / PROGRAM).is_file():
         found["program"] = "what the script built was not described: it ended too abruptly"
     if done["plan"]["sample_every_ms"] == 0:
         found["samples"] = "sampling was switched off: leave --sample-every away"

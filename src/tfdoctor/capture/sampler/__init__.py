@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tfdoctor.recording import Sampling
+from tfdoctor.manifest import Sampling
 
 
 class Sampler(Protocol):
@@ -93,6 +93,8 @@ class Samples:
         self.ended.set()
         if self.thread.is_alive():
             self.thread.join()
+        for state in self.states:
+            state.reason = state.reason or self.error
         return tuple(state.summary() for state in self.states)
 
     def _run(self) -> None:
