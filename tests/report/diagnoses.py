@@ -486,6 +486,38 @@ def huge() -> Diagnosis:
     return replace(base, results=many + base.results, operations=heavy, steps=steps(300))
 
 
+def unknown_numbers() -> Diagnosis:
+    """Return a run whose every number came out as NaN or infinite."""
+    base, nan, inf = full(), float("nan"), float("inf")
+    rows = tuple(
+        replace(row, total_ms=at, parts_ms=dict.fromkeys(row.parts_ms, nan))
+        for row, at in zip(base.steps.rows, (nan, inf, 52.0), strict=False)
+    )
+    bad = Saving(per_step=ms(nan), share=nan, bound=Bound.EXPECTED, how="0 / 0", after=("x",))
+    return replace(
+        base,
+        steps=replace(
+            base.steps,
+            rows=rows,
+            p10_ms=nan,
+            p90_ms=inf,
+            mean_ms=nan,
+            breakdown_ms=dict.fromkeys(base.steps.breakdown_ms, nan),
+        ),
+        results=tuple(replace(result, saving=bad) for result in base.results),
+        together=Together(per_step=ms(nan), share=nan, rules=("input-bound",)),
+        pipeline=tuple(
+            replace(stage, self_ms=at, parallelism=nan, calls=inf)
+            for stage, at in zip(base.pipeline, (nan, inf, 1.0, 0.0, -1.0), strict=True)
+        ),
+        operations=tuple(
+            replace(row, self_ms=at, share=nan)
+            for row, at in zip(base.operations, (nan, inf, 1.0, 0.0, -1.0), strict=False)
+        ),
+        model=(Measure("x", ms(nan)),),
+    )
+
+
 ALL = {
     "full": full,
     "healthy": healthy,
@@ -494,4 +526,5 @@ ALL = {
     "single-step": single_step,
     "hostile": hostile,
     "huge": huge,
+    "unknown-numbers": unknown_numbers,
 }

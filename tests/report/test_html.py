@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 from tests.report import diagnoses
 from tfdoctor.report import RENDERERS, Format, bundle, html
 from tfdoctor.report.charts import charts
-from tfdoctor.report.prose import to_html
+from tfdoctor.report.prose import coded, to_html
 
 ASSETS = {"src", "href", "data", "action", "srcset", "poster"}
 
@@ -127,6 +127,17 @@ def test_smaller_operations_are_drawn_together_and_all_listed() -> None:
     chart = charts(diagnoses.huge())[2]
     assert "2,800 smaller operations" in chart.figure
     assert len(chart.table.rows) == 3000
+
+
+def test_a_sentence_shows_code_between_backticks_and_no_markup() -> None:
+    assert coded("run `a <b>` & c") == "run <code>a &lt;b&gt;</code> &amp; c"
+    assert coded("one ` <i>") == "one ` &lt;i&gt;"
+
+
+def test_numbers_that_are_none_are_not_drawn() -> None:
+    for chart in charts(diagnoses.unknown_numbers()):
+        assert "NaN" not in chart.figure
+        assert "Infinity" not in chart.figure
 
 
 def test_prose_is_text_code_and_links_to_https() -> None:

@@ -9,6 +9,7 @@ from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.rule import Topic
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound
 
@@ -107,6 +108,15 @@ def test_findings_without_any_saving_give_no_number() -> None:
     results = tuple(replace(result, saving=None) for result in base.results)
     said = verdict(replace(base, together=None, results=results))
     assert said.endswith("Four faults were found; what fixing would save could not be computed.")
+
+
+def test_a_poor_recording_is_no_fault_of_the_run() -> None:
+    fault = diagnoses.full().results[0]
+    poor = replace(fault, rule=diagnoses.rule("unfinished-recording", Topic.RECORDING))
+    healthy = diagnoses.healthy()
+    said = page(replace(healthy, results=(poor, *healthy.results)))
+    assert said.verdict == page(healthy).verdict
+    assert said.faults[0].rule == "unfinished-recording"
 
 
 def test_an_impossible_total_is_not_shown() -> None:

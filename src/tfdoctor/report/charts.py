@@ -220,6 +220,7 @@ def _operations(rows: Sequence[OperationRow]) -> Chart | None:
                 "colors": [tile.ms for tile in tiles],
                 "colorscale": [list(stop) for stop in SHARE_SCALE],
                 "cornerradius": 3,
+                "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
             },
             tiling={"pad": 2},
         )

@@ -15,7 +15,7 @@ from tfdoctor.report import bundle, json_
 from tfdoctor.report.charts import charts
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.prose import to_html
+from tfdoctor.report.prose import coded, to_html
 from tfdoctor.report.tables import Grid
 
 ROWS = 200
@@ -78,6 +78,7 @@ def _environment() -> Environment:
         "first": _first,
         "in_script": in_script,
         "unbroken": _unbroken,
+        "coded": coded,
     }
     return environment
 

@@ -122,7 +122,7 @@ def _sorted(results: Iterable[Result]) -> Groups:
                 faults.append(_fault(result, finding))
             case Healthy(summary=summary, evidence=items):
                 lines, grids = tables.evidence(items)
-                said = text.prose(summary)
+                said = text.sentence(summary)
                 healthy.append(Note(rule=rule, title=title, text=said, lines=lines, grids=grids))
             case NotApplicable(reason=reason):
                 unchecked.append(Note(rule=rule, title=title, text=text.sentence(reason)))
@@ -136,14 +136,14 @@ def _fault(result: Result, finding: Finding) -> Fault:
     severity = result.severity or finding.severity
     saving, doc = result.saving, result.rule.doc
     lines, grids = tables.evidence(finding.evidence)
-    summary = text.prose(finding.summary)
+    summary = text.sentence(finding.summary)
     return Fault(
         rule=text.name(result.rule.name),
         title=text.name(doc.title),
         topic=result.rule.topic.value,
         severity=severity.name.lower() if severity else "",
         summary=summary,
-        what=text.prose(finding.remedies[0].action) if finding.remedies else summary,
+        what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=location(_place(finding)),
         saves=sentences.saves(saving),
         after=tuple(map(text.name, saving.after)) if saving and saving.per_step.value > 0 else (),
@@ -165,7 +165,7 @@ def _place(finding: Finding) -> Location | None:
 
 
 def _change(remedy: Remedy) -> Change:
-    return Change(text.prose(remedy.action), text.block(remedy.code), location(remedy.at))
+    return Change(text.capitalized(remedy.action), text.block(remedy.code), location(remedy.at))
 
 
 def _how(saving: Saving | None) -> str:
@@ -209,5 +209,5 @@ def _subject(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
         *((text.name(label), text.name(value)) for label, value in diagnosis.machine),
         ("exit code", "" if subject.exit_code is None else str(subject.exit_code)),
     ]
-    known = {label: value for label, value in reversed(entries) if value}
-    return tuple((label, known.pop(label)) for label, _ in entries if label in known)
+    first = {entry[0].casefold(): entry for entry in reversed(entries) if entry[1]}
+    return tuple(entry for entry in entries if first.get(entry[0].casefold()) is entry)

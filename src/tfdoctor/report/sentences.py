@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepsSummary
 from tfdoctor.report import text
 from tfdoctor.report.humanize import about_ms, counted, factor, milliseconds, share
+from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable
 
@@ -98,10 +99,15 @@ def _step_sentence(steps: StepsSummary) -> str:
 
 
 def _change_sentence(diagnosis: Diagnosis) -> str:
-    findings = [result for result in diagnosis.results if isinstance(result.outcome, Finding)]
+    findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
         return _nothing_found(diagnosis.results)
     return _together(diagnosis) or _best_alone(findings)
+
+
+def _slows_the_run(result: Result) -> bool:
+    """Return whether a result is a fault of the run: a poor recording of it is none."""
+    return isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
 
 
 def _together(diagnosis: Diagnosis) -> str:

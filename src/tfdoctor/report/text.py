@@ -31,12 +31,17 @@ def prose(text: str) -> str:
     return shorten(" ".join(words), PROSE_LIMIT)
 
 
-def sentence(text: str) -> str:
-    """Return prose that starts and ends like a sentence; a name in front keeps its spelling."""
+def capitalized(text: str) -> str:
+    """Return prose that starts like a sentence; a name in front keeps its spelling."""
     said = prose(text)
     first = said.partition(" ")[0]
-    if first.isalpha() and first.islower() and first not in PROGRAMS:
-        said = said[0].upper() + said[1:]
+    is_word = first.isalpha() and first.islower() and first not in PROGRAMS
+    return said[0].upper() + said[1:] if is_word else said
+
+
+def sentence(text: str) -> str:
+    """Return prose that starts and ends like a sentence."""
+    said = capitalized(text)
     return said if not said or said[-1] in ".!?…" else f"{said}."
 
 
