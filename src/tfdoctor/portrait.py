@@ -39,6 +39,8 @@ def known(chart: Chart, kind: type[F]) -> F | None:
         return chart.fact(kind)
     except Unavailable:
         return None
+    except Exception:  # noqa: BLE001 - a defect: the rules that need this fact report it as errored
+        return None
 
 
 def why_unknown(chart: Chart, kind: type) -> str:
@@ -47,6 +49,8 @@ def why_unknown(chart: Chart, kind: type) -> str:
         chart.fact(kind)
     except Unavailable as missing:
         return str(missing)
+    except Exception as error:  # noqa: BLE001 - same
+        return f"tfdoctor failed to measure it: {error!r}"
     return ""
 
 

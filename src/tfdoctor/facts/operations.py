@@ -207,8 +207,8 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
     return OperationTime(
         name=name or ran,
         type=kind or str(event.stats.get("hlo_category", "")) or UNNAMED,
-        ms=ms,
-        calls=calls,
+        ms=float(ms),
+        calls=float(calls),
         ran=(ran,),
         layer=operation.layer if operation else "",
         at=(layer.at if layer else None) or (operation.at if operation else None),

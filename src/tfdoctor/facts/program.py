@@ -85,10 +85,12 @@ class Program:
             )
         return cls(
             tuple(
-                _operation(op) for graph in record.get("graphs", ()) for op in graph["operations"]
+                _operation(op, place)
+                for graph in record.get("graphs", ())
+                for op in graph["operations"]
             ),
-            tuple(_layer(layer) for layer in record.get("layers", ())),
-            tuple(_dataset(dataset) for dataset in record.get("datasets", ())),
+            tuple(_layer(layer, place) for layer in record.get("layers", ())),
+            tuple(_dataset(dataset, place) for dataset in record.get("datasets", ())),
             record.get("feeds"),
             record.get("input_kind") or "",
             record.get("run") or {},
@@ -155,15 +157,24 @@ def _graphs(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     )
 
 
-def _location(raw: Any) -> Location | None:
-    return Location(str(raw[0]), int(raw[1])) if raw else None
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Turns recorded lines into locations, relative to the folder that the run was started in."""
+
+    cwd: str
+
+    def __call__(self, raw: Any) -> Location | None:  # noqa: ANN401 - JSON
+        """Return the location of [path, line], or None."""
+        if not raw:
+            return None
+        return Location(str(raw[0]).removeprefix(f"{self.cwd}/" if self.cwd else ""), int(raw[1]))
 
 
 def _tensors(raw: Iterable[Any]) -> tuple[Tensor, ...]:
     return tuple((dtype, None if shape is None else tuple(shape)) for dtype, shape in raw)
 
 
-def _operation(raw: Mapping[str, Any]) -> Operation:
+def _operation(raw: Mapping[str, Any], place: Places) -> Operation:
     return Operation(
         name=raw["name"],
         type=raw["type"],
@@ -171,22 +182,22 @@ def _operation(raw: Mapping[str, Any]) -> Operation:
         outputs=_tensors(raw.get("outputs", ())),
         attrs=raw.get("attrs") or {},
         layer=raw.get("layer") or "",
-        at=_location(raw.get("at")),
+        at=place(raw.get("at")),
     )
 
 
-def _layer(raw: Mapping[str, Any]) -> Layer:
+def _layer(raw: Mapping[str, Any], place: Places) -> Layer:
     return Layer(
         name=raw["name"],
         kind=raw["class"],
         module=raw.get("module") or "",
         config=raw.get("config") or {},
         compute_dtype=raw.get("compute_dtype") or "",
-        at=_location(raw.get("at")),
+        at=place(raw.get("at")),
     )
 
 
-def _dataset(raw: Mapping[str, Any]) -> Dataset:
+def _dataset(raw: Mapping[str, Any], place: Places) -> Dataset:
     function = raw.get("function") or {}
     return Dataset(
         id=raw["id"],
@@ -194,8 +205,8 @@ def _dataset(raw: Mapping[str, Any]) -> Dataset:
         inputs=tuple(raw.get("inputs", ())),
         parameters=raw.get("parameters") or {},
         function=function.get("name") or "",
-        function_at=_location(function.get("at")),
+        function_at=place(function.get("at")),
         python=bool(function.get("python")),
         trace_name=raw.get("trace_name") or "",
-        at=_location(raw.get("at")),
+        at=place(raw.get("at")),
     )

@@ -125,10 +125,13 @@ def _finding(
         evidence=(
             Measure("float32 matmuls and convolutions per step", ms(total)),
             Measure("share of the compute time", ratio(total / operations.total_ms)),
-            Measure("their time in 16 bit over that in float32", ratio(narrowing.scales)),
+            Measure(
+                f"their time in {narrowing.dtype} over that in float32 ({narrowing.source})",
+                ratio(narrowing.scales),
+            ),
             _table(slow, operations),
         ),
-        remedies=(_remedy(narrowing, hardware, _first_line(program)),),
+        remedies=(_remedy(narrowing, _first_line(program)),),
         effects=tuple(
             Effect(Stage.DEVICE, narrowing.scales, row.name, ms(row.ms), bound=narrowing.bound)
             for row in slow
@@ -152,14 +155,13 @@ def _first_line(program: Program | None) -> Location | None:
     return places[0] if places else None
 
 
-def _remedy(narrowing: Narrowing, hardware: Hardware, at: Location | None) -> Remedy:
+def _remedy(narrowing: Narrowing, at: Location | None) -> Remedy:
     policy = f"mixed_{narrowing.dtype}"
     code = (
         f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is made\n'
         '...\noutputs = keras.layers.Dense(classes, dtype="float32")(x)  # the last layer stays float32'
     )
-    note = f" ({hardware.matrix_unit}: {narrowing.source})"
-    return Remedy(f"Train in {policy}{note}", code, at, "mixed-precision")
+    return Remedy(f"Train in {policy}", code, at, "mixed-precision")
 
 
 def sick() -> Verdict:

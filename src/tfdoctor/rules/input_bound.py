@@ -30,7 +30,7 @@ NumPy arrays) is not visible as input.
 - [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
 """
 
-from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
@@ -51,22 +51,15 @@ from tfdoctor.verdict import (
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
-SHARE = 0.05
-"""Of the step. xprof's analyzer and DLProf call a run input-bound from 5 % on."""
-
-FLOOR_MS = 0.2
-"""Per step. Handing over a batch that lies ready costs tf.data about 0.1 ms: on steps of a
-millisecond that is above 5 %, yet nothing waits."""
-
 
 def check(breakdown: Breakdown, pipeline: InputPipeline | None) -> Verdict:
     """Compare the exposed wait for input with the step."""
     wait, step = breakdown["input"], breakdown.step_ms
     measures = (
-        Measure("step time spent waiting for input", ratio(wait / step), ratio(SHARE)),
-        Measure("wait for input per step", ms(wait), ms(FLOOR_MS)),
+        Measure("step time spent waiting for input", ratio(wait / step), ratio(INPUT_SHARE)),
+        Measure("wait for input per step", ms(wait), ms(READY_MS)),
     )
-    if wait < SHARE * step or wait < FLOOR_MS:
+    if not breakdown.waits_for_input:
         summary = f"Steps wait {wait:.3g} ms of {step:.4g} ms ({wait / step:.1%}) for input"
         return Healthy(summary=summary, evidence=measures)
     return Finding(

@@ -47,7 +47,7 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
         return Healthy(
             summary=f"Batches are made ahead of the step by {_ahead(pipeline)}", evidence=evidence
         )
-    if min(serial, breakdown["input"]) < NEGLIGIBLE_MS:
+    if not breakdown.waits_for_input or serial < NEGLIGIBLE_MS:
         return Healthy(summary=f"Making a batch costs {serial:.2g} ms per step", evidence=evidence)
     last = next((stage for stage in pipeline.stages if stage.at), None)
     return Finding(

@@ -31,7 +31,6 @@ of tf.data and not seen.
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.step_model import WAITING
 from tfdoctor.facts.program import Dataset
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms, ratio
@@ -65,7 +64,7 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
         Measure("of the pipeline's slowest part in Python", ratio(min(1.0, share)), ratio(SHARE)),
         Measure("Python per step", ms(python)),
     )
-    if breakdown["input"] < WAITING * breakdown.step_ms:
+    if not breakdown.waits_for_input:
         everywhere = sum(stage.python_ms for stage in pipeline.stages)
         summary = f"Python takes {everywhere:.2g} ms per step in the pipeline, and the step does not wait for it"
         return Healthy(summary=summary, evidence=measures[1:])

@@ -31,7 +31,6 @@ from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.samples import Samples
-from tfdoctor.facts.step_model import WAITING
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
@@ -58,7 +57,7 @@ def check(
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
     maps = [stage for stage in _limiting(pipeline) if "Map" in stage.kind and stage.work_ms]
-    waiting = breakdown["input"] >= WAITING * breakdown.step_ms
+    waiting = breakdown.waits_for_input
     stage = max(maps, key=lambda stage: stage.work_ms, default=None)
     if stage is None or not waiting or not _sequential(stage):
         return Healthy(summary=_fine(pipeline, waiting=waiting))
