@@ -1,7 +1,6 @@
 """The pictures of the report, as plotly figures in JSON, each beside its table."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +8,14 @@ import plotly.graph_objects as go  # type: ignore[import-untyped] # plotly ships
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
 from tfdoctor.report import text
-from tfdoctor.report.humanize import counted, location, milliseconds, number, share
+from tfdoctor.report.humanize import counted, location, milliseconds, number
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
 from tfdoctor.report.sentences import PART_LABELS, is_known
 from tfdoctor.report.tables import Grid, operations_grid, pipeline_grid, steps_grid
+from tfdoctor.report.tiles import Tile, tiles
 
 STEPS_SHOWN = 400
 """More bars than that are thinner than a pixel on a phone."""
-
-TILES_SHOWN = 200
-"""Smaller operations share a tile per layer: nobody can read them, and the table has all."""
 
 TALLEST_OUTLIER = 2.5
 """Times the median: taller bars are cut there and say their time, or the others would be flat."""
@@ -140,13 +137,12 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Chart | None:
         if mine := [at for at in shown if stages[at].critical is critical]:
             bars.append(_stage_bars(name, colour, mine, stages))
     figure = go.Figure(bars)
-    names = [as_text(_stage_label(stages[at])) for at in shown]
     figure.update_layout(barmode="overlay", bargap=0.3, legend=_LEGEND)
     figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
     figure.update_yaxes(
         tickmode="array",
         tickvals=shown,
-        ticktext=names,
+        ticktext=[as_text(_stage_label(stages[at])) for at in shown],
         autorange="reversed",
         automargin=True,
         showgrid=False,
@@ -204,28 +200,6 @@ def _operations(rows: Sequence[OperationRow]) -> Chart | None:
     heavy = [row for row in rows if is_known(row.self_ms) and row.self_ms > 0]
     if not heavy:
         return None
-    tiles = _tiles(heavy)
-    figure = go.Figure(
-        go.Treemap(
-            ids=[tile.id for tile in tiles],
-            labels=[as_text(tile.label) for tile in tiles],
-            parents=[tile.parent for tile in tiles],
-            values=[tile.ms if tile.is_leaf else 0.0 for tile in tiles],
-            text=[milliseconds(tile.ms) for tile in tiles],
-            customdata=[as_text(tile.hover) for tile in tiles],
-            branchvalues="remainder",
-            texttemplate="%{label}<br>%{text}",
-            hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
-            marker={
-                "colors": [tile.ms for tile in tiles],
-                "colorscale": [list(stop) for stop in SHARE_SCALE],
-                "cornerradius": 3,
-                "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
-            },
-            tiling={"pad": 2},
-        )
-    )
-    figure.update_layout(uniformtext={"minsize": 10, "mode": "hide"})
     heaviest = heavy[0]
     return Chart(
         name="operations",
@@ -233,56 +207,31 @@ def _operations(rows: Sequence[OperationRow]) -> Chart | None:
         description="Compute time per step, by layer and the operations in it. The heaviest is "
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
-        figure=_json(figure, height=440, left=0),
+        figure=_json(_treemap(tiles(heavy)), height=440, left=0),
         table=operations_grid(rows),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    id: str
-    parent: str
-    label: str
-    ms: float
-    hover: str = ""
-    is_leaf: bool = True
-
-
-def _tiles(rows: Sequence[OperationRow]) -> list[_Tile]:
-    """Return a tile for all, one a layer, one an operation; small ones of a layer together."""
-    layers: Mapping[str, list[OperationRow]] = defaultdict(list)
-    for row in rows:
-        layers[row.layer].append(row)
-    shown = set(map(id, sorted(rows, key=lambda row: -row.self_ms)[:TILES_SHOWN]))
-    tiles = [_Tile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
-    rest: list[OperationRow] = []
-    for at, (layer, members) in enumerate(layers.items()):
-        large = [row for row in members if id(row) in shown]
-        small = [row for row in members if id(row) not in shown]
-        if not large:
-            rest += small
-            continue
-        total = sum(row.self_ms for row in members)
-        label = text.name(layer, 60) or "no layer"
-        tiles.append(_Tile(f"layer {at}", "all", label, total, is_leaf=False))
-        tiles += [
-            _operation_tile(f"{at}.{index}", f"layer {at}", row) for index, row in enumerate(large)
-        ]
-        tiles += _rest_tile(f"{at}.rest", f"layer {at}", small)
-    return tiles + _rest_tile("rest", "all", rest)
-
-
-def _operation_tile(name: str, parent: str, row: OperationRow) -> _Tile:
-    facts = (share(row.share), location(row.at), text.name(row.detail, 80))
-    hover = " · ".join(filter(None, facts))
-    return _Tile(name, parent, text.name(row.operation, 60), row.self_ms, hover)
-
-
-def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[_Tile]:
-    if not rows:
-        return []
-    label = counted(len(rows), "smaller operation")
-    return [_Tile(name, parent, label, sum(row.self_ms for row in rows))]
+def _treemap(shown: Sequence[Tile]) -> go.Figure:
+    picture = go.Treemap(
+        ids=[tile.id for tile in shown],
+        labels=[as_text(tile.label) for tile in shown],
+        parents=[tile.parent for tile in shown],
+        values=[tile.ms if tile.is_leaf else 0.0 for tile in shown],
+        text=[milliseconds(tile.ms) for tile in shown],
+        customdata=[as_text(tile.hover) for tile in shown],
+        branchvalues="remainder",
+        texttemplate="%{label}<br>%{text}",
+        hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
+        marker={
+            "colors": [tile.ms for tile in shown],
+            "colorscale": [list(stop) for stop in SHARE_SCALE],
+            "cornerradius": 3,
+            "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
+        },
+        tiling={"pad": 2},
+    )
+    return go.Figure(picture).update_layout(uniformtext={"minsize": 10, "mode": "hide"})
 
 
 def _json(figure: go.Figure, height: int = 340, left: int = 48) -> str:

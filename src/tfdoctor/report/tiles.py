@@ -1,0 +1,61 @@
+"""The rectangles of the treemap: layers, their operations, and the many small ones together."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tfdoctor.diagnosis import OperationRow
+from tfdoctor.report import text
+from tfdoctor.report.humanize import counted, location, share
+
+TILES_SHOWN = 200
+"""Smaller operations share a tile per layer: nobody can read them, and the table has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A rectangle: a layer with its operations in it, or one operation."""
+
+    id: str
+    parent: str
+    label: str
+    ms: float
+    hover: str = ""
+    is_leaf: bool = True
+
+
+def tiles(rows: Sequence[OperationRow]) -> list[Tile]:
+    """Return a tile for all, one a layer, one an operation; small ones of a layer together."""
+    layers: Mapping[str, list[OperationRow]] = defaultdict(list)
+    for row in rows:
+        layers[row.layer].append(row)
+    shown = set(map(id, sorted(rows, key=lambda row: -row.self_ms)[:TILES_SHOWN]))
+    found = [Tile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
+    rest: list[OperationRow] = []
+    for at, (layer, members) in enumerate(layers.items()):
+        large = [row for row in members if id(row) in shown]
+        small = [row for row in members if id(row) not in shown]
+        if not large:
+            rest += small
+            continue
+        total = sum(row.self_ms for row in members)
+        label = text.name(layer, 60) or "no layer"
+        found.append(Tile(f"layer {at}", "all", label, total, is_leaf=False))
+        found += [
+            _operation_tile(f"{at}.{index}", f"layer {at}", row) for index, row in enumerate(large)
+        ]
+        found += _rest_tile(f"{at}.rest", f"layer {at}", small)
+    return found + _rest_tile("rest", "all", rest)
+
+
+def _operation_tile(name: str, parent: str, row: OperationRow) -> Tile:
+    facts = (share(row.share), location(row.at), text.name(row.detail, 80))
+    hover = " · ".join(filter(None, facts))
+    return Tile(name, parent, text.name(row.operation, 60), row.self_ms, hover)
+
+
+def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[Tile]:
+    if not rows:
+        return []
+    label = counted(len(rows), "smaller operation")
+    return [Tile(name, parent, label, sum(row.self_ms for row in rows))]
