@@ -1,0 +1,259 @@
+"""Writes the pages that the code knows best: rules, command line, exit codes, the README's table.
+
+`make docs` writes them. `make check` runs `document.py --check`, which fails when one is stale.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
+
+import typer
+
+from tfdoctor import __version__, cli
+from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
+from tfdoctor.errors import TfdoctorError
+from tfdoctor.report.page import Fault, page
+from tfdoctor.rule import SECTIONS, Rule, Topic
+from tfdoctor.rules import all_rules
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = ROOT / "docs" / "rules"
+REFERENCE = ROOT / "docs" / "reference"
+README = ROOT / "README.md"
+
+BANNER = (
+    "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
+)
+MARKS = "<!-- rules -->\n", "<!-- /rules -->"
+"""What stands around the table of rules in the README."""
+
+ANSWERS = """\
+Each rule answers in one of four ways: it *found* a fault, the run is *healthy* (with the number that
+was seen), it *could not be checked* (with what is missing), or the rule itself failed.
+"""
+
+SCRIPTS_OWN = (
+    "`tfdoctor profile`, when the script did not end with 0. "
+    "A script that signal *n* ended gives 128 + *n*, as a shell shows it."
+)
+
+TOPICS = {
+    Topic.INPUT: "Input",
+    Topic.PRECISION: "Precision and the matrix unit",
+    Topic.OPERATIONS: "Operations",
+    Topic.EXECUTION: "Execution",
+    Topic.SCALE: "Scale",
+    Topic.RECORDING: "The recording itself",
+}
+
+
+def main() -> None:
+    """Write every page, or with `--check` say which ones are stale."""
+    wanted = pages()
+    stale = [path for path, text in wanted.items() if not _is(path, text)]
+    left_over = [path for path in RULES.glob("*.md") if path not in wanted]
+    if "--check" in sys.argv[1:]:
+        for path in [*stale, *left_over]:
+            print(f"{path.relative_to(ROOT)} is stale: run `make docs`", file=sys.stderr)
+        sys.exit(1 if stale or left_over else 0)
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted[path], encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    for path in left_over:
+        path.unlink()
+        print(f"removed {path.relative_to(ROOT)}")
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of every generated page."""
+    rules = all_rules()
+    return {
+        **{RULES / f"{rule.name}.md": rule_page(rule) for rule in rules},
+        RULES / "index.md": rules_index(rules),
+        REFERENCE / "cli.md": cli_page(),
+        REFERENCE / "exit-codes.md": exit_codes_page(),
+        README: readme(rules),
+    }
+
+
+def rule_page(rule: Rule) -> str:
+    """Return the page of one rule: what it says of itself, and its example."""
+    source = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}.py"
+    about = (("rule", f"`{rule.name}`"), ("topic", f"{rule.topic}"), ("since", rule.since),
+             ("facts it reasons over", ", ".join(f"`{name}`" for name in rule.needs)))  # fmt: skip
+    return "\n".join(
+        [
+            BANNER.format(source=source),
+            f"# {rule.doc.title}\n",
+            *_table(("", ""), about),
+            "",
+            *(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS),
+            "## Example\n",
+            f"{_first_line(rule.sick)} The rule says:\n",
+            *_quoted(_example(rule)),
+            "",
+            f"Healthy, to compare: {_lowered(_first_line(rule.healthy))}",
+            "",
+        ]
+    )
+
+
+def _example(rule: Rule) -> Fault:
+    """Return the rule's example as the words of a report."""
+    diagnosis = Diagnosis(
+        version=__version__,
+        subject=Subject(title="example"),
+        steps=StepsSummary(source="none"),
+        trust=Trust(level="high"),
+        results=(Result(rule=rule, outcome=rule.sick()),),
+    )
+    return page(diagnosis).faults[0]
+
+
+def _quoted(fault: Fault) -> Iterator[str]:
+    """Yield a finding's summary, evidence and changes as one quotation."""
+    blocks: list[list[str]] = [[f"**{fault.summary}**"]]
+    blocks.append([f"- {x.label}: {x.value}{_limit(x.limit)}" for x in fault.lines])
+    blocks += [list(_table(grid.columns, grid.rows)) for grid in fault.grids]
+    for change in fault.changes:
+        where = f" (`{change.where}`)" if change.where else ""
+        blocks.append([f"{change.action}{where}"])
+        blocks.append(["```python", *change.code.splitlines(), "```"] if change.code else [])
+    filled = [block for block in blocks if block]
+    for number, block in enumerate(filled):
+        yield from ([">"] if number else [])
+        yield from (f"> {line}".rstrip() for line in block)
+
+
+def _limit(limit: str) -> str:
+    return f" (limit: {limit})" if limit else ""
+
+
+def _first_line(function: Any) -> str:  # noqa: ANN401 - any function with a docstring
+    return (inspect.getdoc(function) or "").splitlines()[0]
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def rules_index(rules: tuple[Rule, ...]) -> str:
+    """Return the list of rules, by topic."""
+    lines = [
+        BANNER.format(source="src/tfdoctor/rules/"),
+        "# The rules\n",
+        ANSWERS,
+    ]
+    for topic, title in TOPICS.items():
+        if mine := [rule for rule in rules if rule.topic is topic]:
+            rows = [(f"[{rule.name}]({rule.name}.md)", rule.doc.title, rule.since) for rule in mine]
+            lines += [f"## {title}\n", *_table(("rule", "what it reports", "since"), rows), ""]
+    return "\n".join(lines)
+
+
+def cli_page() -> str:
+    """Return the commands with their arguments and options."""
+    lines = [
+        BANNER.format(source="src/tfdoctor/cli.py"),
+        "# The command line\n",
+        f"{cli.app.info.help}\n",
+        "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` what stands below.",
+        "See also the [exit codes](exit-codes.md).\n",
+    ]
+    group = typer.main.get_command(cli.app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined] # it is a group
+        lines += _command(name, command)
+    return "\n".join(lines)
+
+
+def _command(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - click's, which typer hides
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option"]
+    usage = " ".join(one.metavar or one.name.upper() for one in arguments)
+    kinds = inspect.signature(command.callback, eval_str=True).parameters
+    yield f"## tfdoctor {name}\n"
+    yield f"```\ntfdoctor {name} [OPTIONS] {usage}\n```\n"
+    yield f"{inspect.cleandoc(command.help)}\n"
+    rows = [(f"`{one.metavar or one.name.upper()}`", "", one.help) for one in arguments]
+    for one in options:
+        value = one.metavar or _value(kinds[one.name].annotation)
+        rows.append((f"`{' '.join(filter(None, (one.opts[0], value)))}`", _default(one), one.help))
+    yield from _table(("argument or option", "default", "meaning"), rows)
+    yield ""
+
+
+def _value(annotation: Any) -> str:  # noqa: ANN401 - a type, or a union of types
+    """Return what an option takes, in a word; nothing for a switch."""
+    kind, *_ = [k for k in get_args(annotation) if k is not NoneType] or [annotation]
+    kind, *_ = [k for k in get_args(kind) if k is not NoneType] or [kind]
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return "|".join(kind)
+    return {bool: "", int: "N", Path: "PATH"}.get(kind, "TEXT")
+
+
+def _default(option: Any) -> str:  # noqa: ANN401 - click's, which typer hides
+    return "" if option.default is None or option.default is False else f"`{option.default}`"
+
+
+def exit_codes_page() -> str:
+    """Return what each exit code means."""
+    rows = [
+        ("0", "Done. Findings alone do not change the exit code."),
+        ("1", "A defect of tfdoctor. It ends in a traceback, which belongs in a bug report."),
+        (str(TfdoctorError.exit_code), "A fault that you can mend, said in one line."),
+        (str(cli.FOUND), "`--fail-on` was given, and a finding of that severity is there."),
+        ("the script's own", SCRIPTS_OWN),
+    ]
+    return "\n".join(
+        [
+            BANNER.format(source="src/tfdoctor/errors.py and cli.py"),
+            "# Exit codes\n",
+            *_table(("code", "meaning"), rows),
+            "\nFaults that you can mend, by kind:\n",
+            *_table(("kind", "code", "what happened"), list(_errors(TfdoctorError))),
+            "",
+        ]
+    )
+
+
+def _errors(kind: type[TfdoctorError]) -> Iterator[tuple[str, str, str]]:
+    """Yield the kinds of error below one, depth first."""
+    for child in kind.__subclasses__():
+        yield f"`{child.__name__}`", str(child.exit_code), _first_line(child)
+        yield from _errors(child)
+
+
+def readme(rules: tuple[Rule, ...]) -> str:
+    """Return the README with its table of rules as it should be."""
+    start, end = MARKS
+    text = README.read_text(encoding="utf-8")
+    before, _, rest = text.partition(start)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"README.md lacks the marks {start.strip()} and {end}")
+    rows = [(f"[{rule.name}](docs/rules/{rule.name}.md)", rule.doc.title) for rule in rules]
+    return (
+        before + start + "\n".join(_table(("rule", "what it reports"), rows)) + "\n" + end + after
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a Markdown table."""
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    for row in rows:
+        cells = [cell.replace("|", r"\|") for cell in row]
+        yield f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
