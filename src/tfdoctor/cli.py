@@ -56,13 +56,13 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except TfdoctorError as error:
-        print(f"tfdoctor: {error}", file=sys.stderr)
+        typer.echo(f"tfdoctor: {error}", err=True)
         sys.exit(error.exit_code)
 
 
 def _version(*, wanted: bool) -> None:
     if wanted:
-        print(f"tfdoctor {__version__}")
+        typer.echo(f"tfdoctor {__version__}")
         raise typer.Exit
 
 
@@ -77,7 +77,7 @@ def _options(
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
-def profile(
+def profile(  # noqa: PLR0913 - its arguments are the command's options
     *,
     script: Annotated[str, typer.Argument(help="The training script; what follows belongs to it.")],
     args: Annotated[
@@ -138,7 +138,8 @@ def report(
     wanted = _formats(formats)
     recording = Recording.open(path)
     diagnosis = _diagnose(recording, path.resolve().name)
-    _write(diagnosis, _folder(recording, out), wanted, prefix="" if recording.root else "tfdoctor-")
+    folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
+    _write(diagnosis, folder, wanted, prefix)
     raise typer.Exit(_verdict(diagnosis, fail_on))
 
 
@@ -157,9 +158,9 @@ def _report_after(
     """Report on a run that has ended; a fault here must not hide how the script itself ended."""
     try:
         diagnosis = _diagnose(recording, title)
-        _write(diagnosis, recording.root or Path(), formats, stream=sys.stderr)
+        _write(diagnosis, recording.root or Path(), formats, err=True)
     except TfdoctorError as error:
-        print(f"tfdoctor: {error}", file=sys.stderr)
+        typer.echo(f"tfdoctor: {error}", err=True)
         return error.exit_code
     return _verdict(diagnosis, fail_on)
 
@@ -171,25 +172,22 @@ def _diagnose(recording: "Recording", title: str) -> "Diagnosis":
     return diagnose(recording, all_rules(), title)
 
 
-def _folder(recording: "Recording", out: Path | None) -> Path:
-    return out or recording.root or Path()
-
-
 def _write(
     diagnosis: "Diagnosis",
     folder: Path,
     formats: list[Format],
     prefix: str = "",
-    stream: object = None,
+    *,
+    err: bool = False,
 ) -> None:
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write  # noqa: PLC0415 - same
 
     written = write(diagnosis, folder, formats, prefix)
-    target = stream or sys.stdout
-    print(terminal.render(diagnosis, color=target.isatty()), file=target)
+    stream = sys.stderr if err else sys.stdout
+    typer.echo(terminal.render(diagnosis, color=stream.isatty()), file=stream)
     for path in written:
-        print(f"wrote {path}", file=target)
+        typer.echo(f"wrote {path}", file=stream)
 
 
 def _verdict(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:

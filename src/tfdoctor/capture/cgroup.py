@@ -20,21 +20,22 @@ def cpu_quota() -> float | None:
     return min(limits, default=None)
 
 
-def throttled_us() -> int | None:
-    """Return how long the cgroup has been held back by its quota, in all; None: not told."""
+def statistics_file() -> Path | None:
+    """Return the nearest cpu.stat of this process's cgroups, or None."""
     path2, _ = _cgroup_paths()
     mount2, _ = _cgroup_mounts()
     if mount2 is None or path2 is None:
         return None
-    for folder in _up(mount2, path2):
-        try:
-            text = (folder / "cpu.stat").read_text()
-        except OSError:
-            continue
-        for line in text.splitlines():
-            key, _, value = line.partition(" ")
-            if key == "throttled_usec":
-                return int(value)
+    files = (folder / "cpu.stat" for folder in _up(mount2, path2))
+    return next((file for file in files if file.is_file()), None)
+
+
+def throttled_us(statistics: Path) -> int | None:
+    """Return how long the cgroup has been held back by its quota, in all; None: not told."""
+    for line in statistics.read_text().splitlines():
+        key, _, value = line.partition(" ")
+        if key == "throttled_usec":
+            return int(value)
     return None
 
 

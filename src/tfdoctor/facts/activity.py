@@ -158,10 +158,10 @@ def _run_by(line: Line, executions: set[int]) -> NDArray[np.bool_]:
     starts, ends, ids = executors(line)
     if not len(starts) or not executions:
         return np.zeros(len(line), dtype=bool)
-    wanted = np.array([one in executions for one in ids])
+    wanted: NDArray[np.bool_] = np.array([one in executions for one in ids])
     latest = np.searchsorted(starts, line.start_ps, side="right") - 1
-    inside = (latest >= 0) & (line.start_ps < ends[latest])
-    return inside & wanted[latest]
+    inside: NDArray[np.bool_] = (latest >= 0) & (line.start_ps < ends[latest]) & wanted[latest]
+    return inside
 
 
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:

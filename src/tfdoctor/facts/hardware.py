@@ -100,7 +100,7 @@ class Hardware:
         name = str(stats.get("gpu_device_name") or "GPU")
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
         if "compute_cap_major" not in stats or stats.get("device_vendor") == "AMD":
-            why = "tfdoctor knows the matrix units of NVIDIA GPUs, and of those only by compute capability"
+            why = "tfdoctor knows the matrix units of NVIDIA GPUs only, by compute capability"
             return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
         capability = (int(stats["compute_cap_major"]), int(stats.get("compute_cap_minor", 0)))
         rates = GPU_RATES.get(capability)

@@ -147,20 +147,7 @@ def _written(program: Program) -> Mapping[str, Dataset]:
     """Return the user's datasets by tf.data's name for them; the training loop's come first."""
     names = [dataset.trace_name for dataset in program.datasets]
     known = {d.trace_name: d for d in program.datasets if names.count(d.trace_name) == 1}
-    return known | {d.trace_name: d for d in _feeding(program) if d.trace_name}
-
-
-def _feeding(program: Program) -> list[Dataset]:
-    """Return the dataset that feeds the training loop and all that it is made of."""
-    by_id = {dataset.id: dataset for dataset in program.datasets}
-    found: list[Dataset] = []
-    open_ = [program.feeds] if program.feeds is not None else []
-    while open_:
-        dataset = by_id.pop(open_.pop(), None)
-        if dataset is not None:
-            found.append(dataset)
-            open_.extend(dataset.inputs)
-    return found
+    return known | {d.trace_name: d for d in program.feeding if d.trace_name}
 
 
 def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:

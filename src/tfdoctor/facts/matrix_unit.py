@@ -67,6 +67,7 @@ class MatrixUnit:
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy) and all(row.flops for row in rows)
+        on, off, unknown = _by_kernel(rows) if hardware.kind == "GPU" else (None, None, 0.0)
         return cls(
             unit=hardware.matrix_unit,
             busy_ms=busy,
@@ -74,7 +75,9 @@ class MatrixUnit:
             utilization=sum(flops) / (busy * 1e-3) / peak if known and peak else None,
             matrix_rate=_rate(rows),
             peak_flop_s=peak,
-            **_kernels(rows, hardware),
+            on_unit_ms=on,
+            off_unit_ms=off,
+            unknown_ms=unknown,
         )
 
 
@@ -83,15 +86,11 @@ def _rate(rows: tuple[OperationTime, ...]) -> float | None:
     return sum((row.flops or 0) * row.calls for row in rows) / (ms * 1e-3) if ms else None
 
 
-def _kernels(rows: tuple[OperationTime, ...], hardware: Hardware) -> dict[str, float | None]:
-    if hardware.kind != "GPU":
-        return {}
+def _by_kernel(rows: tuple[OperationTime, ...]) -> tuple[float, float, float]:
+    """Return the ms in kernels that use Tensor Cores, that do not, and that are unknown."""
     kinds = [(uses_tensor_cores(row), row.ms) for row in rows]
-    return {
-        "on_unit_ms": sum(ms for on, ms in kinds if on is True),
-        "off_unit_ms": sum(ms for on, ms in kinds if on is False),
-        "unknown_ms": sum(ms for on, ms in kinds if on is None),
-    }
+    on, off, unknown = (sum(ms for kind, ms in kinds if kind is one) for one in (True, False, None))
+    return on, off, unknown
 
 
 def uses_tensor_cores(row: OperationTime) -> bool | None:

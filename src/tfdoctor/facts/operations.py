@@ -151,8 +151,8 @@ class Operations:
         share, calls = _per_label(work, steps)
         scale = breakdown["device"] / share.sum() if share.sum() else 0.0
         rows = [
-            _row(work, label, share[label] * scale, calls[label], program)
-            for label in np.flatnonzero(calls)
+            _row(work, label, float(share[label] * scale), float(calls[label]), program)
+            for label in np.flatnonzero(calls).tolist()
         ]
         return cls(tuple(sorted(_merge(rows), key=lambda row: -row.ms)))
 
@@ -207,8 +207,8 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
     return OperationTime(
         name=name or ran,
         type=kind or str(event.stats.get("hlo_category", "")) or UNNAMED,
-        ms=float(ms),
-        calls=float(calls),
+        ms=ms,
+        calls=calls,
         ran=(ran,),
         layer=operation.layer if operation else "",
         at=(layer.at if layer else None) or (operation.at if operation else None),

@@ -83,12 +83,17 @@ class Program:
                 "the trace does not say what the program built (shapes, layers, lines); "
                 "record the run with `tfdoctor profile`"
             )
+        try:
+            return cls._read(record, Places(recording.manifest.cwd if recording.manifest else ""))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Unavailable(
+                f"the program record is damaged ({error!r}); record the run again"
+            ) from error
+
+    @classmethod
+    def _read(cls, record: Mapping[str, Any], place: "Places") -> Self:
         return cls(
-            tuple(
-                _operation(op, place)
-                for graph in record.get("graphs", ())
-                for op in graph["operations"]
-            ),
+            tuple(_operation(op, place) for graph in _graphs(record) for op in graph["operations"]),
             tuple(_layer(layer, place) for layer in record.get("layers", ())),
             tuple(_dataset(dataset, place) for dataset in record.get("datasets", ())),
             record.get("feeds"),
@@ -122,9 +127,23 @@ class Program:
 
     @property
     def batch_size(self) -> int | None:
-        """How many examples a step trains on, or None when that is not known."""
-        size = self.settings.get("batch_size")
-        return int(size) if size else None
+        """How many examples a step trains on: as fit was told, else as the last batch() was; or None."""
+        sizes = [self.settings.get("batch_size")]
+        sizes += [dataset.parameters.get("batch_size") for dataset in self.feeding]
+        return next((int(size) for size in sizes if size), None)
+
+    @cached_property
+    def feeding(self) -> tuple[Dataset, ...]:
+        """The dataset that feeds the training loop and all that it is made of, consumers first."""
+        by_id = {dataset.id: dataset for dataset in self.datasets}
+        found: list[Dataset] = []
+        ahead = [self.feeds] if self.feeds is not None else []
+        while ahead:
+            dataset = by_id.pop(ahead.pop(0), None)
+            if dataset is not None:
+                found.append(dataset)
+                ahead.extend(dataset.inputs)
+        return tuple(found)
 
     def shape(self, shape: Shape | None) -> tuple[int, ...] | None:
         """Fill the open batch dimension of a shape; None when another dimension is open."""

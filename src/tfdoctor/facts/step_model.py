@@ -45,7 +45,7 @@ class StepModel:
     busy_share: float | None = None  # of the cores that the run may use; None is not sampled
 
     @classmethod
-    def measure(
+    def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
         cls,
         breakdown: Breakdown,
         device: Device,

@@ -36,5 +36,5 @@ def _replace(path: Path, text: str) -> None:
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
     ) as file:
         file.write(text)
-    os.chmod(file.name, 0o644)  # noqa: PTH101, S103 - NamedTemporaryFile made it private; a report is to be read
+    os.chmod(file.name, 0o644)  # noqa: PTH101 - NamedTemporaryFile made it private; a report is to be read
     Path(file.name).replace(path)

@@ -1,11 +1,15 @@
 """The host: processor, memory, disk, network, and how long the run was kept waiting for them."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tfdoctor.capture.cgroup import throttled_us
+from tfdoctor.capture.cgroup import statistics_file, throttled_us
+
+TREE_S = 1.0
+"""How often to look for new processes of the run: that reads all of /proc."""
 
 
 class HostSampler:
@@ -16,10 +20,13 @@ class HostSampler:
     def __init__(self) -> None:
         self.processes: dict[int, psutil.Process] = {}
         self.root: psutil.Process | None = None
+        self.looked = 0.0
+        self.statistics: Path | None = None
 
     def start(self, pid: int) -> None:
         """Take the first readings, which later ones are differences to."""
         self.root = psutil.Process(pid)
+        self.statistics = statistics_file()
         psutil.cpu_percent(percpu=True)
         self._run()
 
@@ -36,6 +43,7 @@ class HostSampler:
             "memory_used_bytes": memory.total - memory.available,
             "memory_total_bytes": memory.total,
             **_counters(),
+            "throttled_us": throttled_us(self.statistics) if self.statistics else None,
         }
         return {"host": {key: value for key, value in host.items() if value is not None}}
 
@@ -57,8 +65,10 @@ class HostSampler:
 
     def _tree(self) -> list[psutil.Process]:
         """Return the run's processes, the same objects as before: they remember their last time."""
-        if self.root is None:
-            return []
+        now = time.monotonic()
+        if self.root is None or now - self.looked < TREE_S:
+            return list(self.processes.values())
+        self.looked = now
         try:
             tree = [self.root, *self.root.children(recursive=True)]
         except psutil.Error:
@@ -76,7 +86,6 @@ def _counters() -> dict[str, int | None]:
         "net_rx_bytes": network.bytes_recv,
         "net_tx_bytes": network.bytes_sent,
         "psi_cpu_us": _pressure(),
-        "throttled_us": throttled_us(),
     }
 
 
