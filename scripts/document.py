@@ -13,7 +13,8 @@ from typing import Any, get_args
 
 import typer
 
-from tfdoctor import __version__, cli
+from tfdoctor import __version__
+from tfdoctor.cli import FOUND, app
 from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.report.page import Fault, page
@@ -165,11 +166,11 @@ def cli_page() -> str:
     lines = [
         BANNER.format(source="src/tfdoctor/cli.py"),
         "# The command line\n",
-        f"{cli.app.info.help}\n",
+        f"{app.info.help}\n",
         "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` what stands below.",
         "See also the [exit codes](exit-codes.md).\n",
     ]
-    group = typer.main.get_command(cli.app)
+    group = typer.main.get_command(app)
     for name, command in group.commands.items():  # type: ignore[attr-defined] # it is a group
         lines += _command(name, command)
     return "\n".join(lines)
@@ -210,7 +211,7 @@ def exit_codes_page() -> str:
         ("0", "Done. Findings alone do not change the exit code."),
         ("1", "A defect of tfdoctor. It ends in a traceback, which belongs in a bug report."),
         (str(TfdoctorError.exit_code), "A fault that you can mend, said in one line."),
-        (str(cli.FOUND), "`--fail-on` was given, and a finding of that severity is there."),
+        (str(FOUND), "`--fail-on` was given, and a finding of that severity is there."),
         ("the script's own", SCRIPTS_OWN),
     ]
     return "\n".join(

@@ -1,0 +1,128 @@
+"""Begins a rule: writes its module and its test, each ready to be filled in.
+
+make rule NAME=late-shrink TOPIC=input
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from tfdoctor import __version__
+from tfdoctor.rule import Topic
+
+ROOT = Path(__file__).resolve().parent.parent
+
+RULE = '''\
+"""TODO: one sentence that states the fault.
+
+## What it checks
+
+TODO: what is measured, in the reader's words.
+
+## Why it matters
+
+TODO: what it costs, and why.
+
+## How to fix
+
+TODO: what to change, in which order.
+
+## Holds for
+
+TODO: versions of TensorFlow, and hardware.
+
+## Sources
+
+- [TODO: title](https://www.tensorflow.org/guide)
+"""
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
+
+TOPIC = Topic.{topic}
+SINCE = "{since}"
+
+SHARE = 0.05
+"""Of the step. TODO: why this much, and where that is from."""
+
+
+def check(breakdown: Breakdown) -> Verdict:
+    """TODO: name the facts you need in the signature; they arrive by type."""
+    time, step = breakdown["transfer"], breakdown.step_ms
+    evidence = (Measure("TODO: what was measured", ratio(time / step), ratio(SHARE)),)
+    if time < SHARE * step:
+        return Healthy(summary=f"TODO: it takes {{time:.3g}} ms per step", evidence=evidence)
+    return Finding(
+        summary=f"TODO: it takes {{time:.3g}} of the step's {{step:.4g}} ms",
+        evidence=evidence,
+        remedies=(Remedy("TODO: what to change", "# TODO: the change, as code"),),
+        effects=(Effect(Stage.TRANSFER, scales=0.0, of=ms(time)),),
+    )
+
+
+def sick() -> Verdict:
+    """TODO: the smallest case that has the fault."""
+    return check(Breakdown.of(transfer=10.0, device=20.0))
+
+
+def healthy() -> Verdict:
+    """TODO: the same case without it."""
+    return check(Breakdown.of(transfer=0.1, device=20.0))
+'''
+
+TEST = '''\
+"""{name}: both sides of each threshold."""
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.rules.{module} import SHARE, check
+from tfdoctor.verdict import Finding, Healthy
+
+
+def test_a_share_at_the_limit_is_found() -> None:
+    verdict = check(Breakdown.of(transfer=100 * SHARE, device=100 * (1 - SHARE)))
+
+    assert isinstance(verdict, Finding)
+
+
+def test_a_share_below_the_limit_is_healthy() -> None:
+    verdict = check(Breakdown.of(transfer=99 * SHARE, device=100 - 99 * SHARE))
+
+    assert isinstance(verdict, Healthy)
+'''
+
+
+def main() -> None:
+    """Write both files, or say why not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", help="a noun that names the fault, such as late-shrink")
+    parser.add_argument("--topic", choices=[str(topic) for topic in Topic], required=True)
+    wanted = parser.parse_args()
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", wanted.name):
+        sys.exit(
+            f"{wanted.name} is no rule's name: use small letters and hyphens, as in late-shrink"
+        )
+    for path, text in files(wanted.name, Topic(wanted.topic)).items():
+        if path.exists():
+            sys.exit(f"{path.relative_to(ROOT)} exists: choose another name")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    print("Fill in each TODO, then run `make docs check test`.")
+
+
+def files(name: str, topic: Topic) -> dict[Path, str]:
+    """Return the texts of a new rule's module and test."""
+    module = name.replace("-", "_")
+    return {
+        ROOT / "src" / "tfdoctor" / "rules" / f"{module}.py": RULE.format(
+            topic=topic.name, since=__version__
+        ),
+        ROOT / "tests" / "rules" / f"test_{module}.py": TEST.format(name=name, module=module),
+    }
+
+
+if __name__ == "__main__":
+    main()

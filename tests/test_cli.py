@@ -1,0 +1,161 @@
+"""The command line: what it takes, and how it refuses."""
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tfdoctor
+from tfdoctor import cli
+
+HEAVY = {"google", "jinja2", "keras", "numpy", "plotly", "psutil", "rich", "tensorflow", "xprof"}
+"""What `--help` and a wrong option must not wait for."""
+
+TRUNCATED = b"\x0a\x80\x10\x12\x05/host\xff\x00\x81" + bytes(100)
+"""The head of an XSpace: a plane of 2048 bytes, cut off."""
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli.app, list(arguments))
+    return result.exit_code, result.output
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version") == (0, f"tfdoctor {tfdoctor.__version__}\n")
+
+
+@pytest.mark.parametrize("command", [(), ("profile",), ("report",)])
+def test_help_is_given(command: tuple[str, ...]) -> None:
+    code, output = run(*command, "--help")
+
+    assert code == 0
+    assert "Usage: " in output
+
+
+def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
+    code, output = run("report", "trace", "--format", "html,pdf")
+
+    assert code == 2
+    assert "'pdf' is none of html, json, md" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("profile",),
+        ("report",),
+        ("diagnose", "trace"),
+        ("report", "trace", "--fail-on", "always"),
+        ("profile", "--steps", "0", "train.py"),
+        ("profile", "--warmup", "-1", "train.py"),
+        ("profile", "--unknown", "train.py"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> None:
+    code, output = run(*arguments)
+
+    assert code == 2
+    assert "Traceback" not in output
+
+
+def test_importing_the_command_line_imports_nothing_heavy() -> None:
+    code = "import sys, tfdoctor.cli; print(*{name.partition('.')[0] for name in sys.modules})"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert HEAVY & set(child.stdout.split()) == set()
+
+
+def missing(folder: Path) -> Path:
+    return folder / "nothing"
+
+
+def empty(folder: Path) -> Path:
+    return _file(folder, b"")
+
+
+def truncated(folder: Path) -> Path:
+    return _file(folder, TRUNCATED)
+
+
+def compressed(folder: Path) -> Path:
+    return _file(folder, gzip.compress(b"a trace", mtime=0))
+
+
+def text(folder: Path) -> Path:
+    return _file(folder, b"\nStep 1: loss 0.3\nStep 2: loss 0.2\n")
+
+
+def noise(folder: Path) -> Path:
+    return _file(folder, bytes(range(255, 0, -1)))
+
+
+def directory_without_trace(folder: Path) -> Path:
+    (folder / "logs" / "plugins" / "profile" / "run").mkdir(parents=True)
+    return folder / "logs"
+
+
+def directory_with_truncated_trace(folder: Path) -> Path:
+    run = directory_without_trace(folder) / "plugins" / "profile" / "run"
+    (run / "host.xplane.pb").write_bytes(TRUNCATED)
+    return folder / "logs"
+
+
+def unreadable(folder: Path) -> Path:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    path = _file(folder, TRUNCATED)
+    path.chmod(0)
+    return path
+
+
+def _file(folder: Path, content: bytes) -> Path:
+    path = folder / "host.xplane.pb"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        missing,
+        empty,
+        truncated,
+        compressed,
+        text,
+        noise,
+        directory_without_trace,
+        directory_with_truncated_trace,
+        unreadable,
+    ],
+    ids=lambda given: given.__name__,
+)
+def test_what_cannot_be_reported_on_is_refused_in_one_line_and_left_alone(
+    given: Callable[[Path], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    path = given(there)
+    before = sorted(there.rglob("*"))
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "argv", ["tfdoctor", "report", str(path)])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    output = capsys.readouterr()
+    assert ended.value.code == 2
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert output.err.startswith("tfdoctor: ")
+    assert sorted(there.rglob("*")) == before
+    assert list(here.iterdir()) == []

@@ -1,0 +1,67 @@
+"""Everything there is, is documented, and nothing that is documented is gone."""
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from scripts import document
+from tfdoctor.cli import FOUND, app
+from tfdoctor.errors import TfdoctorError
+from tfdoctor.rules import all_rules
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+GROUP = typer.main.get_command(app)
+COMMANDS = GROUP.commands.items()  # type: ignore[attr-defined]
+
+
+def read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", document.pages(), ids=lambda path: path.name)
+def test_a_generated_page_is_fresh(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == document.pages()[path], "run `make docs`"
+
+
+def test_every_command_and_option_is_documented() -> None:
+    page = read("docs/reference/cli.md")
+
+    assert {name for name, _ in COMMANDS} == set(re.findall(r"^## tfdoctor (\w+)$", page, re.MULTILINE))
+    for _, command in COMMANDS:
+        for parameter in command.params:
+            assert parameter.param_type_name == "argument" or f"`{parameter.opts[0]}" in page
+
+
+def test_every_exit_code_is_documented() -> None:
+    for page in (read("docs/reference/exit-codes.md"), read("README.md")):
+        for code in (0, 1, TfdoctorError.exit_code, FOUND):
+            assert re.search(rf"^\| {code} \|", page, re.MULTILINE)
+
+
+def test_every_kind_of_error_is_documented_and_drawn() -> None:
+    for kind in TfdoctorError.__subclasses__():
+        assert f"`{kind.__name__}`" in read("docs/reference/exit-codes.md")
+        drawn = re.search(rf"── {kind.__name__} +(\d+) ", read("src/tfdoctor/errors.py"))
+        assert drawn
+        assert int(drawn[1]) == kind.exit_code
+
+
+def test_every_rule_has_a_page_and_a_line_in_the_readme() -> None:
+    for rule in all_rules():
+        assert (ROOT / "docs" / "rules" / f"{rule.name}.md").is_file()
+        assert f"docs/rules/{rule.name}.md" in read("README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / link).exists(), link
+
+
+def test_every_make_target_is_in_the_guide_for_contributors() -> None:
+    for target in re.findall(r"^([a-z]+):.*## ", read("Makefile"), re.MULTILINE):
+        assert target == "help" or f"`make {target}" in read("CONTRIBUTING.md")

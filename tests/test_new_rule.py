@@ -1,0 +1,69 @@
+"""What `make rule` writes works before a word of it is changed."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from scripts import new_rule
+from tfdoctor.rule import SECTIONS, Rule, Topic
+from tfdoctor.verdict import Finding, Healthy
+
+MODULE, TEST = new_rule.files("late-shrink", Topic.INPUT).items()
+
+
+def load(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    path = tmp_path / MODULE[0].name
+    path.write_text(MODULE[1])
+    module = load(path, "tfdoctor.rules.late_shrink")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def test_it_goes_where_rules_and_their_tests_are() -> None:
+    assert MODULE[0].parts[-4:] == ("src", "tfdoctor", "rules", "late_shrink.py")
+    assert TEST[0].parts[-3:] == ("tests", "rules", "test_late_shrink.py")
+
+
+def test_it_is_a_rule(rule: ModuleType) -> None:
+    new = Rule.from_module(rule)
+
+    assert (new.name, new.topic) == ("late-shrink", Topic.INPUT)
+    assert tuple(new.doc.sections) == SECTIONS
+    assert isinstance(new.sick(), Finding)
+    assert isinstance(new.healthy(), Healthy)
+
+
+def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / TEST[0].name
+    path.write_text(TEST[1])
+
+    tests = vars(load(path, "test_late_shrink"))
+
+    assert rule.check is tests["check"]
+    for name in [name for name in tests if name.startswith("test_")]:
+        tests[name]()
+
+
+@pytest.mark.parametrize("name", ["Late-Shrink", "late_shrink", "../late", "input-bound"])
+def test_it_refuses_a_name_that_is_taken_or_no_name(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["new_rule.py", name, "--topic", "input"])
+
+    with pytest.raises(SystemExit) as refused:
+        new_rule.main()
+
+    assert name in str(refused.value) or "exists" in str(refused.value)
