@@ -7,6 +7,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis import Result, Saving, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_model import StepModel
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
@@ -45,14 +46,32 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
         for result in results
         if isinstance(result.outcome, Finding) and result.outcome.effects
     }
-    effects = [effect for mine in findings.values() for effect in mine]
-    if model is None or not effects:
+    if model is None or not findings:
         return None
+    findings = _needed(findings, model)
+    effects = [effect for mine in findings.values() for effect in mine]
     saved = model.saving(effects)
     bound = Bound.AT_MOST if _at_most(effects, model) else Bound.EXPECTED
     return Together(
         per_step=ms(saved), share=saved / model.step_ms, rules=tuple(findings), bound=bound
     )
+
+
+def _needed(
+    findings: dict[str, tuple[Effect, ...]], model: StepModel
+) -> dict[str, tuple[Effect, ...]]:
+    """Leave out findings that add nothing to the others: two names for one change are one change.
+
+    Those that state a ceiling go first: "the input costs at most this" gives way to what to do.
+    """
+    needed = dict(findings)
+    for name in sorted(findings, key=lambda name: -model.saving(findings[name])):
+        others = [effect for rule, mine in needed.items() if rule != name for effect in mine]
+        added = model.predict(others) - model.predict([*others, *needed[name]])
+        ceiling = any(effect.bound is Bound.AT_MOST for effect in needed[name])
+        if others and ceiling and added < WORTH_SAYING * model.step_ms:
+            del needed[name]
+    return needed
 
 
 def _apply(rule: Rule, chart: Chart) -> Outcome:
@@ -80,9 +99,7 @@ def _judge(
         return Result(rule=rule, outcome=outcome, severity=severity)
     saving = _saving(rule.name, model, effects)
     if saving.share < WORTH_SAYING and not saving.after:
-        limit = (
-            f"{outcome.summary}: changing that would save less than {WORTH_SAYING:.1%} of the step"
-        )
+        limit = f"{outcome.summary}: changing that would save less than {percent(WORTH_SAYING)} of the step"
         return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
     severity = outcome.severity or _severity(saving.share)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
@@ -115,7 +132,7 @@ def _hidden(
         if model.predict(mine) - model.predict([*mine, *effects[name]])
         >= WORTH_SAYING * model.step_ms
     )
-    how = f"{alone.how} Hidden behind another stage now; then it saves {later:.3g} ms of each step."
+    how = f"{alone.how} Hidden behind another stage now; then it saves {milliseconds(later)} of each step."
     return replace(alone, how=how, after=first or tuple(others))
 
 
@@ -134,12 +151,12 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     stages = sorted({effect.stage for effect in effects})
     parts = " and ".join(_stage_words(stage, effects) for stage in stages)
     text = (
-        f"The step model takes the measured step of {model.step_ms:.4g} ms, {parts}, "
-        f"and computes {model.step_ms - saved:.4g} ms."
+        f"The step model takes the measured step of {milliseconds(model.step_ms)}, {parts}, "
+        f"and computes {milliseconds(model.step_ms - saved)}."
     )
     if not model.trusted:
         text += (
-            f" It explains the measured step only to {abs(model.residual) / model.step_ms:.0%}, "
+            f" It explains the measured step but for {percent(abs(model.residual) / model.step_ms)}, "
             "so this is a ceiling."
         )
     return text

@@ -23,6 +23,7 @@ from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.samples import Samples
 from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps import Steps
+from tfdoctor.humanize import percent
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof import Opinion
@@ -293,9 +294,12 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
 
 
 def _difference(ours: float, theirs: float, device: Device) -> str:
-    figures = f"tfdoctor measures an input share of {ours:.1%}, xprof {theirs:.1%}."
+    figures = f"tfdoctor measures an input share of {percent(ours)}, xprof {percent(theirs)}."
     if device.kind == "GPU":
-        return f"{figures} xprof leaves the host's events out of a GPU's steps, so it does not see the wait for tf.data."
+        return (
+            f"{figures} On a GPU xprof counts the copies to the device as input and leaves out the "
+            "host's events, and with them the wait for tf.data."
+        )
     return (
         f"{figures} xprof drops the first and last step, leaves out the time between steps, and counts "
         "input work as waiting wherever the two overlap."

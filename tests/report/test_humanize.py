@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.diagnoses import HOSTILE, INVISIBLE, LONG
-from tfdoctor.report import humanize, text
+from tfdoctor import humanize, text
 from tfdoctor.units import Quantity, Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.verdict import Location
 

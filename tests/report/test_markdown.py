@@ -9,7 +9,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tests.report import diagnoses
-from tfdoctor.report import markdown, text
+from tfdoctor import text
+from tfdoctor.report import markdown
 
 
 def tokens(source: str) -> list[Token]:

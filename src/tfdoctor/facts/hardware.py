@@ -105,14 +105,15 @@ class Hardware:
         capability = (int(stats["compute_cap_major"]), int(stats.get("compute_cap_minor", 0)))
         rates = GPU_RATES.get(capability)
         if rates is None or not rates[1]:
-            why = f"a GPU of compute capability {capability[0]}.{capability[1]} has no Tensor Cores that tfdoctor knows"
+            number = ".".join(map(str, capability))
+            why = f"tfdoctor knows no Tensor Cores of GPUs of compute capability {number}"
             return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
         full, half, dtype = rates
         clock, units = (
             float(stats.get("clock_rate") or 0) * 1e3,
             float(stats.get("core_count") or 0),
         )
-        source = f"FLOP per SM and clock at compute capability {capability[0]}.{capability[1]}: {full} now, {half} in {dtype}"
+        source = f"{full} FLOP per SM and clock now, {half} in {dtype}"
         return cls(
             "GPU", name, "Tensor Core", Narrowing(dtype, full / half, Bound.AT_MOST, source),
             Tile(8, 2, NVIDIA_GUIDE), clock * units * half or None, bandwidth, cores,

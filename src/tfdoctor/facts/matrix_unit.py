@@ -8,6 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
+from tfdoctor.humanize import percent
 
 TENSOR_CORE = re.compile(
     r"(?:^|[_\W])(?:[hsi]?884|[hsi]?1688|[hsi]?16816|i?8816|i?16832|hmma|imma|wgmma|gmma|nvjet|tensorop|xmma)"
@@ -62,7 +63,7 @@ class MatrixUnit:
         rows, busy = operations.matrix, operations.total_ms
         if not rows and operations.unnamed > MOSTLY_NAMED:
             raise Unavailable(
-                f"the trace does not name the operations of {operations.unnamed:.0%} of the compute time"
+                f"the trace does not name the operations of {percent(operations.unnamed)} of the compute time"
             )
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s

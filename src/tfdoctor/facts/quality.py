@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.facts.steps import Steps
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 
@@ -94,9 +95,7 @@ def _of_steps(steps: Steps | None) -> Iterator[Doubt]:
         return
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     if spread > UNEVEN:
-        what = (
-            f"the steps are uneven: the middle half of them spreads over {spread:.0%} of the median"
-        )
+        what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
         yield Doubt(what, "trace more steps (`--steps 100`)", grave=False)
 
 
@@ -112,7 +111,7 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
     before = float((manifest.steps.untraced or {}).get("median_ms") or 0.0)
     if steps and before and steps.median_ms > before * (1 + SLOWED):
         slower = steps.median_ms / before - 1
-        what = f"steps took {slower:.0%} longer while they were traced ({before:.3g} ms before)"
+        what = f"steps took {percent(slower)} longer while they were traced ({milliseconds(before)} before)"
         yield Doubt(what, "read shares rather than milliseconds", grave=False)
 
 

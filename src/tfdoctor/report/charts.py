@@ -6,9 +6,9 @@ from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped] # plotly ships no types
 
+from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
-from tfdoctor.report import text
-from tfdoctor.report.humanize import counted, location, milliseconds, number
+from tfdoctor.humanize import counted, location, milliseconds, number
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
 from tfdoctor.report.sentences import PART_LABELS, is_known
 from tfdoctor.report.tables import Grid, operations_grid, pipeline_grid, steps_grid

@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Result, Saving, SecondOpinion
-from tfdoctor.report import sentences, tables, text
-from tfdoctor.report.humanize import location, milliseconds, share
+from tfdoctor.humanize import location, milliseconds, share
+from tfdoctor.report import sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 

@@ -4,9 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepsSummary
-from tfdoctor.report import text
-from tfdoctor.report.humanize import about_ms, counted, factor, milliseconds, share
+from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable

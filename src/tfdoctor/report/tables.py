@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tfdoctor import text
 from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
-from tfdoctor.report import text
-from tfdoctor.report.humanize import cell, quantity
+from tfdoctor.humanize import cell, quantity
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.units import Quantity, count, ms, ratio
 from tfdoctor.verdict import Cell, Evidence, Location, Measure, Table

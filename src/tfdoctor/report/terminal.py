@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.humanize import counted
+from tfdoctor.humanize import counted
 from tfdoctor.report.page import Fault, Page, Segment, page
 from tfdoctor.report.palette import PART_COLOURS
-from tfdoctor.report.text import shorten
+from tfdoctor.text import shorten
 
 WIDEST = 100
 """Lines longer than this are hard to read, however wide the window."""

@@ -32,6 +32,7 @@ ceiling that the report states is accordingly low.
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
 from tfdoctor.facts.program import Operation
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, flop_rate, ms, ratio
 from tfdoctor.verdict import (
@@ -58,7 +59,7 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
     rows = [row for row in operations.rows if row.is_depthwise]
     if not rows and operations.unnamed > MOSTLY_NAMED:
         return NotApplicable(
-            reason=f"the trace does not name the operations of {operations.unnamed:.0%} of the compute time"
+            reason=f"the trace does not name the operations of {percent(operations.unnamed)} of the compute time"
         )
     if not rows:
         return Healthy(summary="The step runs no depthwise convolution")
@@ -67,7 +68,7 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
     floor = {row.name: _floor_ms(row, rate) for row in rows}
     share = total / operations.total_ms
     return Finding(
-        summary=f"Depthwise convolutions take {total:.3g} ms per step, {share:.1%} of the compute time",
+        summary=f"Depthwise convolutions take {milliseconds(total)} per step, {percent(share)} of the compute time",
         evidence=(*_measures(rows, operations, total), _table(operations.by_layer(rows), floor)),
         remedies=(_remedy(hardware, rows),),
         effects=tuple(

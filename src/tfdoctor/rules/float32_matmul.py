@@ -35,6 +35,7 @@ TPUs where an operation is bound by memory. Older GPUs and CPUs have no such uni
 from tfdoctor.facts.hardware import Hardware, Narrowing
 from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
 from tfdoctor.facts.program import Operation, Program
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -71,7 +72,7 @@ def check(operations: Operations, hardware: Hardware, program: Program | None) -
         )
     if not operations.matrix and operations.unnamed > MOSTLY_NAMED:
         return NotApplicable(
-            reason=f"the trace does not name the operations of {operations.unnamed:.0%} of the compute time"
+            reason=f"the trace does not name the operations of {percent(operations.unnamed)} of the compute time"
         )
     if not operations.matrix:
         return Healthy(summary="The step runs no matmul or convolution")
@@ -105,10 +106,8 @@ def _narrow_already(operations: Operations, wide: list[OperationTime]) -> str:
     total = sum(row.ms for row in operations.matrix)
     left = sum(row.ms for row in wide)
     if not left:
-        return f"The matmuls and convolutions ({total:.3g} ms per step) run in 16 bit"
-    return (
-        f"{left:.3g} ms of float32 matmuls and convolutions per step would gain nothing from 16 bit"
-    )
+        return f"The matmuls and convolutions ({milliseconds(total)} per step) run in 16 bit"
+    return f"{milliseconds(left)} of float32 matmuls and convolutions per step would gain nothing from 16 bit"
 
 
 def _finding(
@@ -120,7 +119,7 @@ def _finding(
 ) -> Finding:
     total = sum(row.ms for row in slow)
     return Finding(
-        summary=f"{total:.3g} ms of each step are float32 matmuls and convolutions; "
+        summary=f"{milliseconds(total)} of each step are float32 matmuls and convolutions; "
         f"{hardware.matrix_unit} runs them faster in {narrowing.dtype}",
         evidence=(
             Measure("float32 matmuls and convolutions per step", ms(total)),

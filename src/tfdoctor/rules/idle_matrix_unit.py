@@ -30,6 +30,7 @@ which any kernel runs; it is never taken for the use of the matrix unit.
 """
 
 from tfdoctor.facts.matrix_unit import MatrixUnit
+from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic
 from tfdoctor.units import flop_rate, ms, ratio
 from tfdoctor.verdict import (
@@ -77,14 +78,16 @@ def _by_flops(unit: MatrixUnit, use: float) -> Verdict:
     evidence = (Measure(f"{unit.unit} use while busy", ratio(use), ratio(LOW)), *_causes(unit))
     if use >= LOW:
         return Healthy(
-            summary=f"The {unit.unit} does {use:.0%} of its peak while the device is busy",
+            summary=f"The {unit.unit} does {percent(use)} of its peak while the device is busy",
             evidence=evidence,
         )
-    return _low(f"The {unit.unit} does {use:.1%} of its peak while the device is busy", evidence)
+    return _low(
+        f"The {unit.unit} does {percent(use)} of its peak while the device is busy", evidence
+    )
 
 
 def _by_kernels(unit: MatrixUnit, share: float) -> Verdict:
-    words = f"{share:.0%} of the matmul and convolution time runs in {unit.unit} kernels"
+    words = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
     evidence = (
         Measure(
             f"matmul and convolution time in {unit.unit} kernels", ratio(share), ratio(LOW_ON_UNIT)
@@ -123,7 +126,7 @@ def _low(summary: str, evidence: tuple[Evidence, ...]) -> Finding:
         evidence=evidence,
         remedies=(
             Remedy(
-                "Follow the other findings on compute (precision, alignment, fusing) first; then raise the batch size",
+                "Follow the other findings on compute first (precision, alignment, fusing), then raise the batch",
                 "dataset = dataset.batch(4 * batch_size, drop_remainder=True)  # and adapt the learning rate",
             ),
         ),

@@ -32,6 +32,7 @@ NumPy arrays) is not visible as input.
 
 from tfdoctor.facts.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -60,10 +61,10 @@ def check(breakdown: Breakdown, pipeline: InputPipeline | None) -> Verdict:
         Measure("wait for input per step", ms(wait), ms(READY_MS)),
     )
     if not breakdown.waits_for_input:
-        summary = f"Steps wait {wait:.3g} ms of {step:.4g} ms ({wait / step:.1%}) for input"
+        summary = f"Steps wait {milliseconds(wait)} of {milliseconds(step)} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures)
     return Finding(
-        summary=f"Each step waits {wait:.3g} of its {step:.4g} ms for input{_because(pipeline)}",
+        summary=f"Each step waits {milliseconds(wait)} of its {milliseconds(step)} for input{_because(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
         remedies=_remedies(pipeline),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),

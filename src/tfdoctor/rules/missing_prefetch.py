@@ -28,6 +28,7 @@ TensorFlow 2.3 and later. tf.data adds a prefetch by itself to most pipelines (t
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
@@ -48,10 +49,12 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
             summary=f"Batches are made ahead of the step by {_ahead(pipeline)}", evidence=evidence
         )
     if not breakdown.waits_for_input or serial < NEGLIGIBLE_MS:
-        return Healthy(summary=f"Making a batch costs {serial:.2g} ms per step", evidence=evidence)
+        return Healthy(
+            summary=f"Making a batch costs {milliseconds(serial)} per step", evidence=evidence
+        )
     last = next((stage for stage in pipeline.stages if stage.at), None)
     return Finding(
-        summary=f"No prefetch: the step waits while {serial:.3g} ms of input work are done",
+        summary=f"No prefetch: the step waits while {milliseconds(serial)} of input work are done",
         evidence=evidence,
         remedies=(
             Remedy(

@@ -32,6 +32,7 @@ of tf.data and not seen.
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
+from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -66,17 +67,17 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     )
     if not breakdown.waits_for_input:
         everywhere = sum(stage.python_ms for stage in pipeline.stages)
-        summary = f"Python takes {everywhere:.2g} ms per step in the pipeline, and the step does not wait for it"
+        summary = f"Python takes {milliseconds(everywhere)} per step in the pipeline; the step does not wait for it"
         return Healthy(summary=summary, evidence=measures[1:])
     if share < SHARE:
         return Healthy(
-            summary=f"Python takes {python:.2g} ms per step in the part of the pipeline that limits it",
+            summary=f"Python takes {milliseconds(python)} per step in the part of the pipeline that limits it",
             evidence=measures,
         )
     rows = tuple((s.title, s.at or "unknown", ms(s.python_ms), ms(s.work_ms)) for s in stages)
     return Finding(
         summary=f"{max(stages, key=lambda s: s.python_ms).title} makes the step wait: "
-        f"{python:.3g} ms of Python per step",
+        f"{milliseconds(python)} of Python per step",
         evidence=(*measures, Table(("stage", "your line", "in Python", "work per step"), rows)),
         remedies=tuple(_remedy(stage, pipeline.python_kind) for stage in stages),
         effects=tuple(_effect(stage) for stage in stages),

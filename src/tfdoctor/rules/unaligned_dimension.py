@@ -36,6 +36,7 @@ from math import ceil
 from tfdoctor.facts.hardware import Hardware, Tile
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
+from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -153,8 +154,8 @@ def _finding(wasteful: list[Padded], tile: Tile) -> Finding:
     heaviest = max(wasteful, key=lambda one: one.row.ms * (1.0 - one.useful))
     layers = {one.row.layer or one.row.name for one in wasteful}
     return Finding(
-        summary=f"{len(layers)} layers have widths off the multiple of {tile.multiple}: "
-        f"{lost:.3g} ms of each step go into padding",
+        summary=f"{counted(len(layers), 'layer')} with widths off the multiple of {tile.multiple}: "
+        f"{milliseconds(lost)} of each step go into padding",
         evidence=(
             Measure("padding per step", ms(lost)),
             Measure("multiple that the hardware computes in", count(tile.multiple)),

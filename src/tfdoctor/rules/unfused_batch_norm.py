@@ -36,6 +36,7 @@ from math import prod
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Layer, Operation, Program
+from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import bandwidth, count, ms
 from tfdoctor.verdict import (
@@ -105,8 +106,9 @@ def _finding(slow: Layers, hardware: Hardware, rate: float | None, program: Prog
         measures.append(
             Measure("memory rate of this run's elementwise operations", bandwidth(rate))
         )
+    layers = counted(len(slow), "batch normalization layer")
     return Finding(
-        summary=f"{len(slow)} batch normalization layers run as separate operations: {total:.3g} ms per step",
+        summary=f"{layers.capitalize()} run as separate operations: {milliseconds(total)} per step",
         evidence=(*measures, _table(slow, fused)),
         remedies=(_remedy(hardware, slow),),
         effects=tuple(_effect(name, now, fused[name]) for name, now in times.items()),

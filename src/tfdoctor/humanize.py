@@ -2,7 +2,7 @@
 
 import math
 
-from tfdoctor.report import text
+from tfdoctor import text
 from tfdoctor.units import Quantity, Unit
 from tfdoctor.verdict import Cell, Location
 
