@@ -150,4 +150,6 @@ def test_throttling_is_read_from_the_nearest_cgroup(
     (tmp_path / "mountinfo").write_text(f"30 23 0:26 / {tmp_path} rw - cgroup2 cgroup rw\n")
     (tmp_path / "cgroup").write_text("0::/job\n")
     monkeypatch.setattr(cgroup, "SELF", tmp_path)
-    assert cgroup.throttled_us() == 1234
+    statistics = cgroup.statistics_file()
+    assert statistics is not None
+    assert cgroup.throttled_us(statistics) == 1234

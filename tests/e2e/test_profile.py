@@ -339,6 +339,19 @@ def test_a_loop_that_is_left_early_ends_its_last_step(profile: Profile) -> None:
     assert run.manifest.steps.seen == 30
 
 
+def test_an_exception_in_a_loop(profile: Profile, script: Path) -> None:
+    alone = plain(script, "custom_exception")
+    run = profile("custom_exception")
+    clean(run)
+    assert run.code == alone.returncode == 1
+    shown = own_lines(run.stderr)[run.stderr.index("Traceback") :]
+    assert shown == alone.stderr[alone.stderr.index("Traceback") :]
+    assert len(kept(run)) == 16  # 17 steps begun, the first before the loop was known
+    assert run.manifest.steps.seen == 17
+    assert run.manifest.window is not None
+    assert run.manifest.window.stopped_by == "exception"
+
+
 def test_an_eager_loop(profile: Profile) -> None:
     run = profile("eager")
     clean(run)

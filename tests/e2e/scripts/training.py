@@ -141,7 +141,7 @@ def broken_guest():
     return fit()
 
 
-def custom(steps=None, epochs=3, batches=12):
+def custom(steps=None, epochs=3, batches=12, action=lambda epoch, number: None):
     model, optimizer = build(), keras.optimizers.Adam()
 
     @tf.function
@@ -157,11 +157,12 @@ def custom(steps=None, epochs=3, batches=12):
 
     data, held_out = pipeline(batches), pipeline(3)
     next(iter(data))  # a look at one batch is no step
-    for _ in range(epochs):
+    for epoch in range(epochs):
         for number, (x, y) in enumerate(data):
             if number == steps:
                 break
             train(x, y)
+            action(epoch, number)
         for x, y in held_out:
             check(x, y)
     return model
@@ -173,6 +174,10 @@ def eager():
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((x @ weight - y) ** 2)
         weight.assign_sub(0.001 * tape.gradient(loss, weight))
+
+
+def custom_exception():
+    custom(action=lambda epoch, number: broken() if (epoch, number) == (1, 4) else None)
 
 
 def custom_break():

@@ -81,7 +81,7 @@ class Loops:
         source = window.source(SOURCE)
         source.seen += 1  # the step that has just shown what this loop is
         source.calls += 1
-        window.before_close.append(lambda: self._interrupted(loop))
+        window.before_close.append(self._interrupted)
         window.registry.looped(iterator)
         window.announce(source, window.registry.cardinality(iterator) - source.seen)
 
@@ -102,9 +102,10 @@ class Loops:
         elif marker is None:
             source.spans.append((time.perf_counter_ns() - loop.began, 1))
 
-    def _interrupted(self, loop):
+    def _interrupted(self):
         """The window closes: a step that is still under way ends here."""
-        if loop.marker is not None and self.current is loop:
+        loop = self.current
+        if loop is not None and loop.marker is not None:
             self._step_over(loop)
             self.current = None
 

@@ -1,0 +1,91 @@
+"""What the manifest keeps to itself, and what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from tfdoctor.capture import manifest
+from tfdoctor.capture.plan import Plan
+from tfdoctor.manifest import Manifest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["train.py", "--epochs", "3"], ["train.py", "--epochs", "3"]),
+        (["--token", "abc", "x"], ["--token", "***", "x"]),
+        (["--api-key=abc"], ["--api-key=***"]),
+        (["-p", "secret-looking"], ["-p", "secret-looking"]),
+        (["--password", "--other"], ["--password", "--other"]),
+        (["--wandb_API_KEY", "abc", "def"], ["--wandb_API_KEY", "***", "def"]),
+        (["--credentials=/x=y", "a=b"], ["--credentials=***", "a=b"]),
+        (["auth_token=abc"], ["auth_token=***"]),
+        (["--db-passwd", "a", "--user-auth", "b"], ["--db-passwd", "***", "--user-auth", "***"]),
+        (["keystone.py", "data"], ["keystone.py", "data"]),
+        ([], []),
+    ],
+)
+def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]) -> None:
+    assert manifest.masked(arguments) == shown
+
+
+def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "OMP_NUM_THREADS": "4",
+        "AWS_SECRET_ACCESS_KEY": "no",
+        "TF_API_KEY": "no",
+        "TF_CONFIG": "no",
+        "HOME_ADDRESS": "no",
+    }.items():
+        monkeypatch.setenv(name, value)
+    found = manifest.begin(Plan("train.py"), "python", ["python", "train.py"])["environment"]
+    assert found["TF_CPP_MIN_LOG_LEVEL"] == "2"
+    assert found["CUDA_VISIBLE_DEVICES"] == "0"
+    assert found["OMP_NUM_THREADS"] == "4"
+    assert "no" not in found.values()
+
+
+@pytest.mark.parametrize(("returned", "code"), [(0, 0), (3, 3), (-2, 130), (-9, 137), (255, 255)])
+def test_exit_codes_are_those_of_a_shell(returned: int, code: int) -> None:
+    assert manifest.exit_code(returned) == code
+
+
+def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
+    begun = manifest.begin(Plan("train.py", ("--lr", "1")), "python3", ["python3", "train.py"])
+    read = Manifest.from_json(begun)
+    assert not read.finished
+    assert read.host.memory_bytes > 0
+    assert read.plan == {
+        "script": "train.py",
+        "steps": 20,
+        "warmup": 10,
+        "stop_after": False,
+        "sample_every_ms": 200,
+    }
+    manifest.write(tmp_path, begun)
+    assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
+
+
+@pytest.mark.parametrize(
+    ("guest", "said"),
+    [
+        ('{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}, "finished": true}', "--warmup 3"),
+        (
+            '{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}',
+            "train longer",
+        ),
+        ('{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}', "was killed after 7"),
+        ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
+        ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
+        ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "too abruptly"),
+        ("[]", "is damaged"),
+        ("{", "cannot be read"),
+    ],
+)
+def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) -> None:
+    begun = manifest.begin(Plan("train.py"), "python3", ["python3", "train.py"])
+    (tmp_path / "guest.json").write_text(guest)
+    done = manifest.complete(tmp_path, begun, 0, ())
+    assert said in " ".join(entry["why"] for entry in done["missing"])

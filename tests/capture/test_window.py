@@ -1,0 +1,270 @@
+"""Which steps are traced, decided without TensorFlow."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.capture import guest
+
+
+class Marker:
+    def __init__(self, opened: list[Any], *stats: Any) -> None:
+        opened.append(stats)
+        self.closed = False
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
+
+
+class Session:
+    """A profiler that only remembers."""
+
+    refuse: Exception | None = None
+
+    def __init__(self) -> None:
+        self.marked: list[Any] = []
+        self.stopped_ns = 0
+
+    @classmethod
+    def start(cls, _api: object, _out: str) -> "Session":
+        if cls.refuse:
+            raise cls.refuse
+        return cls()
+
+    def marker(self, name: str, number: int, k: int) -> Marker:
+        return Marker(self.marked, name, number, k)
+
+    def stop(self) -> None:
+        self.stopped_ns = 5
+
+
+class Registry:
+    def __init__(self) -> None:
+        self.written = 0
+        self.lengths: dict[object, int] = {}
+
+    def write(self) -> None:
+        self.written += 1
+
+    def looped(self, iterator: object) -> None: ...
+
+    def dataset_key(self, iterator: Any) -> str:
+        return str(iterator.data)
+
+    def cardinality(self, iterator: Any) -> int:
+        return self.lengths.get(iterator.data, -2)
+
+
+@pytest.fixture
+def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return make(tmp_path, monkeypatch)
+
+
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
+    module, journal = guest.load("window"), guest.load("journal")
+    monkeypatch.setattr(module, "Session", Session)
+    monkeypatch.setattr(Session, "refuse", None)
+    options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
+    return module.Window(options, journal.Journal(str(tmp_path)), Registry())
+
+
+def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tuple[int, int]]:
+    """Make so many calls; return (number, steps) of those that were marked."""
+    source = window.source(name)
+    for _ in range(calls):
+        marker = source.begin(k)
+        if marker is not None:
+            marker.__exit__()
+    return [(number, steps) for _, number, steps in (window.session or Session()).marked]
+
+
+@pytest.mark.parametrize(
+    ("total", "k", "traced"),
+    [
+        (None, 1, range(10, 30)),  # a loop that announces nothing
+        (1000, 1, range(10, 30)),
+        (30, 1, range(10, 30)),  # just enough
+        (29, 1, range(9, 29)),  # less warm-up
+        (21, 1, range(1, 21)),
+        (12, 1, range(1, 12)),  # fewer steps
+        (2, 1, range(1, 2)),
+        (1, 1, range(1)),  # the only step there is
+        (1000, 4, range(12, 32, 4)),  # aligned to calls
+        (1000, 8, range(16, 56, 8)),  # five calls
+        (1000, 50, range(50, 300, 50)),
+        (32, 8, range(8, 32, 8)),
+        (8, 8, range(0, 8, 8)),
+    ],
+)
+def test_the_window_fits_the_job(window: Any, total: int | None, k: int, traced: range) -> None:
+    if total is not None:
+        window.announce(window.source("keras-fit"), total, k, skip=k)
+    calls = (total or 200) // k
+    assert run(window, calls, k) == [(number, k) for number in traced]
+    window.close("end-of-run")
+    assert window.log.state["window"]["first_step"] == traced[0]
+    assert window.log.state["window"]["steps"] == len(traced) * k
+    assert window.log.state["window"]["contains_warmup"] == (traced[0] < 10)
+
+
+def test_the_end_closes_the_window_once(window: Any) -> None:
+    run(window, 15)
+    window.close("exception")
+    window.close("end-of-run")
+    assert window.log.state["window"]["stopped_by"] == "exception"
+    assert window.log.state["window"]["steps"] == 5
+    assert window.registry.written == 1
+
+
+def test_only_one_source_is_traced(window: Any) -> None:
+    run(window, 12)
+    run(window, 15, name="tf-data-loop")
+    assert window.calls == 2
+    assert window.owner.name == "keras-fit"
+    window.save()
+    candidates = window.log.state["steps"]["candidates"]
+    assert [(c["source"], c["steps"]) for c in candidates] == [
+        ("keras-fit", 12),
+        ("tf-data-loop", 15),
+    ]
+
+
+def test_a_call_that_was_no_step_is_taken_back(window: Any) -> None:
+    run(window, 12)
+    source = window.source("keras-fit")
+    source.retract(source.begin(1), 1)
+    assert run(window, 40) == [(number, 1) for number in [10, 11, 12, *range(13, 31)]]
+    assert window.discarded == [12]
+    assert window.log.state["window"]["steps"] == 20
+    assert window.log.state["window"]["calls"] == 20
+
+
+def test_a_refused_profiler_is_recorded(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "refuse", RuntimeError("another profiler is running"))
+    assert run(window, 40) == []
+    assert window.state == "refused"
+    (missing,) = window.log.state["missing"]
+    assert missing["what"] == "trace"
+    assert "another profiler" in missing["why"]
+    assert window.source("keras-fit").seen == 40
+    assert window.log.errors == []
+
+
+def test_stop_after_leaves_once_the_window_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, stop_after=True)
+    with pytest.raises(SystemExit) as left:
+        run(window, 100)
+    assert left.value.code == 0
+    assert window.source("keras-fit").seen == 30
+
+
+def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("no marker")
+
+    monkeypatch.setattr(Session, "marker", broken)
+    assert run(window, 40) == []
+    assert window.log.errors[0] == {"where": "step", "error": "ValueError: no marker"}
+    assert len(window.log.errors) == 20  # the first reports tell all
+
+
+def test_the_usual_step_time_leaves_the_first_call_out(window: Any) -> None:
+    source = window.source("keras-fit")
+    assert source.untraced() is None
+    source.spans.extend([(9_000_000_000, 1), (4_000_000, 4), (2_000_000, 1), (3_000_000, 1)])
+    assert source.untraced() == {"count": 3, "median_ms": 2.0}
+
+
+# Loops over datasets
+
+
+class Iterator:
+    def __init__(self, data: str) -> None:
+        self.data = data
+
+
+class Loop:
+    """A thread's view of iterators, driven by hand."""
+
+    def __init__(self, window: Any) -> None:
+        self.window = window
+        self.loops = guest.load("data_loop").Loops(window)
+        window.local = SimpleNamespace(loops=self.loops)
+
+    def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
+        iterator = Iterator(data)
+        for _ in range(batches):
+            self.loops.before(iterator)
+            if trains:
+                self.loops.training()
+        if exhausts:
+            self.loops.before(iterator)
+            self.loops.ended(id(iterator))
+        del iterator
+
+    @property
+    def seen(self) -> int:
+        return int(self.window.source("tf-data-loop").seen)
+
+
+def test_epochs_of_a_dataset_are_one_training(window: Any) -> None:
+    loop = Loop(window)
+    for _ in range(3):
+        loop.epoch("train", 12)
+        loop.epoch("valid", 5, trains=False)
+    assert loop.seen == 36
+    assert window.log.state["window"]["first_step"] == 10
+    assert window.discarded == [12, 25]
+    assert window.log.errors == []
+
+
+def test_a_loop_that_never_trains_is_none(window: Any) -> None:
+    loop = Loop(window)
+    loop.epoch("vocabulary", 50, trains=False)
+    assert loop.seen == 0
+    assert window.state == "waiting"
+
+
+def test_a_loop_that_is_left_ends_with_its_iterator(window: Any) -> None:
+    loop = Loop(window)
+    for _ in range(4):
+        loop.epoch("train", 5, exhausts=False)
+    assert loop.seen == 20
+    assert window.discarded == []
+
+
+def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
+    loop = Loop(window)
+    loop.epoch("train", 15)
+    loop.epoch("train", 15, trains=False)
+    assert loop.seen == 15
+    assert len(window.discarded) == 2
+
+
+def test_the_outer_iterator_wins(window: Any) -> None:
+    loop = Loop(window)
+    outer, inner = Iterator("labelled"), Iterator("unlabelled")
+    for _ in range(8):
+        loop.loops.before(outer)
+        loop.loops.before(inner)
+        loop.loops.training()
+    assert loop.seen == 8
+
+
+def test_a_look_at_a_batch_does_not_count(window: Any) -> None:
+    loop = Loop(window)
+    peek = Iterator("train")
+    loop.loops.before(peek)
+    loop.epoch("train", 6)
+    assert loop.seen == 6
+
+
+@pytest.mark.parametrize(("batches", "first"), [(100, 10), (30, 10), (25, 5), (8, 1)])
+def test_the_dataset_says_how_much_is_to_come(window: Any, batches: int, first: int) -> None:
+    window.registry.lengths["train"] = batches
+    Loop(window).epoch("train", batches)
+    assert window.log.state["window"]["first_step"] == first
