@@ -20,14 +20,19 @@ from tfdoctor.trace.names import (
     CAPTURED_FUNCTION,
     COLLECTIVE,
     COPY,
+    EAGER_OPERATION,
     EXECUTOR,
     INPUT_THREAD,
     TPU_COLLECTIVES,
     TPU_INFEEDS,
     TPU_TRANSFERS,
     WAIT,
+    XLA_ON_CPU,
 )
 from tfdoctor.verdict import Stage
+
+UNNAMED = "compiled or unnamed"
+"""The type given to work whose operation the trace does not name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +122,10 @@ def _host_operations(trace: Trace) -> Work:
 
 def operation_label(kind: EventType) -> tuple[str, str, str] | None:
     """Return (name, type, what ran) of an operation's event, or None for any other event."""
+    if XLA_ON_CPU.fullmatch(kind.name):
+        return "", UNNAMED, kind.name
+    if eager := EAGER_OPERATION.fullmatch(kind.name):
+        return eager[1], eager[1], kind.name
     name, colon, ending = kind.name.rpartition(":")
     if not colon or not name or name.endswith(":") or ending != kind.display_name:
         return None

@@ -7,8 +7,8 @@ What a consumer spends waiting at a hand-over is not work and is not counted as 
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.iterators import Iterators, Node
@@ -53,7 +53,7 @@ class StageTime:
         """The stage as its user knows it: "Map(decode)"."""
         return (
             f"{self.kind}({self.dataset.function})"
-            if self.dataset and self.dataset.function
+            if self.dataset and self.dataset.function_at
             else self.kind
         )
 
@@ -103,7 +103,7 @@ class InputPipeline:
         batches = max(1, iterators.batches)
         per_step = batches / sum(step.calls for step in steps.typical_steps)
         datasets = _written(program) if program else {}
-        stages = tuple(
+        stages = _placed(
             _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
         )
         return cls(stages, tuple(_segments(stages)), program.input_kind if program else "")
@@ -170,6 +170,17 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         parallelism=node.parallelism,
         dataset=_dataset(node.name, datasets),
     )
+
+
+def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
+    """Give a stage that tf.data made inside another (a generator's) the line of its consumer."""
+    found: list[StageTime] = []
+    for stage in stages:
+        if stage.dataset is None and not stage.injected and not stage.is_root:
+            above = [s.dataset for s in found if feeds(stage.path, s.path) and s.dataset]
+            stage = replace(stage, dataset=above[-1] if above else None)  # noqa: PLW2901 - the same stage
+        found.append(stage)
+    return tuple(found)
 
 
 def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:

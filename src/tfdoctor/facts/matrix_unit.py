@@ -7,8 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
-from tfdoctor.humanize import percent
+from tfdoctor.facts.operations import Operations, OperationTime
 
 TENSOR_CORE = re.compile(
     r"(?:^|[_\W])(?:[hsi]?884|[hsi]?1688|[hsi]?16816|i?8816|i?16832|hmma|imma|wgmma|gmma|nvjet|tensorop|xmma)"
@@ -61,10 +60,8 @@ class MatrixUnit:
     def of(cls, operations: Operations, hardware: Hardware) -> Self:
         """Compute the use from the operations' FLOPs and kernels."""
         rows, busy = operations.matrix, operations.total_ms
-        if not rows and operations.unnamed > MOSTLY_NAMED:
-            raise Unavailable(
-                f"the trace does not name the operations of {percent(operations.unnamed)} of the compute time"
-            )
+        if not rows and operations.why_unnamed:
+            raise Unavailable(operations.why_unnamed)
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy) and all(row.flops for row in rows)

@@ -10,12 +10,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.activity import Activity, Work
+from tfdoctor.facts.activity import UNNAMED, Activity, Work
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.program import Operation, Program, Tensor
 from tfdoctor.facts.steps import Steps, Window
+from tfdoctor.humanize import percent
 from tfdoctor.trace import EventType
 from tfdoctor.verdict import Location, Stage
 
@@ -56,9 +57,6 @@ SINGLE = re.compile(r"sgemm|scudnn|s1688|_f32|float>?|tf32|= \(?f32\[", re.IGNOR
 
 HALF = re.compile(r"h884|h1688|h16816|s884|s16816|fp16|bf16|half|hsh|_f16", re.IGNORECASE)
 """Kernels with 16-bit operands, and bfloat16 results in HLO."""
-
-UNNAMED = "kernel"
-"""The type given to a device's work whose operation is not known."""
 
 MOSTLY_NAMED = 0.1
 """Share of unnamed work up to which "there is no such operation" can be said."""
@@ -160,6 +158,16 @@ class Operations:
     def total_ms(self) -> float:
         """The time of all operations per step."""
         return sum(row.ms for row in self.rows)
+
+    @property
+    def why_unnamed(self) -> str:
+        """Why it cannot be said that a step lacks some operation; "" when it can."""
+        if self.unnamed <= MOSTLY_NAMED:
+            return ""
+        return (
+            f"the trace does not name the operations of {percent(self.unnamed)} of the compute time "
+            "(XLA compiled them, or the profiler did not record their names)"
+        )
 
     @property
     def matrix(self) -> tuple[OperationTime, ...]:

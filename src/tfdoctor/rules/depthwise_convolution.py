@@ -30,7 +30,7 @@ ceiling that the report states is accordingly low.
 """
 
 from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
+from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic
@@ -57,10 +57,8 @@ SINCE = "0.1.0"
 def check(operations: Operations, hardware: Hardware) -> Verdict:
     """Set the depthwise convolutions' time against what the memory would need for them."""
     rows = [row for row in operations.rows if row.is_depthwise]
-    if not rows and operations.unnamed > MOSTLY_NAMED:
-        return NotApplicable(
-            reason=f"the trace does not name the operations of {percent(operations.unnamed)} of the compute time"
-        )
+    if not rows and operations.why_unnamed:
+        return NotApplicable(reason=operations.why_unnamed)
     if not rows:
         return Healthy(summary="The step runs no depthwise convolution")
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate

@@ -33,9 +33,9 @@ TPUs where an operation is bound by memory. Older GPUs and CPUs have no such uni
 """
 
 from tfdoctor.facts.hardware import Hardware, Narrowing
-from tfdoctor.facts.operations import MOSTLY_NAMED, Operations, OperationTime
+from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation, Program
-from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -70,17 +70,15 @@ def check(operations: Operations, hardware: Hardware, program: Program | None) -
         return NotApplicable(
             reason=hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
         )
-    if not operations.matrix and operations.unnamed > MOSTLY_NAMED:
-        return NotApplicable(
-            reason=f"the trace does not name the operations of {percent(operations.unnamed)} of the compute time"
-        )
+    if not operations.matrix and operations.why_unnamed:
+        return NotApplicable(reason=operations.why_unnamed)
     if not operations.matrix:
         return Healthy(summary="The step runs no matmul or convolution")
     kinds = {row.name: row.precision for row in operations.matrix}
     if not any(kinds.values()):
         return NotApplicable(
-            reason="the trace does not say in which precision its matmuls run; "
-            "record the run with `tfdoctor profile`"
+            reason="nothing says in which precision the matmuls run: record graph operations (not "
+            "an eager step) with `tfdoctor profile`"
         )
     wide = [row for row in operations.matrix if kinds[row.name] == "float32"]
     slow = [row for row in wide if _gains(row, hardware)]

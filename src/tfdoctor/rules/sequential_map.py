@@ -27,10 +27,13 @@ TensorFlow 2.3 and later. The saving is bounded by the cores that were idle whil
 - [tf.data.Dataset.map](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map)
 """
 
+import re
+
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.samples import Samples
+from tfdoctor.humanize import counted
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
@@ -48,6 +51,9 @@ from tfdoctor.verdict import (
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
+MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
+"""The stages that a ``.map()`` runs as."""
+
 ONE_THREAD = 1.2
 """Mean threads at work up to which a fused map counts as sequential: hand-overs overlap a little."""
 
@@ -56,7 +62,7 @@ def check(
     pipeline: InputPipeline, breakdown: Breakdown, hardware: Hardware, samples: Samples | None
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
-    maps = [stage for stage in _limiting(pipeline) if "Map" in stage.kind and stage.work_ms]
+    maps = [stage for stage in _limiting(pipeline) if MAP.fullmatch(stage.kind) and stage.work_ms]
     waiting = breakdown.waits_for_input
     stage = max(maps, key=lambda stage: stage.work_ms, default=None)
     if stage is None or not waiting or not _sequential(stage):
@@ -79,11 +85,11 @@ def _sequential(stage: StageTime) -> bool:
 
 
 def _fine(pipeline: InputPipeline, *, waiting: bool) -> str:
-    maps = [stage for stage in pipeline.stages if "Map" in stage.kind]
+    maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
     parallel = [stage for stage in maps if not _sequential(stage) or stage.asynchronous]
     if not waiting:
-        return f"None of the {len(maps)} map stages makes the step wait"
-    return f"No sequential map limits the pipeline: {len(parallel)} of {len(maps)} map stages ran in parallel"
+        return f"{counted(len(maps), 'map').capitalize()} in the pipeline, and the step does not wait for input"
+    return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
 
 
 def _speedup(hardware: Hardware, samples: Samples | None) -> tuple[float, Bound]:

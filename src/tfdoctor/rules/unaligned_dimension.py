@@ -138,6 +138,8 @@ def _width(row: OperationTime, hardware: Hardware) -> int | None:
 
 
 def _unsized(operations: Operations, hardware: Hardware) -> str:
+    if not operations.matrix and operations.why_unnamed:
+        return operations.why_unnamed
     if not operations.matrix:
         return "the step runs no matmul or convolution"
     if hardware.kind == "GPU" and not any(

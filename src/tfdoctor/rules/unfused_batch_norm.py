@@ -93,7 +93,7 @@ def _without(ran: dict[str, list[OperationTime]]) -> Verdict:
         return Healthy(summary=f"{seen} batch normalization layers ran, none in training mode")
     return NotApplicable(
         reason="the batch normalization layers left no operation of their own in the trace "
-        "(compiled by XLA, or not run in the traced steps)"
+        "(compiled by XLA, run eagerly, or not run in the traced steps)"
     )
 
 
@@ -108,7 +108,7 @@ def _finding(slow: Layers, hardware: Hardware, rate: float | None, program: Prog
         )
     layers = counted(len(slow), "batch normalization layer")
     return Finding(
-        summary=f"{layers.capitalize()} run as separate operations: {milliseconds(total)} per step",
+        summary=f"{layers.capitalize()} in single operations: {milliseconds(total)} per step",
         evidence=(*measures, _table(slow, fused)),
         remedies=(_remedy(hardware, slow),),
         effects=tuple(_effect(name, now, fused[name]) for name, now in times.items()),

@@ -26,6 +26,12 @@ CAPTURED_FUNCTION = "InstantiatedCapturedFunction::"
 EXECUTOR = "ExecutorState::Process"
 """A stretch of a graph's execution on one thread."""
 
+EAGER_OPERATION = re.compile(r"EagerLocalExecute: (?!_|IteratorGetNext|MakeIterator|Optional)(\w+)")
+"""One operation that Python runs by itself; names that begin with "__" are whole functions."""
+
+XLA_ON_CPU = re.compile(r"CpuExecutable::Execute\w*")
+"""A whole program that XLA compiled for the CPU; its parts are recorded only where they do not wait."""
+
 INPUT_THREAD = "tf_data_"
 """What the names of tf.data's own threads begin with."""
 
