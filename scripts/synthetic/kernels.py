@@ -1,0 +1,89 @@
+"""Which kernel NVIDIA's libraries run for an operation, by architecture and precision.
+
+Seen in real traces: the float32 names of Volta, Eigen's and cuDNN's batch normalization. The others
+are recalled from public logs; they serve to test tables of names, not as evidence.
+"""
+
+from scripts.synthetic.network import Kind, Op
+
+FPROP, DGRAD, WGRAD = "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"
+ROLE = {FPROP: "fprop", DGRAD: "dgrad", WGRAD: "wgrad"}
+
+VOLTA_CONVOLUTION = {
+    FPROP: "volta_scudnn_128x64_relu_interior_nn_v1",
+    DGRAD: "volta_scudnn_128x64_stridedB_interior_nn_v1",
+    WGRAD: "volta_scudnn_128x64_stridedB_splitK_interior_nn_v1",
+}
+"""Float32; a T4 runs them too, and Ampere's differ in the first word."""
+
+MMA_CONVOLUTION = {
+    ("v100", "fp16"): "volta_fp16_s884cudnn_fp16_256x64_ldg8_{}_f2f_exp_small_nhwc_tn_v1",
+    ("t4", "fp16"): "turing_fp16_s1688cudnn_fp16_128x128_ldg8_{}_f2f_exp_interior_nhwc_tn_v1",
+    ("a100", "tf32"): "sm80_xmma_{}_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_"
+    "tilesize128x128x16_stage4_warpsize2x2x1_g1_tensor16x8x8_kernel_cudnn",
+    ("a100", "fp16"): "sm80_xmma_{}_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_"
+    "tilesize128x128x32_stage4_warpsize2x2x1_g1_tensor16x8x16_kernel_cudnn",
+    ("a100", "bf16"): "sm80_xmma_{}_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_"
+    "tilesize128x128x32_stage4_warpsize2x2x1_g1_tensor16x8x16_kernel_cudnn",
+    ("h100", "tf32"): "sm90_xmma_{}_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_"
+    "tilesize128x128x32_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn",
+    ("h100", "fp16"): "sm90_xmma_{}_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_"
+    "tilesize128x128x64_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn",
+    ("h100", "bf16"): "sm90_xmma_{}_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_"
+    "tilesize128x128x64_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn",
+}  # fmt: skip
+
+GEMM = {
+    ("v100", "fp32"): "volta_sgemm_128x64_nn",
+    ("v100", "fp16"): "volta_h884gemm_128x64_ldg8_nn",
+    ("t4", "fp32"): "volta_sgemm_128x64_nn",
+    ("t4", "fp16"): "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn",
+    ("a100", "fp32"): "ampere_sgemm_128x64_nn",
+    ("a100", "tf32"): "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4",
+    ("a100", "fp16"): "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn",
+    ("a100", "bf16"): "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nn",
+    ("h100", "fp32"): "ampere_sgemm_128x64_nn",
+    ("h100", "tf32"): "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_kernel__5x_cublas",
+    ("h100", "fp16"): "nvjet_hsh_128x256_64x4_2x1_v_bz_TNN",
+    ("h100", "bf16"): "nvjet_tst_128x256_64x4_2x1_v_bz_TNN",
+}
+
+BATCH_NORM = {
+    "FusedBatchNormV3": "void cudnn::detail::bn_fw_tr_1C11_kernel_NCHW<{0}, float, 512, true, 1>"
+    "(cudnnTensorStruct, {0} const*)",
+    "FusedBatchNormGradV3": "void cudnn::detail::bn_bw_1C11_kernel_new<{0}, float, float2, 512, "
+    "true, 1>(float, float, float, float, {0} const*)",
+}
+EIGEN = (
+    "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
+    "Eigen::internal::scalar_{1}_op<{0}>>, Eigen::GpuDevice>, int>(...)"
+)
+
+
+def kernel(op: Op, gpu: str, precision: str) -> str:
+    """Return the symbol that runs an operation."""
+    value = {"fp16": "Eigen::half", "bf16": "Eigen::bfloat16"}.get(precision, "float")
+    if op.kind is Kind.CONVOLUTION:
+        return _convolution(op.type, gpu, precision)
+    if op.kind is Kind.MATMUL:
+        return GEMM[gpu, precision]
+    if op.kind is Kind.DEPTHWISE:
+        part = op.type.removeprefix("DepthwiseConv2dNative")
+        return (
+            f"void tensorflow::DepthwiseConv2d{part}GPUKernelNHWC<{value}, 3, 3, 1>(DepthwiseArgs)"
+        )
+    return BATCH_NORM.get(op.type, EIGEN).format(value, op.type.lower())
+
+
+def _convolution(kind: str, gpu: str, precision: str) -> str:
+    if precision == "fp32":
+        family = "volta" if gpu in ("v100", "t4") else "ampere"
+        return VOLTA_CONVOLUTION[kind].replace("volta", family)
+    return MMA_CONVOLUTION[gpu, precision].format(ROLE[kind])
+
+
+def details(op: Op) -> str:
+    """Return the launch's shape in the words of the CUPTI collector."""
+    if op.is_matrix:
+        return "regs:128 static_shared:0 dynamic_shared:49152 grid:64,4,1 block:256,1,1 occ_pct:25"
+    return "regs:32 static_shared:0 dynamic_shared:0 grid:160,1,1 block:1024,1,1 occ_pct:100"

@@ -1,0 +1,117 @@
+"""What a synthetic run is asked to be, and what is then known of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import ceil, prod
+
+from scripts.synthetic.network import Kind, Network, Op
+from scripts.synthetic.xspace import MS, US
+
+READY = 50 * US
+"""What handing over a batch costs that lies ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run of ``steps`` even training steps on a device."""
+
+    device: str  # a key of gpu.GPUS or tpu.TPUS
+    network: Network = field(default_factory=Network)
+    precision: str = "fp32"  # "tf32", "fp16", "bf16"
+    steps: int = 12
+    input_ms: float = 0.0  # that each step waits for its batch
+    gap_us: float = 0.0  # that the device idles between two kernels, at least
+    dispatch_us: float = 6.0  # that the host takes to launch an operation; GPU only
+    between_ms: float = 0.1  # between two steps
+    copy: str = "pinned"  # "pageable": the kind of host memory the batch is copied from; GPU only
+    overlap: bool = False  # the batch is copied while the step before it computes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What is known of every step. Shares and efficiencies from 0 to 1."""
+
+    steps: int
+    step_ms: float
+    input_wait_ms: float  # from asking for a batch to having it
+    input_work_ms: float  # what the pipeline needs to make one
+    copy_ms: float
+    copy_bytes: int
+    copy_exposed_ms: float  # while nothing computes
+    compute_ms: float
+    matrix_ms: float  # in convolutions and matmuls
+    batch_norm_ms: float
+    depthwise_ms: float
+    padding_ms: float  # of the matrix operations' time, for padding dimensions to tiles
+    between_ms: float
+    operations: int
+    flops: int  # without padding
+    matrix_unit_use: float  # FLOP/s over the peak, while computing
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What decides how long an operation takes."""
+
+    peak_flop_s: float  # in the precision of the run
+    bandwidth_bytes_s: float
+    tile: int  # to which the channels are padded; 1 for not at all
+    bytes_per_value: int
+
+
+EFFICIENCY = {Kind.CONVOLUTION: 0.45, Kind.MATMUL: 0.6}
+"""Share of the peak that products reach once their dimensions are padded."""
+
+STREAMING = {Kind.DEPTHWISE: 0.25}
+"""Share of the bandwidth that operations reach: depthwise kernels are known to be far below it."""
+
+STREAMS = 0.8
+"""The same for all others."""
+
+LEAST = 2 * US
+"""No kernel is shorter."""
+
+
+def padded(width: int, tile: int) -> int:
+    """Return the width that is computed."""
+    return ceil(width / tile) * tile
+
+
+def traffic(op: Op, chip: Chip) -> int:
+    """Return the bytes that an operation moves, its channels padded."""
+    shapes = (*op.operands, op.result)
+    return sum(prod(s[:-1]) * padded(s[-1], chip.tile) for s in shapes) * chip.bytes_per_value
+
+
+def duration(op: Op, chip: Chip) -> int:
+    """Return how long an operation takes, ps, by whichever of compute and memory bounds it."""
+    seconds = traffic(op, chip) / (chip.bandwidth_bytes_s * STREAMING.get(op.kind, STREAMS))
+    if op.is_matrix:
+        flops = op.flops * padded(op.result[-1], chip.tile) / op.result[-1]
+        seconds = max(seconds, flops / (chip.peak_flop_s * EFFICIENCY[op.kind]))
+    return max(LEAST, round(seconds * 1e9) * 1000)
+
+
+def padding(op: Op, chip: Chip) -> float:
+    """Return the share of a matrix operation's time that goes into padding."""
+    return 1 - op.result[-1] / padded(op.result[-1], chip.tile) if op.is_matrix else 0.0
+
+
+def compute(run: Run, chip: Chip) -> dict[str, float]:
+    """Return the part of the truth that the operations alone decide."""
+    ops = run.network.training_step()
+
+    def ms(chosen: Iterable[Op]) -> float:
+        return sum(duration(op, chip) for op in chosen) / MS
+
+    total, flops = ms(ops), sum(op.flops for op in ops)
+    return {
+        "compute_ms": total,
+        "matrix_ms": ms(op for op in ops if op.is_matrix),
+        "batch_norm_ms": ms(op for op in ops if op.kind is Kind.BATCH_NORM),
+        "depthwise_ms": ms(op for op in ops if op.kind is Kind.DEPTHWISE),
+        "padding_ms": sum(duration(op, chip) * padding(op, chip) for op in ops) / MS,
+        "operations": len(ops),
+        "flops": flops,
+        "matrix_unit_use": flops / (total * 1e-3) / chip.peak_flop_s,
+    }

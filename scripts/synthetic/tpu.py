@@ -1,0 +1,234 @@
+"""Runs on TPUs, compiled by XLA."""
+
+from dataclasses import dataclass
+from math import prod
+
+from xprof.protobuf import op_metrics_pb2, op_stats_pb2  # type: ignore[import-untyped]
+
+from scripts.synthetic.host import Host, environment, input_work
+from scripts.synthetic.network import Kind, Op, Shape
+from scripts.synthetic.run import READY, Chip, Run, Truth, compute, duration, traffic
+from scripts.synthetic.xspace import MS, T0_NS, U64, US, Line, Plane, Ref, Space
+
+PROGRAM_ID = 12_190_760_917_235_803_885
+MODULE = f"cluster_train_step({PROGRAM_ID})"
+
+OUTFEED = 10 * US
+"""How long sending the loss takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tpu:
+    """A generation, per plane: that is per core, or per chip where it has one."""
+
+    type_string: str
+    tflops: float
+    hbm: float  # GB/s
+    planes: int
+    tile: int  # side of the matrix unit
+
+
+TPUS = {
+    "v3": Tpu("TPU v3", 61.5, 450.0, 2, 128),
+    "v5e": Tpu("TPU v5 Lite", 197.0, 819.0, 1, 128),
+    "v6e": Tpu("TPU v6 Lite", 918.0, 1637.99, 1, 256),
+}
+"""v6e as in a real trace; the others as xprof has them."""
+
+CATEGORY = {Kind.CONVOLUTION: "convolution fusion", Kind.MATMUL: "convolution fusion",
+            Kind.DEPTHWISE: "convolution fusion"}  # fmt: skip
+"""What XLA calls an operation; all others are loop fusions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When things happen in a step, ps from its start."""
+
+    infeed: int  # duration, from the start on
+    ops: tuple[tuple[int, int], ...]  # start, duration
+    outfeed: int
+    end: int
+
+
+def chip(run: Run) -> Chip:
+    """Return what one plane's hardware can do; the MXU multiplies in bfloat16 either way.
+
+    Raises:
+        ValueError: a TPU does not know the precision.
+    """
+    tpu = TPUS[run.device]
+    if run.precision not in ("fp32", "bf16"):
+        raise ValueError(f"a TPU trains in fp32 or bf16, not in {run.precision}")
+    value = 2 if run.precision == "bf16" else 4
+    return Chip(tpu.tflops * 1e12, tpu.hbm * 1e9, tpu.tile, value)
+
+
+def schedule(run: Run) -> Schedule:
+    """Place a step's operations one after the other."""
+    device = chip(run)
+    infeed = max(READY, round(run.input_ms * MS))
+    at, placed = infeed, []
+    for op in run.network.training_step():
+        at += round(run.gap_us * US)
+        placed.append((at, duration(op, device)))
+        at += placed[-1][1]
+    return Schedule(infeed, tuple(placed), at, at + OUTFEED + round(run.between_ms * MS))
+
+
+def truth(run: Run) -> Truth:
+    """Return what every step of the run is made of."""
+    plan = schedule(run)
+    return Truth(
+        steps=run.steps,
+        step_ms=plan.end / MS,
+        input_wait_ms=plan.infeed / MS,
+        input_work_ms=input_work(run, plan.end) / MS,
+        copy_ms=0.0,
+        copy_bytes=run.network.image_bytes,
+        copy_exposed_ms=0.0,
+        between_ms=run.between_ms,
+        **compute(run, chip(run)),  # type: ignore[arg-type]  # counts are whole numbers
+    )
+
+
+def layout(shape: Shape, precision: str) -> str:
+    """Return a shape as XLA writes it, channels minor: "bf16[32,32,32,144]{3,2,1,0:T(8,128)(2,1)}"."""
+    value, tile = ("bf16", "T(8,128)(2,1)") if precision == "bf16" else ("f32", "T(8,128)")
+    order = ",".join(map(str, reversed(range(len(shape)))))
+    return f"{value}[{','.join(map(str, shape))}]{{{order}:{tile}}}"
+
+
+def hlo(number: int, op: Op, precision: str) -> str:
+    """Return an operation's instruction."""
+    operands = ", ".join(f"{layout(s, precision)} %p.{i}" for i, s in enumerate(op.operands))
+    kind = "kOutput" if op.kind in CATEGORY else "kLoop"
+    body = f"kind={kind}, calls=%fused_computation.{number}"
+    return f"%fusion.{number} = {layout(op.result, precision)} fusion({operands}), {body}"
+
+
+def hbm_traffic(nbytes: int) -> bytes:
+    """Return a serialized MemoryAccessBreakdown: half read, half written, all of it HBM."""
+    breakdown = op_metrics_pb2.MemoryAccessBreakdown()
+    for operation in (1, 2):  # read, write
+        breakdown.memory_accessed.add(
+            operation_type=operation, memory_space=1, bytes_accessed=nbytes // 2
+        )
+    return bytes(breakdown.SerializeToString())
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What a TPU's profile says of an instruction once, in its event type."""
+
+    name: str
+    text: str
+    tf_op: str
+    category: str
+    shape: str
+    line: int
+    flops: int
+    nbytes: int
+
+    def add(self, plane: Plane, symbol: int) -> int:
+        """Add the event type; without program and symbol (not 0), xprof ignores it."""
+        return plane.type(
+            self.text, self.name, program_id=U64(PROGRAM_ID), symbol_id=symbol,
+            hlo_category=Ref(self.category), tf_op=Ref(self.tf_op), flops=U64(self.flops),
+            model_flops=U64(self.flops), bytes_accessed=U64(self.nbytes),
+            raw_bytes_accessed=U64(self.nbytes), memory_access_breakdown=hbm_traffic(self.nbytes),
+            source=Ref(f"train.py:{self.line}"), shape_with_layout=self.shape,
+        )  # fmt: skip
+
+
+class Core:
+    """One core's plane."""
+
+    def __init__(self, space: Space, number: int, run: Run) -> None:
+        tpu, self.run = TPUS[run.device], run
+        details = op_stats_pb2.CoreDetails(
+            hostname="vm", device_ordinal=number, core_num=number, global_core_id=number
+        )
+        self.plane = space.plane(
+            f"/device:TPU:{number}", number, device_type_string=Ref(tpu.type_string),
+            peak_teraflops_per_second=tpu.tflops, peak_hbm_bw_gigabytes_per_second=tpu.hbm,
+            has_megacore=0, has_merged_vmem=int(run.device == "v6e"),
+            core_details=details.SerializeToString(),
+        )  # fmt: skip
+        names = ("Steps", "XLA Modules", "XLA Ops", "Async XLA Ops")
+        self.steps, self.modules, self.ops, _ = (
+            self.plane.line(i, name) for i, name in enumerate(names, start=1)
+        )
+        self.types = [
+            self._type(i, op) for i, op in enumerate(run.network.training_step(), start=1)
+        ]
+        image = (run.network.batch, run.network.size, run.network.size, 3)
+        self.infeed = self._feed("infeed", image, 10)
+        self.outfeed = self._feed("outfeed", (), 30)
+
+    def _type(self, number: int, op: Op) -> int:
+        """Describe an operation."""
+        precision = self.run.precision
+        instruction = Instruction(
+            f"fusion.{number}", hlo(number, op, precision), op.tf_op,
+            CATEGORY.get(op.kind, "loop fusion"), layout(op.result, precision), op.line,
+            op.flops, traffic(op, chip(self.run)),
+        )  # fmt: skip
+        return instruction.add(self.plane, number)
+
+    def _feed(self, kind: str, shape: Shape, line: int) -> int:
+        """Describe how batches come in and the loss goes out."""
+        whole = layout(shape, "fp32")
+        text = f"%{kind}.1 = ({whole}, token[]) {kind}(token[] %after-all)"
+        name = "InfeedDequeueTuple" if kind == "infeed" else "OutfeedEnqueueTuple"
+        instruction = Instruction(
+            f"{kind}.1", text, f"{name}:{name}", kind, whole, line, 0, prod(shape) * 4
+        )
+        return instruction.add(self.plane, 900 + line)
+
+    def step(self, number: int, start: int, plan: Schedule) -> None:
+        """Record one step."""
+        _emit(self.steps, self.plane.type(str(number)), start, plan.end)
+        module = self.plane.type(MODULE)
+        busy = plan.outfeed + OUTFEED
+        _emit(self.modules, module, start, busy, run_id=100 + number, queue_id=0)
+        _emit(self.ops, self.infeed, start, plan.infeed)
+        for kind, (at, length) in zip(self.types, plan.ops, strict=True):
+            _emit(self.ops, kind, start + at, length)
+        _emit(self.ops, self.outfeed, start + plan.outfeed, OUTFEED)
+
+
+def _emit(line: Line, kind: int, start: int, length: int, **stats: int) -> None:
+    """Add an event with the device's own times, which count from the profile's start."""
+    line.add(
+        kind, start, length, device_offset_ps=T0_NS * 1000 + start, device_duration_ps=length,
+        **stats,
+    )  # fmt: skip
+
+
+def build(run: Run) -> Space:
+    """Return the whole trace."""
+    space, plan = Space(), schedule(run)
+    cores = [Core(space, number, run) for number in range(TPUS[run.device].planes)]
+    host = Host(space, run.network.batch)
+    for number in range(run.steps):
+        start = (number + 1) * plan.end  # the first batch was made before the first step
+        _host_step(run, host, plan, number, start)
+        for core in cores:
+            core.step(number, start, plan)
+    host.produce(run.steps, plan.end + plan.infeed - 12 * US, plan.end, input_work(run, plan.end))
+    host.end((run.steps + 1) * plan.end)
+    environment(space)
+    return space
+
+
+def _host_step(run: Run, host: Host, plan: Schedule, number: int, start: int) -> None:
+    """Enqueue the program and feed it; the host waits for its pipeline while the device does."""
+    host.call(number, start, plan.outfeed + OUTFEED)
+    host.execute(number, start + 20 * US, plan.infeed)
+    for core in range(TPUS[run.device].planes):
+        host.python.add(
+            "DoEnqueueProgram", start + (12 + core * 8) * US, 6 * US, run_id=100 + number,
+            queue_id=0, device_ordinal=core, core_type=0,
+        )  # fmt: skip
+    host.wait(number, start, plan.infeed - 5 * US, run.network.image_bytes)
+    host.executor.add("InfeedEnqueueTuple:InfeedEnqueueTuple", start + plan.infeed - 4 * US, 3 * US)
