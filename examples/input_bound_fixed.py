@@ -33,7 +33,7 @@ def main():
     model = keras.Sequential(
         [
             keras.Input((SIZE, SIZE, 3)),
-            keras.layers.Conv2D(8, 3, activation="relu"),
+            keras.layers.Conv2D(16, 3, activation="relu"),
             keras.layers.MaxPooling2D(),
             keras.layers.Conv2D(16, 3, activation="relu"),
             keras.layers.GlobalAveragePooling2D(),

@@ -21,7 +21,7 @@ SHOWN = sorted(
 
 UNNAMED = {"utils", "util", "helpers", "helper", "base", "common", "misc", "manager"}
 
-PRIVATE = re.compile(rb"/(root|work|tmp|Users)/|/home/(?!user/)")
+PRIVATE = re.compile(rb"/(root|work|tmp|Users)/|/home/(?!user\b)")
 """Paths of the machine that something was made on."""
 
 

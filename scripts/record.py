@@ -1,0 +1,200 @@
+"""Records the samples of real runs from the examples, on the CPU, and scrubs them.
+
+Run it on a quiet machine (`make samples`). What would tell about that machine or its owner is
+replaced: names of hosts, paths, the environment. Times, hardware and versions stay as they were.
+"""
+
+import gzip
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tensorflow.tsl.profiler.protobuf import (  # type: ignore[import-untyped] # it has no types
+    profiler_options_pb2,
+)
+
+from tfdoctor.recording import Recording
+from tfdoctor.trace.wire import Message, parse
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "sample_traces"
+README = SAMPLES / "README.md"
+MARKS = "<!-- recorded -->\n", "<!-- /recorded -->"
+STEPS = 8
+HOST = "host"
+FOLDER = "/home/user/train"
+
+SHOWS = {
+    "cpu-input-bound": (
+        "input_bound.py",
+        "Steps that wait for Python to prepare their images.",
+    ),
+    "cpu-float32-convnet": (
+        "float32_convnet.py",
+        "A network in float32, with 33 channels and unfused batch normalization.",
+    ),
+    "cpu-float32-convnet-fixed": (
+        "float32_convnet_fixed.py",
+        "The same network in bfloat16, with 32 channels and fused batch normalization.",
+    ),
+}
+"""Each sample's script among the examples, and what it shows."""
+
+
+def main() -> None:
+    """Record every sample and describe it in the README beside them."""
+    sections = [_section(name, *shows, _record(name, shows[0])) for name, shows in SHOWS.items()]
+    _describe("\n".join(sections))
+
+
+def _record(name: str, script: str) -> Recording:
+    """Profile a script in a folder of its own; replace the sample by the scrubbed recording."""
+    target = SAMPLES / name
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(ROOT / "examples" / script, folder)
+        _profile(Path(folder), script)
+        shutil.rmtree(target, ignore_errors=True)
+        _scrub(Path(folder, name_of(script)), target, _replacements(folder))
+    print(f"recorded {target.relative_to(ROOT)}")
+    return Recording.open(target)
+
+
+def name_of(script: str) -> str:
+    """Return the folder of a script's recording."""
+    return script.removesuffix(".py")
+
+
+def _profile(folder: Path, script: str) -> None:
+    """Run tfdoctor as a user would, in an environment that holds nothing of ours."""
+    tfdoctor = [sys.executable, "-m", "tfdoctor", "profile", "--no-report"]
+    plan = ["--steps", str(STEPS), "--out", name_of(script), script]
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    subprocess.run([*tfdoctor, *plan], cwd=folder, env=kept, check=True)  # noqa: S603 - our own
+
+
+def _replacements(folder: str) -> dict[str, str]:
+    """Return what gives a machine away, and what stands in its place; the longest first."""
+    found = {
+        folder: FOLDER,
+        str(Path(folder).resolve()): FOLDER,
+        sysconfig.get_path("purelib"): "/home/user/.venv/lib/site-packages",
+        sys.prefix: "/home/user/.venv",
+        sys.base_prefix: "/usr",
+        str(ROOT): "/home/user/tfdoctor",
+        str(Path.home()): "/home/user",
+    }
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+
+def _scrub(source: Path, target: Path, replacements: Mapping[str, str]) -> None:
+    """Copy a recording without what gives the machine away."""
+    target.mkdir(parents=True)
+    manifest = _replaced(json.loads((source / "tfdoctor.json").read_bytes()), replacements)
+    manifest["host"]["name"] = HOST
+    manifest["command"][0] = manifest["python"] = "python"
+    (target / "tfdoctor.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    program = _replaced(
+        json.loads(gzip.decompress((source / "program.json.gz").read_bytes())), replacements
+    )
+    packed = gzip.compress(json.dumps(program, separators=(",", ":")).encode(), mtime=0)
+    (target / "program.json.gz").write_bytes(packed)
+    shutil.copy(source / "samples.jsonl", target)
+    for trace in source.glob("plugins/profile/*/*.xplane.pb"):
+        run = target / trace.parent.relative_to(source)
+        run.mkdir(parents=True)
+        space = parse(trace)
+        _scrub_trace(space, replacements)
+        (run / f"{HOST}.xplane.pb").write_bytes(space.SerializeToString(deterministic=True))
+
+
+def _scrub_trace(space: Message, replacements: Mapping[str, str]) -> None:
+    """Replace every text of a trace that gives the machine away."""
+    space.hostnames[:] = [HOST for _ in space.hostnames]
+    for plane in space.planes:
+        for metadata in [*plane.event_metadata.values(), *plane.stat_metadata.values()]:
+            metadata.name = _text(metadata.name, replacements)
+        for stat in _stats(plane):
+            if stat.WhichOneof("value") == "str_value":
+                stat.str_value = _text(stat.str_value, replacements)
+            elif stat.WhichOneof("value") == "bytes_value":
+                stat.bytes_value = _options(stat.bytes_value)
+
+
+def _stats(plane: Message) -> Iterator[Message]:
+    yield from plane.stats
+    for metadata in plane.event_metadata.values():
+        yield from metadata.stats
+    for line in plane.lines:
+        for event in line.events:
+            yield from event.stats
+
+
+def _options(serialized: bytes) -> bytes:
+    """Return the profiler's options without the folder that it wrote to."""
+    options = profiler_options_pb2.ProfileOptions.FromString(serialized)
+    options.repository_path = FOLDER
+    return bytes(options.SerializeToString())
+
+
+def _replaced(value: Any, replacements: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
+    """Return JSON with every text replaced, keys included."""
+    if isinstance(value, dict):
+        return {_text(k, replacements): _replaced(v, replacements) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, replacements) for item in value]
+    return _text(value, replacements) if isinstance(value, str) else value
+
+
+def _text(text: str, replacements: Mapping[str, str]) -> str:
+    for private, shown in replacements.items():
+        text = text.replace(private, shown)
+    return HOST if text == platform.node() else text
+
+
+def _section(name: str, script: str, shows: str, recording: Recording) -> str:
+    """Return what the README says of one sample."""
+    manifest = recording.manifest
+    assert manifest is not None  # noqa: S101 - we have just written it
+    versions = manifest.versions or {}
+    date = datetime.fromtimestamp(manifest.clock[0].unix_ns / 1e9, tz=UTC).date()
+    machine = f"{manifest.host.cpu_model}, {manifest.host.cores_usable:g} cores"
+    flags = ", ".join(manifest.host.cpu_flags)
+    size = sum(path.stat().st_size for path in (SAMPLES / name).rglob("*") if path.is_file())
+    return f"""\
+## {name}
+
+{shows} A real run, recorded by tfdoctor.
+
+| | |
+|---|---|
+| script | [examples/{script}](../examples/{script}) |
+| command | `tfdoctor profile --no-report --steps {STEPS} {script}` |
+| recorded | {date}, by `scripts/record.py` |
+| versions | TensorFlow {versions["tensorflow"]}, Keras {versions["keras"]}, Python {versions["python"]} |
+| machine | {machine} ({flags}); no accelerator |
+| replaced afterwards | the host's name, paths of the machine |
+| size | {size / 1e3:.0f} kB |
+"""
+
+
+def _describe(text: str) -> None:
+    """Put the sections into the README, beside those of other samples."""
+    start, end = MARKS
+    known = README.read_text(encoding="utf-8") if README.is_file() else "# Samples\n\n"
+    before, _, rest = known.partition(start)
+    after = rest.partition(end)[2] or "\n"
+    README.write_text(before.rstrip() + f"\n\n{start}\n{text}\n{end}{after}", encoding="utf-8")
+    print(f"described in {README.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
