@@ -103,6 +103,13 @@ class Steps:
         """The median time of a step."""
         return float(np.median([step.total_ms for step in self.steps]))
 
+    @property
+    def median_call_ms(self) -> float:
+        """The median time inside the training call, per step: without what happens between two calls."""
+        return float(
+            np.median([(s.call_end_ps - s.start_ps) / PS_PER_MS / s.calls for s in self.steps])
+        )
+
     def percentile_ms(self, percent: float) -> float:
         """Return a percentile of the steps' times."""
         return float(np.percentile([step.total_ms for step in self.steps], percent))
@@ -224,10 +231,13 @@ def _called_function(line: Line, index: int) -> str:
 
 
 def _chain(steps: list[Step]) -> list[Step]:
-    """Let each step end where the next one begins."""
+    """Let each step end where the next one begins, its call at the latest there too."""
     steps = sorted(steps, key=lambda step: step.start_ps)
     following = [step.start_ps for step in steps[1:]]
-    chained = [replace(s, end_ps=nxt) for s, nxt in zip(steps, following, strict=False)]
+    chained = [
+        replace(s, call_end_ps=min(s.call_end_ps, nxt), end_ps=nxt)
+        for s, nxt in zip(steps, following, strict=False)
+    ]
     return chained + steps[len(chained) :]
 
 
