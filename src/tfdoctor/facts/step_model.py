@@ -131,10 +131,15 @@ class StepModel:
 
     @property
     def _hidden_host(self) -> float:
-        """The host's work that the device's hides: launching is serial, so it stays when compute shrinks."""
+        """The host's work that the device's hides: launching is serial, so it stays when compute shrinks.
+
+        A host that leaves the device idle for longer than it works is what limits the step: kernels
+        run as soon as they are launched, and faster ones only wait longer for the next launch.
+        """
         if self.device == "CPU":
             return 0.0
-        return min(self.exposed[Stage.DEVICE], max(0.0, self.host_work - self.exposed[Stage.HOST]))
+        host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
+        return device if host > device else min(device, max(0.0, self.host_work - host))
 
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
         """Return the input's time beside the step and in series with it, after the effects."""
