@@ -32,12 +32,13 @@ class Narrowing:
 class Tile:
     """What the matrix unit pads the channels of a product to.
 
-    ``sides`` is 1 where only the output channels are padded, 2 where the input channels are too.
+    ``faster_above`` says that the next multiple above is faster too, because whole tiles take other
+    kernels; elsewhere it costs what the padded width costs now.
     """
 
     multiple: int
-    sides: int
     source: str
+    faster_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Hardware:
         peak = float(stats.get("peak_teraflops_per_second") or 0) * 1e12 or None
         hbm = float(stats.get("peak_hbm_bw_gigabytes_per_second") or 0) * 1e9 or None
         wide = any(generation in name for generation in ("v6", "v7", "7x"))
-        tile = Tile(256 if wide else 128, 2, TPU_GUIDE)
+        tile = Tile(256 if wide else 128, TPU_GUIDE)
         narrowing = Narrowing(
             "bfloat16",
             0.5,
@@ -116,13 +117,12 @@ class Hardware:
         source = f"{full} FLOP per SM and clock now, {half} in {dtype}"
         return cls(
             "GPU", name, "Tensor Core", Narrowing(dtype, full / half, Bound.AT_MOST, source),
-            Tile(8, 2, NVIDIA_GUIDE), clock * units * half or None, bandwidth, cores,
+            Tile(8, NVIDIA_GUIDE, faster_above=True), clock * units * half or None, bandwidth, cores,
         )  # fmt: skip
 
 
 ONEDNN_TILE = Tile(
     16,
-    1,
     "oneDNN's AVX-512 convolutions work on blocks of 16 channels; measured with "
     "benchmarks/channels.py: 33 channels cost 1.6 times what 32 cost, per direction one side is padded",
 )

@@ -111,7 +111,9 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
     before = float((manifest.steps.untraced or {}).get("median_ms") or 0.0)
     if steps and before and steps.median_call_ms > before * (1 + SLOWED):
         slower = percent(steps.median_call_ms / before - 1)
-        what = f"steps took {slower} longer while they were traced ({milliseconds(before)} otherwise)"
+        what = (
+            f"steps took {slower} longer while they were traced ({milliseconds(before)} otherwise)"
+        )
         yield Doubt(what, "read shares rather than milliseconds", grave=False)
 
 

@@ -48,6 +48,7 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
+    Severity,
     Stage,
     Table,
     Verdict,
@@ -58,6 +59,9 @@ SINCE = "0.1.0"
 
 WASTE = 0.10
 """Padded share of a dimension from which it is worth changing."""
+
+WORTH = 0.005
+"""Padding of less than this share of the compute time is not worth a word (design/rules.md)."""
 
 SHRINKABLE = 0.80
 """The multiple below is proposed when it keeps at least this share of the channels; else the one above."""
@@ -88,12 +92,19 @@ class Padded:
         return below if below >= SHRINKABLE * self.width else self.padded
 
     @property
-    def effect(self) -> Effect:
-        """What choosing the target does: computing fewer tiles, or at most using all of them."""
+    def lost_ms(self) -> float:
+        """The time that goes into padding."""
+        return self.row.ms * (1.0 - self.useful)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What choosing the target does: fewer tiles, other kernels, or nothing but a wider layer."""
         of = ms(self.row.ms)
         if self.target < self.width:
-            return Effect(Stage.DEVICE, self.target / self.padded, self.row.name, of)
-        return Effect(Stage.DEVICE, self.useful, self.row.name, of, bound=Bound.AT_MOST)
+            return (Effect(Stage.DEVICE, self.target / self.padded, self.row.name, of),)
+        if self.tile.faster_above:
+            return (Effect(Stage.DEVICE, self.useful, self.row.name, of, bound=Bound.AT_MOST),)
+        return ()
 
 
 def check(operations: Operations, hardware: Hardware) -> Verdict:
@@ -111,11 +122,11 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
     if not sized:
         return NotApplicable(reason=_unsized(operations, hardware))
     wasteful = [one for one in sized if 1.0 - one.useful >= WASTE]
-    if not wasteful:
-        return Healthy(
-            summary=f"The widths of {len(sized)} matmuls and convolutions fill tiles of {tile.multiple}"
-        )
-    return _finding(wasteful, tile)
+    lost = sum(one.lost_ms for one in wasteful)
+    if lost < WORTH * operations.total_ms:
+        words = f"{milliseconds(lost)} per step go into padding to multiples of {tile.multiple}"
+        return Healthy(summary=f"{len(sized)} matmuls and convolutions were sized: {words}")
+    return _finding(wasteful, tile, lost)
 
 
 def _pads(row: OperationTime, hardware: Hardware) -> bool:
@@ -151,9 +162,8 @@ def _unsized(operations: Operations, hardware: Hardware) -> str:
     return "the trace does not hold the shapes of its matmuls and convolutions; record with `tfdoctor profile`"
 
 
-def _finding(wasteful: list[Padded], tile: Tile) -> Finding:
-    lost = sum(one.row.ms * (1.0 - one.useful) for one in wasteful)
-    heaviest = max(wasteful, key=lambda one: one.row.ms * (1.0 - one.useful))
+def _finding(wasteful: list[Padded], tile: Tile, lost: float) -> Finding:
+    effects = tuple(effect for one in wasteful for effect in one.effects)
     layers = {one.row.layer or one.row.name for one in wasteful}
     return Finding(
         summary=f"{counted(len(layers), 'layer')} with widths off the multiple of {tile.multiple}: "
@@ -163,15 +173,18 @@ def _finding(wasteful: list[Padded], tile: Tile) -> Finding:
             Measure("multiple that the hardware computes in", count(tile.multiple)),
             _table(wasteful),
         ),
-        remedies=tuple(_remedy(one) for one in _one_per_layer(wasteful, heaviest)),
-        effects=tuple(one.effect for one in wasteful),
+        remedies=tuple(_remedy(one) for one in _one_per_layer(wasteful)),
+        effects=effects,
+        severity=None if effects else Severity.NOTE,
     )
 
 
-def _one_per_layer(wasteful: list[Padded], heaviest: Padded) -> list[Padded]:
-    by_layer = {one.row.layer or one.row.name: one for one in reversed(wasteful)}
-    by_layer[heaviest.row.layer or heaviest.row.name] = heaviest
-    return sorted(by_layer.values(), key=lambda one: -one.row.ms)[:5]
+def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
+    """Return each layer's heaviest operation, the five heaviest layers."""
+    by_layer: dict[str, Padded] = {}
+    for one in sorted(wasteful, key=lambda one: -one.lost_ms):
+        by_layer.setdefault(one.row.layer or one.row.name, one)
+    return list(by_layer.values())[:5]
 
 
 def _table(wasteful: list[Padded]) -> Table:
@@ -186,7 +199,8 @@ def _table(wasteful: list[Padded]) -> Table:
 
 def _remedy(one: Padded) -> Remedy:
     where = f"in {one.row.layer}" if one.row.layer else f"in {one.row.name}"
-    effect = "fewer tiles" if one.target < one.width else "wider at the same cost"
+    same = "faster kernels" if one.tile.faster_above else "wider at the same cost, nothing saved"
+    effect = "fewer tiles" if one.target < one.width else same
     code = f"{one.width}  ->  {one.target}    # {effect}"
     return Remedy(f"Choose {one.target} instead of {one.width} {where}", code, one.row.at)
 
@@ -202,7 +216,7 @@ def healthy() -> Verdict:
 
 
 def _hardware() -> Hardware:
-    return Hardware("CPU", "example", tile=Tile(16, 1, "an example"))
+    return Hardware("CPU", "example", tile=Tile(16, "an example"))
 
 
 def _conv(channels: int) -> OperationTime:
