@@ -180,5 +180,10 @@ def product(
     tensors = ((dtype, (32, 32, 32, 32)), (dtype, weights))
     graph = Operation(name=name, type=kind, inputs=tensors) if dtype else None
     return OperationTime(
-        name=name, type=kind, ms=ms, ran=(ran or f"{name}:_MklNative{kind}",), operation=graph, **more
-    )  # fmt: skip
+        name=name,
+        type=kind,
+        ms=ms,
+        ran=(ran or f"{name}:_MklNative{kind}",),
+        operation=graph,
+        **more,
+    )

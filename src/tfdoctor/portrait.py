@@ -1,5 +1,6 @@
 """What a report shows beside the verdicts: the run, its steps, its pipeline, where the time went."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -137,13 +138,13 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
 
 
 def _parent(path: str, paths: list[str]) -> int | None:
-    above = path.rpartition("::")[0]
+    above = re.sub(r"\[\d+\]$", "", path.rpartition("::")[0])  # of "Zip[1]" that is the Zip
     return paths.index(above) if above in paths else None
 
 
 def _written(stage: StageTime) -> str:
     """Spell the call that made a stage as its user wrote it."""
-    if stage.dataset is None:
+    if stage.dataset is None or not stage.dataset.kind:
         return ""
     name = stage.dataset.kind.strip("_").removesuffix("Dataset").removesuffix("V2")
     method = {"ParallelMap": "map", "ParallelBatch": "batch", "ParallelInterleave": "interleave"}

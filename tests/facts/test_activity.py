@@ -73,13 +73,20 @@ def test_operations_of_the_training_function_are_the_cpus_work() -> None:
 def test_operations_that_tf_data_started_are_told_apart_by_their_execution() -> None:
     data = line("tf_data_iterator_resource/1", captured(0, 1, 77))
     lane = line(
-        "tf_Compute/1", executor(0, 4, 77), ("Cast:Cast", 1, 3), executor(5, 9, 1), ("m/c:Conv2D", 6, 8)
-    )  # fmt: skip
+        "tf_Compute/1",
+        executor(0, 4, 77),
+        ("Cast:Cast", 1, 3),
+        executor(5, 9, 1),
+        ("m/c:Conv2D", 6, 8),
+    )
     assert labelled(trace([data, lane])) == ["m/c"]
 
 
 def test_operations_on_tf_datas_own_threads_are_not_the_trainers() -> None:
-    lanes = [line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)), line("python", ("a:Add", 0, 1))]  # fmt: skip
+    lanes = [
+        line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)),
+        line("python", ("a:Add", 0, 1)),
+    ]
     assert labelled(trace(lanes)) == ["a"]
 
 

@@ -36,7 +36,9 @@ def test_the_parts_sum_to_every_step_and_to_the_median(
 ) -> None:
     starts = [0, *(sum(gaps[: n + 1]) for n in range(len(gaps)))]
     steps = line("p", *(marker(n, at, at + 1, steps=1 + n % 3) for n, at in enumerate(starts)))
-    work = [(KERNEL, *s) for s in kernels] + [(COPY, *s) for s in copies] + [(NCCL, *s) for s in nccl]  # fmt: skip
+    work = (
+        [(KERNEL, *s) for s in kernels] + [(COPY, *s) for s in copies] + [(NCCL, *s) for s in nccl]
+    )
     facts = chart(gpu_trace(steps, *work, host=(line("data", *(wait(*s) for s in waits)),)))
     found, measured = facts.fact(Breakdown), facts.fact(Steps)
     for step, parts in zip(measured.steps, found.steps, strict=True):
@@ -97,8 +99,12 @@ def test_infeed_of_a_tpu_is_input() -> None:
         "%fusion": {"hlo_category": "convolution fusion"},
     }
     ops = line(
-        "XLA Ops", ("%infeed", 0, 4), ("%fusion", 4, 7), ("%all-reduce", 7, 9), ("%copy-done", 9, 10)
-    )  # fmt: skip
+        "XLA Ops",
+        ("%infeed", 0, 4),
+        ("%fusion", 4, 7),
+        ("%all-reduce", 7, 9),
+        ("%copy-done", 9, 10),
+    )
     found = breakdown(trace([], tpus=[device(ops, line("Steps", ("0", 0, 10)), kinds=kinds)]))
     parts = (found["input"], found["device"], found["collective"], found["transfer"])
     assert parts == pytest.approx((4, 3, 2, 1))
@@ -114,7 +120,9 @@ def test_an_outlying_first_step_does_not_colour_the_others() -> None:
     rows = [marker(0, 0, 500), *(marker(n, 490 + 10 * n, 500 + 10 * n) for n in range(1, 9))]
     steps = line("p", *rows, ("tfdoctor_end", 580, 580))
     data = line("tf_data_iterator_get_next", wait(0, 480))
-    found = breakdown(gpu_trace(steps, *((KERNEL, s, s + 9) for s in range(500, 580, 10)), host=(data,)))  # fmt: skip
+    found = breakdown(
+        gpu_trace(steps, *((KERNEL, s, s + 9) for s in range(500, 580, 10)), host=(data,))
+    )
     assert found["input"] == 0
     assert found["device"] == pytest.approx(9)
     assert found.steps[0]["input"] == 480

@@ -1,5 +1,7 @@
 """Where the steps are: markers, a device's own line, calls of Keras' train function, or nowhere."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def spans(found: Steps) -> list[tuple[int, float, float]]:
 
 def of_times(*times: float) -> Steps:
     edges = np.cumsum([0.0, *times]) * PS
-    pairs = zip(edges, edges[1:], strict=False)
+    pairs = pairwise(edges)
     return Steps.of(Step(n, int(a), int(b), int(b)) for n, (a, b) in enumerate(pairs))
 
 
@@ -142,7 +144,11 @@ def test_of_two_training_functions_the_one_with_the_most_time_counts() -> None:
         inner: Row = ("EagerExecute", start + 0.1, end - 0.1, {"eager_op": function})
         return ("train_function", start, end), inner
 
-    rows = (*call(0, 9, "__inference_a"), *call(10, 12, "__inference_b"), *call(20, 29, "__inference_a"))  # fmt: skip
+    rows = (
+        *call(0, 9, "__inference_a"),
+        *call(10, 12, "__inference_b"),
+        *call(20, 29, "__inference_a"),
+    )
     assert spans(steps(trace([line("p", *rows)]))) == [(0, 0, 20), (1, 20, 29)]
 
 
@@ -162,7 +168,7 @@ def test_a_trace_without_a_host_has_no_steps() -> None:
 @pytest.mark.parametrize("what", ["steps", "trace"])
 def test_the_recorders_own_reason_is_given(what: str) -> None:
     said = manifest(missing=(Missing("samples", "no"), Missing(what, "the run ended early")))
-    with pytest.raises(Unavailable, match="^the run ended early$"):
+    with pytest.raises(Unavailable, match=r"^the run ended early$"):
         steps(trace([]), said)
 
 

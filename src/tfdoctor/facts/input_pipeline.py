@@ -156,7 +156,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
     work, wall = (
         (node.function_ps, node.function_wall_ps)
         if node.asynchronous
-        else (node.self_ps, node.self_ps)
+        else (node.self_ps, node.self_wall_ps)
     )
     return StageTime(
         path=node.path,
@@ -178,7 +178,8 @@ def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
     for stage in stages:
         if stage.dataset is None and not stage.injected and not stage.is_root:
             above = [s.dataset for s in found if feeds(stage.path, s.path) and s.dataset]
-            stage = replace(stage, dataset=above[-1] if above else None)  # noqa: PLW2901 - the same stage
+            inner = Dataset(id=above[-1].id, kind="", at=above[-1].at) if above else None
+            stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
         found.append(stage)
     return tuple(found)
 
@@ -196,7 +197,7 @@ def _segments(stages: tuple[StageTime, ...]) -> list[Segment]:
     segments = []
     for owner in dict.fromkeys(owners.values()):
         members = {
-            stage.path: stage.work_ms
+            stage.path: stage.wall_ms
             for stage in stages
             if owners[stage.path] == owner and not stage.asynchronous
         }

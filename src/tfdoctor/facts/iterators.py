@@ -38,7 +38,7 @@ class Node:
 
     path: str  # "Root::Prefetch::Map"
     name: str = ""  # as tf.data calls the dataset: "MapDataset:4", "inject/prefetch_MapDataset/_12"
-    calls: int = 0
+    called: list[tuple[int, int]] = field(default_factory=list)  # when it was asked for an element
     self_ps: int = 0  # of its own, on the thread that asked
     function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
     python_ps: int = 0  # how long its function was inside the Python interpreter
@@ -58,6 +58,17 @@ class Node:
     def asynchronous(self) -> bool:
         """Whether it works on threads of its own."""
         return bool(ASYNCHRONOUS.fullmatch(self.kind))
+
+    @property
+    def calls(self) -> int:
+        """How often it was asked for an element."""
+        return len(self.called)
+
+    @property
+    def self_wall_ps(self) -> float:
+        """Its own time where threads side by side count once: an interleave has several readers."""
+        asked = sum(end - start for start, end in self.called)
+        return self.self_ps * Intervals.union(self.called).total / asked if asked else 0.0
 
     @property
     def function_ps(self) -> int:
@@ -186,7 +197,7 @@ class _Walk:
         node = self.nodes.setdefault(path, Node(path))
         node.name = str(event.stats.get("name") or node.name)
         node.parallelism = _integer(event.stats.get("parallelism"), node.parallelism)
-        node.calls += 1
+        node.called.append((event.start_ps, event.end_ps))
         node.self_ps += event.duration_ps
         above = _holder(stack)
         if above is not None and above.node is not None:

@@ -55,7 +55,7 @@ MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 """The stages that a ``.map()`` runs as."""
 
 ONE_THREAD = 1.2
-"""Mean threads at work up to which a fused map counts as sequential: hand-overs overlap a little."""
+"""Mean threads at work up to which a map counts as sequential: hand-overs overlap a little."""
 
 
 def check(
@@ -81,7 +81,7 @@ def _limiting(pipeline: InputPipeline) -> list[StageTime]:
 
 
 def _sequential(stage: StageTime) -> bool:
-    return not stage.asynchronous or stage.concurrency <= ONE_THREAD
+    return stage.concurrency <= ONE_THREAD
 
 
 def _fine(pipeline: InputPipeline, *, waiting: bool) -> str:
