@@ -153,8 +153,8 @@ def started(script: Path, out: Path) -> subprocess.Popen[str]:
 
 def test_ctrl_c_reaches_the_script_and_130_comes_back(script: Path, tmp_path: Path) -> None:
     script.write_text(
-        "import time\nprint('ready', flush=True)\n"
-        "try:\n    time.sleep(60)\nfinally:\n    print('cleaned up', flush=True)\n"
+        "import time\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(60)\nfinally:\n    print('cleaned up', flush=True)\n"
     )
     process = started(script, tmp_path / "out")
     os.killpg(process.pid, signal.SIGINT)
@@ -170,8 +170,8 @@ def test_ctrl_c_reaches_the_script_and_130_comes_back(script: Path, tmp_path: Pa
 
 def test_a_script_may_survive_ctrl_c(script: Path, tmp_path: Path) -> None:
     script.write_text(
-        "import time\nprint('ready', flush=True)\n"
-        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(5)\n"
+        "import time\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(5)\n"
     )
     process = started(script, tmp_path / "out")
     os.killpg(process.pid, signal.SIGINT)

@@ -192,14 +192,15 @@ def test_a_short_fit_is_traced_from_its_second_step(profile: Profile) -> None:
     assert run.manifest.window.stopped_by == "end-of-fit"
 
 
-def test_arrays_and_the_scripts_exit_code(profile: Profile) -> None:
+def test_arrays_and_the_scripts_exit_code(profile: Profile, script: Path) -> None:
     run = profile("arrays")
     clean(run)
     assert run.code == 3
+    assert run.stdout == plain(script, "arrays").stdout
     assert kept(run) == list(range(10, 30))
     assert run.program["input_kind"] == "arrays"
     datasets = {dataset["id"]: dataset for dataset in run.program["datasets"]}
-    assert run.program["feeds"] in datasets
+    assert datasets[run.program["feeds"]]["at"] == line_of(script, "batch_size=4, epochs=1")
     assert run.program["run"]["batch_size"] == 4
 
 
@@ -320,7 +321,7 @@ def test_validation_is_in_no_step(custom: Run) -> None:
 
 def test_the_loop_is_described(custom: Run) -> None:
     run = custom.program["run"]
-    assert (run["optimizer"], run["batch_size"]) == ("Adam", None)  # the last batch may be smaller
+    assert (run["optimizer"], run["batch_size"]) == ("Adam", 4)
     assert custom.program["input_kind"] == "tf.data"
     datasets = {dataset["id"]: dataset for dataset in custom.program["datasets"]}
     feeds = datasets[custom.program["feeds"]]
@@ -350,6 +351,27 @@ def test_an_exception_in_a_loop(profile: Profile, script: Path) -> None:
     assert run.manifest.steps.seen == 17
     assert run.manifest.window is not None
     assert run.manifest.window.stopped_by == "exception"
+
+
+def test_the_message_of_a_failed_operation_is_the_same(profile: Profile, script: Path) -> None:
+    alone = plain(script, "graph_error")
+    run = profile("graph_error")
+    clean(run)
+    assert run.code == alone.returncode == 1
+    shown = own_lines(run.stderr)[run.stderr.index("Traceback") :]
+    assert "Detected at node" in shown
+    assert shown == alone.stderr[alone.stderr.index("Traceback") :]
+
+
+def test_a_loop_over_a_distributed_dataset(profile: Profile) -> None:
+    run = profile("mirrored")
+    clean(run)
+    assert len(kept(run)) == 20
+    assert run.manifest.steps.seen == 40
+    assert (run.program["run"]["strategy"], run.program["run"]["replicas"]) == (
+        "MirroredStrategy",
+        2,
+    )
 
 
 def test_an_eager_loop(profile: Profile) -> None:

@@ -168,6 +168,50 @@ def custom(steps=None, epochs=3, batches=12, action=lambda epoch, number: None):
     return model
 
 
+def graph_error():
+    """An operation that fails inside a tf.function that a layer was traced in."""
+    model = build()
+    weight = tf.Variable(tf.ones([FEATURES, 1]))
+
+    @tf.function
+    def train(x, y, number):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) @ tf.ones([1, 1]) + x @ weight - y) ** 2)
+        tf.debugging.assert_less(number, 15)
+        weight.assign_sub(0.001 * tape.gradient(loss, weight))
+
+    for number, (x, y) in enumerate(pipeline(40)):
+        train(x, y, tf.constant(number))
+
+
+def mirrored():
+    """A custom loop over a distributed dataset, on two halves of the CPU."""
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+        weight = tf.Variable(tf.ones([FEATURES, 1]))
+
+    def replica(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((x @ weight - y) ** 2)
+        gradient = tape.gradient(loss, weight)
+        summed = tf.distribute.get_replica_context().all_reduce("SUM", gradient)
+        tf.distribute.get_replica_context().merge_call(apply, args=(weight, summed))
+
+    def apply(_, weight, gradient):
+        strategy.extended.update(weight, lambda v, g: v.assign_sub(0.001 * g), args=(gradient,))
+
+    @tf.function
+    def train(batch):
+        strategy.run(replica, args=batch)
+
+    data = strategy.experimental_distribute_dataset(pipeline(20))
+    for _ in range(2):
+        for batch in data:
+            train(batch)
+
+
 def eager():
     weight = tf.Variable(tf.ones([FEATURES, 1]))
     for x, y in pipeline(40):

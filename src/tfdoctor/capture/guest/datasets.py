@@ -88,12 +88,14 @@ def _defined(code):
 
 
 def batch_of(dataset):
-    """Return the first dimension of what a dataset yields, when all of it agrees, or None."""
-    from tensorflow.python.data.util import nest
-
-    shapes = [getattr(spec, "shape", None) for spec in nest.flatten(dataset.element_spec)]
-    sizes = {shape[0] for shape in shapes if shape is not None and shape.rank}
-    return sizes.pop() if len(sizes) == 1 else None
+    """Return the size of the batches that a pipeline yields, as its last batch() set it, or None."""
+    while dataset is not None:
+        size = _scalar(getattr(dataset, "_batch_size", None))
+        if size is not None:
+            return size
+        inputs = dataset._inputs() if hasattr(dataset, "_inputs") else []
+        dataset = inputs[0] if len(inputs) == 1 else None
+    return None
 
 
 def _parameters(dataset):

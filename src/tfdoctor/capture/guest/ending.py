@@ -4,8 +4,8 @@ import atexit
 import os
 import sys
 
+from .frames import without_ours
 from .journal import quietly
-from .stack import HERE
 
 
 def install(window):
@@ -54,7 +54,7 @@ def _hide_our_frames():
 
     def excepthook(kind, error, trace):
         _clean(error, set())
-        previous(kind, error, _without_ours(trace))
+        previous(kind, error, without_ours(trace))
 
     sys.excepthook = excepthook
 
@@ -64,20 +64,6 @@ def _clean(error, seen):
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
-    error.__traceback__ = _without_ours(error.__traceback__)
+    error.__traceback__ = without_ours(error.__traceback__)
     _clean(error.__cause__, seen)
     _clean(error.__context__, seen)
-
-
-def _without_ours(trace):
-    """Return a traceback without the guest's frames."""
-    kept = None
-    entries = []
-    while trace is not None:
-        entries.append(trace)
-        trace = trace.tb_next
-    for entry in reversed(entries):
-        if not entry.tb_frame.f_code.co_filename.startswith(HERE + os.sep):
-            entry.tb_next = kept
-            kept = entry
-    return kept

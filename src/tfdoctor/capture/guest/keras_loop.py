@@ -5,6 +5,7 @@ import sys
 import time
 import weakref
 
+from .frames import hide
 from .journal import quietly
 
 TRAINER = "keras.src.backend.tensorflow.trainer"
@@ -46,7 +47,7 @@ class Trainers:
                 self.announce(model, sys._getframe(1))
             return result if result is None else function
 
-        setattr(trainer, method, make)
+        setattr(trainer, method, hide(make))
 
     def _wrap_fit(self, trainer):
         """The window does not outlive the fit it was opened in."""
@@ -64,11 +65,12 @@ class Trainers:
             finally:
                 if self.window.state == "open" and self.window.owner is self.fit:
                     self.window.close(reason)
+                self.window.registry.release()
             if self.window.leave:
                 self.window.depart()
             return result
 
-        trainer.fit = fit
+        trainer.fit = hide(fit)
 
     def _announce(self, model, frame):
         """Learn from fit, which is calling, how many steps it will take and what feeds it."""
@@ -114,7 +116,7 @@ class Trainers:
                 source.spans.append((clock() - start, k))
             return result
 
-        return marked
+        return hide(marked)
 
     def _testing(self, model, function):
         """Return the test function with a marker of its own kind inside the window."""
@@ -132,4 +134,4 @@ class Trainers:
             finally:
                 loops.depth -= 1
 
-        return marked
+        return hide(marked)

@@ -14,6 +14,7 @@ class Layers:
             (layer, line) for layer, line in ((ref(), at) for ref, at in found) if layer
         ]
         self.paths, self.names = {}, set()
+        self.scopes = {}  # those of all graphs: the gradients of a loop have a graph of their own
         for layer, _ in self.entries:
             name = str(getattr(layer, "name", ""))
             self.names.add(name)
@@ -33,10 +34,12 @@ class Layers:
 
     def _search(self, segments, scopes):
         """Return the innermost layer on a path of scopes: as noted while tracing, else by name."""
-        segments = segments[1:] if segments[0] == "gradient_tape" else segments
+        for prefix in ("gradient_tape", "gradients"):  # the latter in the bodies of while loops
+            while prefix in segments:
+                segments = segments[segments.index(prefix) + 1 :]
         for end in range(len(segments), 0, -1):
             path = "/".join(segments[:end])
-            found = scopes.get(path) or self.paths.get(path)
+            found = scopes.get(path) or self.scopes.get(path) or self.paths.get(path)
             if found:
                 return found
         return next((name for name in reversed(segments) if name in self.names), None)

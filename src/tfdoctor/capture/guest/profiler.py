@@ -3,6 +3,7 @@
 import functools
 import time
 
+from .frames import hide
 from .journal import quietly
 
 PROFILER = "tensorflow.python.profiler.profiler_v2"
@@ -59,6 +60,6 @@ def hooks(window):
                 give_way()
             return start(*args, **kwargs)
 
-        module.start = users_start
+        module.start = hide(users_start)
 
     return {PROFILER: [patch]}

@@ -43,6 +43,9 @@ def write(registry):
 
 def _graphs(registry, part, layers, datasets):
     of_data = part("dataset functions", datasets.graphs) or set()
+    layers.scopes = {
+        name: layer for known in registry.scopes.values() for name, layer in known.items()
+    }
     found = []
     for graph in (reference() for reference in registry.graphs):
         if graph is not None:

@@ -5,6 +5,7 @@ import sys
 import weakref
 
 from . import program
+from .frames import hide
 from .journal import quietly
 from .numbering import Numbering
 from .stack import here, way_here
@@ -33,7 +34,9 @@ class Registry:
         self.ways = weakref.WeakKeyDictionary()  # dataset: all lines on the way to its making
         self.scopes = weakref.WeakKeyDictionary()  # graph: {name scope: layer's name}
         self.feeds = lambda: None  # the dataset that feeds the training loop
+        self.held = None  # lives until the end of fit, where the window may close
         self.model = lambda: None
+        self.strategy = lambda: None  # of a loop over a distributed dataset
         self.trainer = lambda: None  # the tf.function that takes the gradients
         self.fit = {}
         self.written = False
@@ -68,18 +71,28 @@ class Registry:
         """Keras's fit is about to begin."""
         adapter = epochs.data_adapter
         self.model = weakref.ref(model)
-        self.feeds = weakref.ref(epochs._distributed_dataset)
+        # A strategy rebuilds the dataset; the adapter still has the one that we know.
+        given = (epochs._distributed_dataset, getattr(adapter, "_dataset", None))
+        self.held = next((data for data in given if data in self.lines), None)
+        self.feeds = weakref.ref(self.held) if self.held is not None else lambda: None
         self.fit = {
             "adapter": type(adapter).__name__,
             "batch_size": adapter.batch_size,
             "at": here(),
         }
 
+    def release(self):
+        """The fit is over, and with it what Keras made for it."""
+        self.held = None
+
     def looped(self, iterator):
         """A custom loop over this iterator trains."""
         dataset = dataset_of(iterator)
         if dataset is not None:
             self.feeds = weakref.ref(dataset)
+        strategy = getattr(iterator, "_strategy", None)
+        if strategy is not None:
+            self.strategy = weakref.ref(strategy)
 
     def trains(self, function):
         """A gradient was taken while this tf.function was traced."""
@@ -150,7 +163,7 @@ def _after_init(kind, where, registry, made):
         original(self, *args, **kwargs)
         note(self)
 
-    kind.__init__ = __init__
+    kind.__init__ = hide(__init__)
 
 
 def _after_new(kind, log, found):
@@ -167,7 +180,7 @@ def _after_new(kind, log, found):
         note(layer)
         return layer
 
-    kind.__new__ = staticmethod(__new__)
+    kind.__new__ = staticmethod(hide(__new__))
 
 
 def _after_enter(scope, registry):
@@ -191,4 +204,4 @@ def _after_enter(scope, registry):
             note(self.caller)
         return result
 
-    scope.__enter__ = __enter__
+    scope.__enter__ = hide(__enter__)

@@ -18,10 +18,10 @@ def describe(registry):
         "jit_compile": _compiled(trainer),
         "run_eagerly": getattr(model, "run_eagerly", None),
         "steps_per_execution": getattr(model, "steps_per_execution", None),
-        "batch_size": registry.fit.get("batch_size") or (batch_of(feeds) if feeds else None),
+        "batch_size": registry.fit.get("batch_size") or batch_of(feeds),
         "fit_at": registry.fit.get("at"),
     }
-    found.update(_tensorflow(model))
+    found.update(_tensorflow(model, registry))
     return found
 
 
@@ -49,13 +49,13 @@ def _inner(optimizer):
     return type(getattr(optimizer, "inner_optimizer", optimizer)).__name__
 
 
-def _tensorflow(model):
+def _tensorflow(model, registry):
     """Return what TensorFlow itself was told; devices only once they are in use anyway."""
     context = sys.modules.get("tensorflow.python.eager.context")
     config = sys.modules.get("tensorflow.python.framework.config")
     if context is None or config is None or not context.context()._initialized:
         return {}
-    strategy = getattr(model, "distribute_strategy", None)
+    strategy = getattr(model, "distribute_strategy", None) or registry.strategy()
     return {
         "strategy": type(strategy).__name__ if strategy is not None else None,
         "replicas": strategy.num_replicas_in_sync if strategy is not None else 1,

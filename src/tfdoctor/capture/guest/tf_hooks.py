@@ -3,6 +3,7 @@
 import functools
 
 from .data_loop import Local
+from .frames import hide
 
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 DISTRIBUTED = "tensorflow.python.distribute.input_lib"
@@ -16,7 +17,7 @@ def hooks(window):
     return {
         ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window, local)],
         DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, window, local)],
-        FUNCTIONS: [lambda module: patch_function(module.Function, local)],
+        FUNCTIONS: [lambda module: patch_function(module.Function, window, local)],
         TAPES: [lambda module: patch_tape(module.GradientTape, window, local)],
     }
 
@@ -44,10 +45,10 @@ def patch_iterator(kind, window, local):
         finally:
             loops.depth -= 1
 
-    kind.__next__ = __next__
+    kind.__next__ = hide(__next__)
 
 
-def patch_function(function, local):
+def patch_function(function, window, local):
     """Keep the outermost tf.function being called, and note the calls of those that train."""
     original = function.__call__
 
@@ -56,15 +57,15 @@ def patch_function(function, local):
         loops = local.loops
         if loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
-        loops.function = self
+        loops.function = window.calling = self
         try:
             return original(self, *args, **kwargs)
         finally:
-            loops.function = None
+            loops.function = window.calling = None
             if "_tfdoctor_trains" in self.__dict__:
                 loops.training()
 
-    function.__call__ = __call__
+    function.__call__ = hide(__call__)
 
 
 def patch_tape(tape, window, local):
@@ -74,11 +75,12 @@ def patch_tape(tape, window, local):
     @functools.wraps(original)
     def gradient(self, *args, **kwargs):
         loops = local.loops
-        if loops.function is not None:
-            loops.function.__dict__["_tfdoctor_trains"] = True
-            window.registry.trains(loops.function)
+        function = loops.function or window.calling  # replicas are traced in threads of their own
+        if function is not None:
+            function.__dict__["_tfdoctor_trains"] = True
+            window.registry.trains(function)
         elif not loops.depth:
             loops.training()
         return original(self, *args, **kwargs)
 
-    tape.gradient = gradient
+    tape.gradient = hide(gradient)

@@ -22,6 +22,7 @@ class Window:
         self.owner = self.session = self.profiler = None
         self.sources = {}
         self.training_keys = set()
+        self.calling = None  # the outermost tf.function being called, by whichever thread
         self.calls = 0
         self.discarded = []
         self.leave = False  # --stop-after: the next step ends the run
