@@ -25,7 +25,9 @@ def main() -> None:
     unit = milliseconds(64) / 64**2
     for channels in CHANNELS:
         time = milliseconds(channels)
-        print(f"{channels:4} channels {time:8.2f} ms  {time / channels**2 / unit:5.2f} x the cost of 64")
+        print(
+            f"{channels:4} channels {time:8.2f} ms  {time / channels**2 / unit:5.2f} x the cost of 64"
+        )
 
 
 if __name__ == "__main__":

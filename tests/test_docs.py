@@ -29,7 +29,9 @@ def test_a_generated_page_is_fresh(path: Path) -> None:
 def test_every_command_and_option_is_documented() -> None:
     page = read("docs/reference/cli.md")
 
-    assert {name for name, _ in COMMANDS} == set(re.findall(r"^## tfdoctor (\w+)$", page, re.MULTILINE))
+    assert {name for name, _ in COMMANDS} == set(
+        re.findall(r"^## tfdoctor (\w+)$", page, re.MULTILINE)
+    )
     for _, command in COMMANDS:
         for parameter in command.params:
             assert parameter.param_type_name == "argument" or f"`{parameter.opts[0]}" in page

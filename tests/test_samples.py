@@ -1,0 +1,82 @@
+"""The recorded samples: small, scrubbed, and saying what the README says they say."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from tfdoctor.diagnose import diagnose
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.recording import PROGRAM, Recording
+from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Errored, Finding
+
+SAMPLES = Path(__file__).parent.parent / "sample_traces"
+FINDINGS = {
+    "cpu-input-bound": {"input-bound", "python-input"},
+    "cpu-float32-convnet": {"float32-matmul", "unaligned-dimension", "unfused-batch-norm"},
+    "cpu-float32-convnet-fixed": set(),
+}
+ON_THE_RECORDING = {"unfinished-recording"}
+"""What other programs did meanwhile is no promise of ours."""
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module", params=FINDINGS)
+def sample(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def diagnosed(sample: str) -> Diagnosis:
+    return diagnose(Recording.open(SAMPLES / sample), all_rules(), sample, ask_xprof=False)
+
+
+def test_a_sample_has_the_faults_that_were_planted_and_no_other(sample: str) -> None:
+    results = diagnosed(sample).results
+    worth = {
+        result.rule.name
+        for result in results
+        if isinstance(result.outcome, Finding) and result.saving and not result.saving.after
+    }
+
+    assert worth - ON_THE_RECORDING == FINDINGS[sample]
+    assert not [result for result in results if isinstance(result.outcome, Errored)]
+
+
+def test_what_was_foretold_for_the_network_came_true() -> None:
+    slow, fixed = diagnosed("cpu-float32-convnet"), diagnosed("cpu-float32-convnet-fixed")
+    assert slow.steps.median_ms is not None
+    assert fixed.steps.median_ms is not None
+    assert slow.together is not None
+
+    foretold = slow.steps.median_ms - slow.together.per_step.value
+
+    assert fixed.steps.median_ms == pytest.approx(foretold, rel=0.25)
+
+
+def test_a_sample_is_small(sample: str) -> None:
+    files = [path for path in (SAMPLES / sample).rglob("*") if path.is_file()]
+
+    assert sum(path.stat().st_size for path in files) <= MEGABYTE
+
+
+def test_a_sample_tells_nothing_of_the_machine_it_was_made_on(sample: str) -> None:
+    recording = Recording.open(SAMPLES / sample)
+    assert recording.manifest is not None
+    program = gzip.decompress((SAMPLES / sample / PROGRAM).read_bytes())
+
+    assert recording.manifest.host.name == "host"
+    assert recording.manifest.cwd == "/home/user/train"
+    assert not recording.manifest.environment
+    assert set(re.findall(rb'"(/[^"]*)"', program)) == {
+        b"/home/user/train/" + script for script in re.findall(rb"/(\w+\.py)", program)
+    } | set(re.findall(rb'"(/device[^"]*)"', program))
+
+
+def test_every_sample_is_described() -> None:
+    text = (SAMPLES / "README.md").read_text(encoding="utf-8")
+
+    folders = {path.name for path in SAMPLES.iterdir() if path.is_dir()}
+    assert folders == set(re.findall(r"^## (\S+)$", text, re.MULTILINE))
