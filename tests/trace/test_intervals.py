@@ -1,0 +1,56 @@
+"""Intervals obey the laws of sets of instants."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfdoctor.trace import Intervals
+
+SPANS = st.lists(st.tuples(st.integers(-20, 40), st.integers(-20, 40)), max_size=8)
+INTERVALS = SPANS.map(Intervals.union)
+
+
+def instants(intervals: Intervals) -> set[int]:
+    return {at for start, end in intervals.spans for at in range(start, end)}
+
+
+@given(SPANS)
+def test_a_union_covers_what_its_spans_cover(spans: list[tuple[int, int]]) -> None:
+    expected = {at for start, end in spans for at in range(start, end)}
+    assert instants(Intervals.union(spans)) == expected
+
+
+@given(INTERVALS)
+def test_spans_are_sorted_apart_and_not_empty(one: Intervals) -> None:
+    edges = [edge for span in one.spans for edge in span]
+    assert edges == sorted(set(edges))
+
+
+@given(INTERVALS, INTERVALS)
+def test_and_or_minus_are_those_of_sets(one: Intervals, other: Intervals) -> None:
+    assert instants(one & other) == instants(one) & instants(other)
+    assert instants(one | other) == instants(one) | instants(other)
+    assert instants(one - other) == instants(one) - instants(other)
+
+
+@given(INTERVALS, INTERVALS)
+def test_lengths_add_up(one: Intervals, other: Intervals) -> None:
+    assert (one & other).total + (one - other).total == one.total
+    assert (one | other).total == one.total + other.total - (one & other).total
+
+
+@given(INTERVALS, INTERVALS, INTERVALS)
+def test_and_distributes_over_or(a: Intervals, b: Intervals, c: Intervals) -> None:
+    assert (a & (b | c)).total == ((a & b) | (a & c)).total
+
+
+@given(INTERVALS, st.integers(-25, 45), st.integers(-25, 45))
+def test_within_cuts_to_a_window(one: Intervals, start: int, end: int) -> None:
+    assert instants(one.within(start, end)) == instants(one) & set(range(start, end))
+
+
+@given(INTERVALS)
+def test_gaps_and_spans_fill_the_whole(one: Intervals) -> None:
+    assert (one & one.gaps()).total == 0
+    if one.spans:
+        whole = one.spans[-1][1] - one.spans[0][0]
+        assert one.total + one.gaps().total == whole

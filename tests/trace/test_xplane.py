@@ -1,0 +1,221 @@
+"""The reader: columns are what the message says, and every other file is one clear error."""
+
+import gzip
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scripts.synthetic.network import Network
+from scripts.synthetic.run import Run
+from scripts.synthetic.samples import build
+from scripts.synthetic.xspace import T0_NS, U64, Ref, Space
+from tests.xspaces import EVENTS, hostile, save
+from tfdoctor.errors import InputError
+from tfdoctor.trace import Line, Trace, wire, xplane
+
+SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch=2)))[0]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("traces") / "vm.xplane.pb"
+
+
+def one_line(file: Path, *events: tuple[str, int, int, dict[str, Any]]) -> Line:
+    space = Space()
+    line = space.plane("/host:CPU").line(7, "python")
+    for name, start, duration, stats in events:
+        line.add(name, start, duration, **stats)
+    trace = xplane.read(save(space, file))
+    assert trace.host is not None
+    return trace.host.lines[0]
+
+
+def rows(line: Line) -> list[tuple[str, int, int, dict[str, Any]]]:
+    return [(e.name, e.start_ps, e.duration_ps, dict(e.stats)) for e in line.events()]
+
+
+@given(EVENTS)
+def test_columns_equal_a_naive_reading(
+    file: Path, events: list[tuple[str, int, int, dict[str, Any]]]
+) -> None:
+    line = one_line(file, *events)
+    base = T0_NS * 1000
+    expected = [(name, base + start, length, stats) for name, start, length, stats in events]
+    by_time = lambda row: (row[1], -row[2])  # noqa: E731
+    assert sorted(rows(line), key=repr) == sorted(expected, key=repr)
+    assert list(map(by_time, rows(line))) == sorted(map(by_time, expected))
+
+
+@given(hostile())
+def test_a_message_without_sense_is_read(file: Path, space: Space) -> None:
+    trace = xplane.read(save(space, file))
+    for line in (line for plane in trace.planes for line in plane.lines):
+        ends = line.start_ps + line.duration_ps
+        assert (ends >= line.start_ps).all()
+        assert (np.diff(line.start_ps) >= 0).all()
+        assert all(0 <= at < len(line) for at in line.stats)
+        assert len(rows(line)) == len(line)
+
+
+def reads_or_refuses(path: Path) -> None:
+    """Fail on any other exception."""
+    try:
+        trace: object = xplane.read(path)
+    except InputError as error:
+        trace = str(error)
+    assert isinstance(trace, Trace) or str(path) in str(trace)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_read_or_refused(file: Path, data: bytes) -> None:
+    file.write_bytes(data)
+    reads_or_refuses(file)
+
+
+@given(st.integers(0, len(SMALL.serialized())))
+def test_a_trace_cut_anywhere_is_read_or_refused(file: Path, length: int) -> None:
+    file.write_bytes(SMALL.serialized()[:length])
+    reads_or_refuses(file)
+
+
+@given(st.data())
+def test_a_trace_with_flipped_bytes_is_read_or_refused(file: Path, data: st.DataObject) -> None:
+    content = bytearray(SMALL.serialized())
+    places = st.integers(0, len(content) - 1)
+    for at in data.draw(st.lists(places, min_size=1, max_size=4)):
+        content[at] ^= data.draw(st.integers(1, 255))
+    file.write_bytes(content)
+    reads_or_refuses(file)
+
+
+TRACE = SMALL.serialized()
+REFUSED = {
+    "empty": (b"", "is empty"),
+    "compressed": (gzip.compress(TRACE), "compressed"),
+    "cut off": (TRACE[: len(TRACE) // 2], "damaged"),
+    "text": (b"step 1: 4.2 ms\n" * 9, "damaged"),
+    "another protobuf": (b"\x22\x02vm", "no plane"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_trace_is_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
+    content, why = REFUSED[case]
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=why) as refused:
+        xplane.read(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_a_folder_and_a_nul_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.xplane.pb", tmp_path, Path("a\0b")):
+        with pytest.raises(InputError):
+            xplane.read(path)
+
+
+def test_without_tensorflow_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = save(SMALL, tmp_path / "vm.xplane.pb")
+    wire.xplane_pb2.cache_clear()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match="pip install tensorflow"):
+        xplane.read(path)
+
+
+def test_reading_does_not_import_tensorflow(tmp_path: Path) -> None:
+    path = save(SMALL, tmp_path / "vm.xplane.pb")
+    code = (
+        "import sys, pathlib; from tfdoctor.trace import xplane;"
+        "xplane.read(pathlib.Path(sys.argv[1])); sys.exit('tensorflow' in sys.modules)"
+    )
+    source = str(Path(xplane.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], env={"PYTHONPATH": source}, check=False
+    )
+    assert done.returncode == 0
+
+
+def test_a_thread_pools_noise_is_left_out(file: Path) -> None:
+    line = one_line(file, ("ThreadpoolListener::Record", 0, 0, {}), ("train", 5, 1, {}))
+    assert [name for name, *_ in rows(line)] == ["train"]
+
+
+def test_only_wanted_stats_are_kept_and_references_resolved(file: Path) -> None:
+    stats = {"tf_op": Ref("conv2d/convolution:Conv2D"), "context_id": "$$1", "step_num": 3}
+    ((_, _, _, found),) = rows(one_line(file, ("kernel", 0, 1, stats)))
+    assert found == {"tf_op": "conv2d/convolution:Conv2D", "step_num": 3}
+
+
+def test_ids_compare_whether_they_were_signed_or_not(file: Path) -> None:
+    line = one_line(file, ("a", 0, 1, {"_p": -5}), ("b", 2, 1, {"_c": U64(2**64 - 5)}))
+    assert rows(line)[0][3]["_p"] == rows(line)[1][3]["_c"] == 2**64 - 5
+
+
+@pytest.mark.parametrize("value", ["seven", b"\x07", float("nan"), float("inf"), Ref("eight")])
+def test_a_quantity_that_is_no_number_is_left_out(file: Path, value: object) -> None:
+    assert rows(one_line(file, ("a", 0, 1, {"step_num": value})))[0][3] == {}
+
+
+def test_control_characters_leave_names_and_texts(file: Path) -> None:
+    line = one_line(file, ("\0rain", 0, 1, {"name": "a\x1b[31m\u202eb", "tf_op": Ref("\0p:Mul")}))
+    assert rows(line)[0][0] == "rain"
+    assert rows(line)[0][3] == {"name": "a[31mb", "tf_op": "p:Mul"}
+
+
+def test_a_tpus_own_clock_wins(file: Path) -> None:
+    stats = {"device_offset_ps": 900, "device_duration_ps": 40}
+    assert rows(one_line(file, ("op", 5, 7, stats)))[0][1:3] == (900, 40)
+
+
+def test_absolute_times_count_from_the_first_line(file: Path) -> None:
+    space = Space()
+    plane = space.plane("/host:CPU")
+    for number, later in enumerate((0, 5)):
+        line = plane.line(number, "thread")
+        line.proto.timestamp_ns = 1_700_000_000_000_000_000 + later
+        line.add("train", 2, 1)
+    trace = xplane.read(save(space, file))
+    assert [int(line.start_ps[0]) for line in trace.planes[0].lines] == [2, 5002]
+
+
+def test_what_the_profiler_says_of_itself_is_kept(file: Path) -> None:
+    space = Space("vm")
+    space.plane("Task Environment", profile_start_time=U64(17))
+    space.proto.errors.append("Failed to load libcupti")
+    space.proto.warnings.append("Detected GPU events dropped")
+    trace = xplane.read(save(space, file))
+    assert (trace.hostnames, trace.errors, trace.warnings, trace.started_unix_ns) == (
+        ("vm",), ("Failed to load libcupti",), ("Detected GPU events dropped",), 17,
+    )  # fmt: skip
+
+
+def test_types_carry_their_stats_and_display_names(file: Path) -> None:
+    space = Space()
+    plane = space.plane("/device:TPU:0")
+    kind = plane.type("%fusion.1", "fusion.1", flops=U64(8), symbol_id=1, hlo_category=Ref("x"))
+    plane.line(3, "XLA Ops").add(kind, 0, 1)
+    (event,) = xplane.read(save(space, file)).devices("TPU")[0].lines[0].events()
+    assert (event.type.display_name, event.type.stats) == (
+        "fusion.1", {"flops": 8, "hlo_category": "x"},
+    )  # fmt: skip
+
+
+def devices(trace: Trace, kinds: Iterable[str]) -> list[str]:
+    return [plane.name for kind in kinds for plane in trace.devices(kind)]
+
+
+def test_devices_are_found_by_kind(file: Path) -> None:
+    space = Space()
+    for name in ("/device:GPU:0", "/device:TPU:1", "/device:GPU:x", "/device:CUSTOM:a"):
+        space.plane(name)
+    trace = xplane.read(save(space, file))
+    assert devices(trace, ("GPU", "TPU")) == ["/device:GPU:0", "/device:TPU:1"]

@@ -1,0 +1,117 @@
+"""xprof's opinion: right where xprof is right, a reason where it has none, never an exception."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from scripts.synthetic.network import Network
+from scripts.synthetic.run import Run, Truth
+from scripts.synthetic.samples import build
+from tests.xspaces import save
+from tfdoctor.trace import xprof
+
+NETWORK = Network(batch=4)
+
+
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are made."""
+    folder = tmp_path / "private"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def record(folder: Path, run: Run) -> tuple[Path, Truth]:
+    """Write a run into a folder of its own."""
+    space, truth = build(run)
+    (folder / "run").mkdir()
+    return save(space, folder / "run" / "vm.xplane.pb"), truth
+
+
+def test_a_tpus_steps_and_input_are_found(tmp_path: Path) -> None:
+    run = Run(device="v5e", precision="bf16", input_ms=1.0, network=NETWORK)
+    path, truth = record(tmp_path, run)
+    opinion = xprof.ask(path, timeout_s=60)
+    assert opinion.error == ""
+    assert opinion.steps == truth.steps
+    assert opinion.step_ms == pytest.approx(truth.step_ms, rel=1e-6)
+    share = truth.input_wait_ms / truth.step_ms
+    assert opinion.input_percent == pytest.approx(100 * share, abs=0.1)
+    assert opinion.conclusion.startswith("Your program is HIGHLY input-bound")
+    assert opinion.device_type == "TPU"
+
+
+def test_a_gpus_wait_is_seen_without_the_device_only(tmp_path: Path) -> None:
+    run = Run(device="a100", precision="tf32", input_ms=3.0, network=NETWORK)
+    path, truth = record(tmp_path, run)
+    opinion = xprof.ask(path, timeout_s=60)
+    called = truth.step_ms - truth.between_ms
+    assert opinion.host_input_percent == pytest.approx(100 * truth.input_wait_ms / called, abs=2)
+    assert opinion.input_percent is not None
+    assert opinion.input_percent < opinion.host_input_percent / 2
+
+
+def test_a_loop_within_the_step_does_not_hide_it(tmp_path: Path) -> None:
+    space, truth = build(Run(device="v100", input_ms=1.0, network=NETWORK))
+    del space.proto.planes[0]  # the device: a run on the CPU is left
+    (plane,) = (plane for plane in space.proto.planes if plane.name == "/host:CPU")
+    key = next(key for key, m in plane.stat_metadata.items() if m.name == "iter_num")
+    for stat in (s for line in plane.lines for event in line.events for s in event.stats):
+        if stat.metadata_id == key:
+            stat.int64_value = 1
+    opinion = xprof.ask(save(space, tmp_path / "vm.xplane.pb"), timeout_s=60)
+    assert opinion.steps == truth.steps - 2  # it drops the first and the last
+
+
+def test_nothing_is_left_behind_and_the_trace_untouched(tmp_path: Path, private: Path) -> None:
+    path, _ = record(tmp_path, Run(device="t4", precision="fp16", network=NETWORK))
+    before = path.read_bytes()
+    assert xprof.ask(path, timeout_s=60).steps
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+    assert list(private.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"not a trace", b"\x1f\x8b", None])
+def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "vm.xplane.pb"
+    if content is not None:
+        path.write_bytes(content)
+    opinion = xprof.ask(path, timeout_s=60)
+    assert str(path) in opinion.error
+    assert opinion.steps == 0
+
+
+CHILDREN = {
+    "import os; os.kill(os.getpid(), 6)": "it died of signal 6",
+    "import time; time.sleep(60)": "no answer within 1 s",
+    "import sys; sys.exit('no such tool')": "no such tool",
+    "import sys; sys.exit(1)": "it failed without a word",
+    "print('<html>')": "its answer cannot be read",
+    "print('[]')": "its answer is of an unknown kind",
+}
+
+
+@pytest.mark.parametrize("code", CHILDREN)
+def test_whatever_befalls_the_child_is_a_reason(
+    tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+    child = tmp_path / "child.py"
+    child.write_text(code)
+    monkeypatch.setattr(xprof, "CHILD", child)
+    opinion = xprof.ask(path, timeout_s=1)
+    assert opinion == xprof.Opinion(error=CHILDREN[code])
+    assert list(private.iterdir()) == []
+
+
+def test_a_full_disk_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    assert "No space left" in xprof.ask(path, timeout_s=60).error
