@@ -86,6 +86,15 @@ def test_copies_get_the_names_and_sizes_that_xprof_reads() -> None:
     ]
 
 
+def test_a_reference_to_nothing_is_no_size() -> None:
+    space = Space()
+    plane = space.plane("/device:GPU:0")
+    plane.line(1, "Stream #1").add("MemcpyH2D", 0, 1, memcpy_details="size:1")
+    plane.proto.lines[0].events[0].stats[0].ref_value = 2**64 - 1
+    repair.rename_copies(space.proto)
+    assert stats(plane) == [{"memcpy_details": 2**64 - 1}]
+
+
 def test_the_hosts_view_has_no_device_and_no_copy_of_the_batch() -> None:
     space = Space()
     host = space.plane("/host:CPU").line(1, "tf_Compute")

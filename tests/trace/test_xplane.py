@@ -34,7 +34,8 @@ def one_line(file: Path, *events: tuple[str, int, int, dict[str, Any]]) -> Line:
     line = space.plane("/host:CPU").line(7, "python")
     for name, start, duration, stats in events:
         line.add(name, start, duration, **stats)
-    trace = xplane.read(save(space, file))
+    file.write_bytes(space.proto.SerializeToString())  # in this order, sorted or not
+    trace = xplane.read(file)
     assert trace.host is not None
     return trace.host.lines[0]
 
@@ -185,6 +186,18 @@ def test_absolute_times_count_from_the_first_line(file: Path) -> None:
         line.add("train", 2, 1)
     trace = xplane.read(save(space, file))
     assert [int(line.start_ps[0]) for line in trace.planes[0].lines] == [2, 5002]
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
+    huge = 2**63 - 1
+    space = Space()
+    line = space.plane("/host:CPU").line(7, "python")
+    line.proto.timestamp_ns = min(sign * huge, 10**17)
+    line.add("train", sign * huge, sign * huge)
+    (found,) = xplane.read(save(space, file)).planes[0].lines
+    assert sign * int(found.start_ps[0]) == xplane.LIMIT_PS
+    assert found.event(0).end_ps == int((found.start_ps + found.duration_ps)[0])
 
 
 def test_what_the_profiler_says_of_itself_is_kept(file: Path) -> None:

@@ -43,6 +43,14 @@ def test_a_tpus_steps_and_input_are_found(tmp_path: Path) -> None:
     assert opinion.device_type == "TPU"
 
 
+def test_without_steps_it_has_no_share_of_input(tmp_path: Path) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=0, network=NETWORK))
+    opinion = xprof.ask(path, timeout_s=60)
+    assert opinion.conclusion.startswith("No step time measured")
+    assert (opinion.steps, opinion.step_ms, opinion.input_percent) == (0, None, None)
+    assert "No step marker observed" in " ".join(opinion.diagnostics)
+
+
 def test_a_gpus_wait_is_seen_without_the_device_only(tmp_path: Path) -> None:
     run = Run(device="a100", precision="tf32", input_ms=3.0, network=NETWORK)
     path, truth = record(tmp_path, run)
