@@ -117,7 +117,7 @@ class OperationTime:
             return None
         tensors = self.operation.inputs
         shape = tensors[1][1] if len(tensors) > 1 else None
-        if self.type.endswith("Filter") and self.operation.outputs:
+        if "Filter" in self.type and self.operation.outputs:
             shape = self.operation.outputs[0][1]
         return tuple(s or 0 for s in shape) if shape and None not in shape else None
 
@@ -293,7 +293,7 @@ def _flops(kind: str, operation: Operation | None, program: Program) -> float | 
     if kind == "MatMul" and len(operation.inputs) > 1 and operation.outputs:
         a, out = program.shape(operation.inputs[0][1]), program.shape(operation.outputs[0][1])
         if a and out:
-            inner = prod(a) // out[0] if not operation.attrs.get("transpose_a") else a[0]
+            inner = a[0] if operation.attrs.get("transpose_a") else a[-1]
             return 2.0 * prod(out) * inner
     return None
 

@@ -1,0 +1,280 @@
+"""What the step model promises, for every step and every set of effects."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import (
+    chart,
+    executor,
+    iterator,
+    line,
+    manifest,
+    markers,
+    recording,
+    trace,
+    v100,
+    wait,
+)
+from tfdoctor.facts.breakdown import PARTS
+from tfdoctor.facts.input_pipeline import Segment
+from tfdoctor.facts.step_model import TRUSTED_RESIDUAL, StepModel
+from tfdoctor.units import ms
+from tfdoctor.verdict import Effect, Stage
+
+EXACT = 1e-6
+"""Milliseconds; steps are below a second."""
+
+times = st.floats(0, 100, allow_subnormal=False).map(lambda value: round(value, 3))
+PATHS = ("Root", "Root::Prefetch::Map", "Root::Prefetch::Map::Range", "Root::Prefetch::Batch")
+
+segments = st.lists(
+    st.builds(
+        Segment,
+        st.dictionaries(st.sampled_from(PATHS), times, min_size=1, max_size=3),
+        st.booleans(),
+    ),
+    max_size=3,
+).map(tuple)
+
+models = st.builds(
+    StepModel,
+    device=st.sampled_from(["CPU", "GPU", "TPU"]),
+    exposed=st.fixed_dictionaries({str(part): times for part in PARTS}),
+    segments=segments,
+    host_work=times,
+    busy_share=st.none() | st.floats(0, 1),
+)
+
+
+def subjects(stage: Stage) -> st.SearchStrategy[str]:
+    return st.sampled_from(("", *PATHS) if stage is Stage.INPUT else ("", "conv", "bn"))
+
+
+@st.composite
+def effects(draw: st.DrawFn) -> Effect:
+    """An effect as rules state them: it never makes a stage slower."""
+    stage = draw(st.sampled_from(list(Stage)))
+    subject = draw(subjects(stage))
+    return Effect(
+        stage,
+        scales=draw(st.floats(0, 1)),
+        subject=subject,
+        of=ms(draw(times)) if subject and stage is not Stage.INPUT else None,
+        overlaps=stage is Stage.INPUT and not subject and draw(st.booleans()),
+    )
+
+
+sets = st.lists(effects(), min_size=1, max_size=4)
+
+
+def model(**parts: float) -> StepModel:
+    """A GPU's step without a pipeline that is known."""
+    return StepModel(device="GPU", exposed={str(part): parts.get(str(part), 0.0) for part in PARTS})
+
+
+# Properties
+
+
+@given(models)
+def test_without_effects_the_formula_gives_the_measured_step(any_model: StepModel) -> None:
+    assert any_model.predict([]) == any_model.step_ms
+    nothing = [Effect(stage) for stage in Stage]
+    assert any_model.predict(nothing) == pytest.approx(any_model.step_ms, abs=EXACT)
+
+
+@given(models, effects())
+def test_no_effect_saves_more_than_its_stage_has_exposed(
+    any_model: StepModel, effect: Effect
+) -> None:
+    assert any_model.saving([effect]) <= any_model.exposed[effect.stage] + EXACT
+
+
+@given(models, effects())
+def test_no_effect_costs_time(any_model: StepModel, effect: Effect) -> None:
+    assert any_model.saving([effect]) >= -EXACT
+
+
+@given(models, sets)
+def test_a_set_saves_at_least_what_its_best_member_saves(
+    any_model: StepModel, some: list[Effect]
+) -> None:
+    best = max(any_model.saving([one]) for one in some)
+    assert any_model.saving(some) >= best - EXACT
+
+
+@given(models, sets, st.floats(0, 1))
+def test_a_stronger_effect_saves_no_less(
+    any_model: StepModel, some: list[Effect], factor: float
+) -> None:
+    first, *others = some
+    stronger = replace(first, scales=first.scales * factor)
+    assert any_model.predict([stronger, *others]) <= any_model.predict(some) + EXACT
+
+
+@given(models, sets.flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))))
+def test_the_order_of_effects_does_not_matter(
+    any_model: StepModel, orders: tuple[list[Effect], list[Effect]]
+) -> None:
+    one, other = map(any_model.predict, orders)
+    assert one == pytest.approx(other, abs=EXACT)
+
+
+@given(models, sets)
+def test_no_step_is_shorter_than_what_remains_of_its_longest_stage(
+    any_model: StepModel, some: list[Effect]
+) -> None:
+    touched = {effect.stage for effect in some}
+    left = [time for stage, time in any_model.exposed.items() if stage not in touched]
+    untouched = sum(time for time in left)
+    if Stage.INPUT not in touched:  # input alone may hide behind the rest, or the rest behind it
+        untouched -= any_model.exposed[Stage.INPUT]
+    assert any_model.predict(some) >= max([0.0, untouched, *left]) - EXACT
+
+
+@given(models, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
+    any_model: StepModel, share: float, one: float, other: float
+) -> None:
+    of = share * any_model.exposed[Stage.DEVICE]
+    both = [Effect(Stage.DEVICE, scales, "conv", ms(of)) for scales in (one, other)]
+    assert any_model.saving(both) <= of + EXACT
+    assert any_model.saving(both) <= sum(any_model.saving([e]) for e in both) + EXACT
+
+
+@given(models, st.floats(0, 1), sets)
+def test_work_that_only_moves_beside_the_step_keeps_the_cores_busy(
+    any_model: StepModel, busy: float, some: list[Effect]
+) -> None:
+    on_cpu = replace(any_model, device="CPU", busy_share=busy)
+    move = Effect(Stage.INPUT, overlaps=True)
+    others = [e for e in some if not e.overlaps]
+    assert on_cpu.predict([move, *others]) >= busy * on_cpu.predict(others) - EXACT
+
+
+# Stages that hide each other
+
+
+def test_input_made_beside_the_step_hides_the_compute() -> None:
+    segment = Segment({"Root::Prefetch::Map": 50.0}, overlapped=True)
+    bound = replace(model(input=40, device=10), segments=(segment,))
+    halved = Effect(Stage.DEVICE, 0.5)
+    assert bound.saving([halved]) == 0
+    faster = Effect(Stage.INPUT, 0.1, "Root::Prefetch::Map")
+    assert bound.predict([faster]) == pytest.approx(10)
+    assert bound.predict([faster, halved]) == pytest.approx(5)
+
+
+def test_input_made_while_the_trainer_waits_adds_to_the_compute() -> None:
+    segment = Segment({"Root::Map": 40.0}, overlapped=False)
+    serial = replace(model(input=40, device=20), segments=(segment,))
+    assert serial.predict([Effect(Stage.DEVICE, 0.5)]) == pytest.approx(50)
+    assert serial.predict([Effect(Stage.INPUT, overlaps=True)]) == pytest.approx(40)
+    assert serial.predict([Effect(Stage.INPUT, 0.25, "Root::Map")]) == pytest.approx(30)
+
+
+def test_a_pipeline_that_is_not_known_is_work_of_unknown_origin() -> None:
+    bound = model(input=40, device=20)
+    assert bound.predict([Effect(Stage.INPUT, 0.0)]) == 20
+    assert bound.predict([Effect(Stage.INPUT, 0.0, "Root::Map")]) == 60
+
+
+def test_the_slowest_segment_of_a_waiting_trainer_takes_the_step() -> None:
+    """Its stages were measured at 45 ms; the trainer's pace says 50."""
+    slow = Segment({"a": 30.0, "b": 15.0}, overlapped=True)
+    quick = Segment({"c": 20.0}, overlapped=True)
+    bound = replace(model(input=40, device=10), segments=(slow, quick))
+    assert bound.predict([Effect(Stage.INPUT, 0.5, "a")]) == pytest.approx(50 * (15 + 15) / 45)
+    assert bound.predict([Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")]) == (
+        pytest.approx(20)
+    )
+
+
+def test_a_pipeline_that_keeps_up_is_at_least_as_fast_as_the_step() -> None:
+    segment = Segment({"a": 80.0}, overlapped=True)
+    steady = replace(model(device=50), segments=(segment,))
+    assert steady.predict([Effect(Stage.DEVICE, 0.5)]) == 50
+    quick = replace(steady, segments=(Segment({"a": 30.0}, overlapped=True),))
+    assert quick.predict([Effect(Stage.DEVICE, 0.5)]) == 30
+
+
+def test_launching_that_the_device_hides_stays() -> None:
+    launched = replace(model(host=2, device=10), host_work=9)
+    assert launched.predict([Effect(Stage.DEVICE, 0.1)]) == pytest.approx(2 + 7)
+
+
+def test_a_host_that_leaves_the_device_idle_limits_the_step() -> None:
+    starved = replace(model(host=9, device=1), host_work=9)
+    assert starved.saving([Effect(Stage.DEVICE, 0.1)]) == 0
+
+
+def test_a_cpu_hides_nothing_from_itself() -> None:
+    on_cpu = replace(model(host=2, device=10), device="CPU", host_work=9)
+    assert on_cpu.predict([Effect(Stage.DEVICE, 0.1)]) == pytest.approx(3)
+
+
+def test_what_is_unknown_stays() -> None:
+    every = [Effect(stage, 0.0) for stage in Stage]
+    assert model(unknown=7, input=1, device=2, between=3).predict(every) == 7
+
+
+def test_effects_on_several_parts_of_a_stage_add_up() -> None:
+    two = [Effect(Stage.DEVICE, 0.5, name, ms(of)) for name, of in (("conv", 8.0), ("bn", 4.0))]
+    assert model(device=20).saving(two) == pytest.approx(6)
+
+
+def test_effects_on_one_part_multiply() -> None:
+    two = [Effect(Stage.DEVICE, 0.5, "conv", ms(8.0)), Effect(Stage.DEVICE, 0.5, "conv", ms(8.0))]
+    assert model(device=20).saving(two) == pytest.approx(6)
+
+
+# Trust
+
+
+@pytest.mark.parametrize(("made", "trusted"), [(50.0, True), (45.1, True), (44.9, False)])
+def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(
+    made: float, *, trusted: bool
+) -> None:
+    segment = Segment({"a": made}, overlapped=True)
+    found = replace(model(input=40, device=10), segments=(segment,))
+    assert TRUSTED_RESIDUAL == 0.1
+    assert found.residual == pytest.approx(50 - made)
+    assert found.trusted is trusted
+
+
+def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
+    segment = Segment({"a": 1.0}, overlapped=True)
+    assert replace(model(input=0.9, device=50), segments=(segment,)).residual == 0
+
+
+# From a trace
+
+
+def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None:
+    host = [
+        markers(1, 100),
+        line("tf_Compute/1", executor(0, 90), ("c:Conv2D", 60, 88)),
+        line(
+            "tf_data_iterator_get_next/1",
+            wait(0, 50),
+            iterator("Root", 0, 50, 1),
+            iterator("Root::Prefetch", 0, 50, 2, 1),
+        ),
+        line("tf_data_iterator_resource/1", iterator("Root::Prefetch::Map", 0, 40, 3, 2)),
+    ]
+    gpu = v100(line("Stream #1(Compute)", ("volta_sgemm", 60, 90)))
+    found = chart(trace(host, gpus=[gpu])).fact(StepModel)
+    assert found.device == "GPU"
+    assert found.step_ms == pytest.approx(100)
+    assert max(segment.ms for segment in found.segments) == pytest.approx(40)
+    assert found.host_work == pytest.approx(28)
+    assert found.busy_share is None
+
+
+@pytest.mark.parametrize(("used", "share"), [(200.0, 0.5), (800.0, 1.0)])
+def test_the_share_of_the_cores_that_the_run_keeps_busy(used: float, share: float) -> None:
+    samples = [{"unix_ns": 1, "host": {"run_cpu_pct": used}}]
+    beside = recording(samples=samples, manifest=manifest())
+    assert chart(trace([markers(2, 10)]), beside).fact(StepModel).busy_share == share
