@@ -4,11 +4,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from scripts.synthetic.samples import build
-from tests.xspaces import save
+from scripts.synthetic.xspace import Space
+from tests.xspaces import hostile, save
 from tfdoctor.trace import xprof
 
 NETWORK = Network(batch=4)
@@ -113,6 +115,22 @@ def test_whatever_befalls_the_child_is_a_reason(
     opinion = xprof.ask(path, timeout_s=1)
     assert opinion == xprof.Opinion(error=CHILDREN[code])
     assert list(private.iterdir()) == []
+
+
+def test_memory_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+    monkeypatch.setattr(xprof, "BASE_BYTES", 10_000_000)
+    opinion = xprof.ask(path, timeout_s=60)
+    assert opinion.error
+    assert opinion.steps == 0
+
+
+@settings(max_examples=15)
+@given(hostile())
+def test_a_message_without_sense_is_an_opinion(space: Space) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        opinion = xprof.ask(save(space, Path(folder, "vm.xplane.pb")), timeout_s=60)
+    assert opinion.error or opinion.conclusion
 
 
 def test_a_full_disk_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
