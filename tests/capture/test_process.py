@@ -154,7 +154,8 @@ def started(script: Path, out: Path) -> subprocess.Popen[str]:
 def test_ctrl_c_reaches_the_script_and_130_comes_back(script: Path, tmp_path: Path) -> None:
     script.write_text(
         "import time\n"
-        "try:\n    print('ready', flush=True)\n    time.sleep(60)\nfinally:\n    print('cleaned up', flush=True)\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(60)\n"
+        "finally:\n    print('cleaned up', flush=True)\n"
     )
     process = started(script, tmp_path / "out")
     os.killpg(process.pid, signal.SIGINT)
@@ -171,7 +172,8 @@ def test_ctrl_c_reaches_the_script_and_130_comes_back(script: Path, tmp_path: Pa
 def test_a_script_may_survive_ctrl_c(script: Path, tmp_path: Path) -> None:
     script.write_text(
         "import time\n"
-        "try:\n    print('ready', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise SystemExit(5)\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    raise SystemExit(5)\n"
     )
     process = started(script, tmp_path / "out")
     os.killpg(process.pid, signal.SIGINT)

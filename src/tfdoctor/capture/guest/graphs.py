@@ -24,6 +24,9 @@ ATTRIBUTES = frozenset(
 )
 """What tells a cheap operation from a dear one, besides its shapes."""
 
+_wanted = {}
+"""Which of them an operation of a type has."""
+
 DATASET_FUNCTIONS = "Dataset_"
 """How tf.data names the functions that it traces."""
 
@@ -60,11 +63,10 @@ def _tensor(tensor):
 
 def _attributes(op):
     """Return the attributes that matter, as JSON knows them."""
-    found = {}
-    for attribute in op.op_def.attr:
-        if attribute.name in ATTRIBUTES:
-            found[attribute.name] = _plain(op.get_attr(attribute.name))
-    return found
+    if op.type not in _wanted:
+        names = (attribute.name for attribute in op.op_def.attr)
+        _wanted[op.type] = [name for name in names if name in ATTRIBUTES]
+    return {name: _plain(op.get_attr(name)) for name in _wanted[op.type]}
 
 
 def _plain(value):
