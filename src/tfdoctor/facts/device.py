@@ -23,7 +23,7 @@ NO_KERNELS = "the trace holds a GPU without a single kernel; record steps in whi
 class Device:
     """The kind of device that the run trained on, and its busiest one.
 
-    ``missing`` says why its work is not in the trace; "" when it is.
+    ``missing`` says why its work is not in the trace, of which ``busiest`` then is any; "" when it is.
     """
 
     kind: str  # "CPU", "GPU" or "TPU"
@@ -45,10 +45,8 @@ class Device:
     def _accelerator(cls, kind: str, planes: tuple[Plane, ...], trace: Trace) -> Self:
         busy = {plane.name: _busy(plane).total for plane in planes}
         used = sum(1 for total in busy.values() if total)
-        if not used:
-            return cls(kind, len(planes), 0, None, _why_missing(trace))
         best = max(planes, key=lambda plane: busy[plane.name])
-        return cls(kind, len(planes), used, best)
+        return cls(kind, len(planes), used, best, "" if used else _why_missing(trace))
 
 
 def work_lines(plane: Plane) -> tuple[Line, ...]:

@@ -3,6 +3,7 @@
 Every entry carries its source; hardware that is not in the tables is unknown, never "like" another.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Self
 
@@ -109,6 +110,9 @@ class Hardware:
             number = ".".join(map(str, capability))
             why = f"tfdoctor knows no Tensor Cores of GPUs of compute capability {number}"
             return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
+        if capability == (7, 5) and PLAIN_TURING.search(name):
+            why = f"{name} has no Tensor Cores"
+            return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
         full, half, dtype = rates
         clock, units = (
             float(stats.get("clock_rate") or 0) * 1e3,
@@ -166,3 +170,6 @@ GPU_RATES: dict[tuple[int, int], tuple[int, int, str]] = {
 """FLOP per SM and clock by compute capability: float32 matmuls as TensorFlow runs them (TF32 from
 8.0 on), 16 bit with float32 accumulation (dense), and the type. 0: no Tensor Cores. NVIDIA's
 architecture white papers; GeForce boards halve both Tensor Core rates from 8.6 on."""
+
+PLAIN_TURING = re.compile(r"GTX 16|MX[45]50|\bT(?:400|500|600|1000|1200|2000)\b")
+"""Boards of compute capability 7.5 on NVIDIA's TU116 and TU117, which have no Tensor Cores."""

@@ -21,6 +21,9 @@ SCALAR = re.compile(
 )
 """Kernel-name families that do not: single-precision SIMT kernels of cuBLAS and cuDNN."""
 
+SIMT = re.compile(r"ffma|simt")
+"""What the names of CUTLASS and xmma kernels say when they use the scalar units after all."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixUnit:
@@ -93,6 +96,8 @@ def _by_kernel(rows: tuple[OperationTime, ...]) -> tuple[float, float, float]:
 
 def uses_tensor_cores(row: OperationTime) -> bool | None:
     """Return whether an operation's kernels run on Tensor Cores, by name; None when unknown."""
-    if any(TENSOR_CORE.search(kernel) for kernel in row.ran):
+    scalar = [bool(SIMT.search(kernel)) for kernel in row.ran]
+    named = zip(row.ran, scalar, strict=True)
+    if any(TENSOR_CORE.search(kernel) and not simt for kernel, simt in named):
         return True
-    return False if any(SCALAR.search(kernel) for kernel in row.ran) else None
+    return False if any(scalar) or any(SCALAR.search(kernel) for kernel in row.ran) else None

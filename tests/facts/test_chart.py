@@ -1,0 +1,100 @@
+"""The chart supplies facts by annotation, measures each one once, and passes reasons on."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import pytest
+
+from tfdoctor.facts.chart import Chart, Unavailable, kind_of, needs
+
+
+@dataclass(frozen=True)
+class Given:
+    number: int
+
+
+@dataclass(frozen=True)
+class Twice:
+    number: int
+
+    @classmethod
+    def measure(cls, given: Given) -> Self:
+        MEASURED.append(cls.__name__)
+        return cls(given.number * 2)
+
+
+@dataclass(frozen=True)
+class Lacking:
+    @classmethod
+    def measure(cls, given: Given) -> Self:
+        MEASURED.append(cls.__name__)
+        raise Unavailable(f"{given.number} is not enough")
+
+
+@dataclass(frozen=True)
+class Broken:
+    @classmethod
+    def measure(cls) -> Self:
+        raise ZeroDivisionError
+
+
+MEASURED: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    MEASURED.clear()
+
+
+def both(twice: Twice, given: Given) -> int:
+    return twice.number + given.number
+
+
+def maybe(lacking: Lacking | None, twice: Twice | None) -> tuple[Lacking | None, Twice | None]:
+    return lacking, twice
+
+
+def certain(lacking: Lacking) -> Lacking:
+    return lacking
+
+
+def broken(fact: Broken | None) -> Broken | None:
+    return fact
+
+
+def test_facts_are_supplied_by_type() -> None:
+    assert Chart([Given(3)]).call(both) == 9
+
+
+def test_a_fact_is_measured_once() -> None:
+    chart = Chart([Given(3)])
+    assert chart.fact(Twice) is chart.fact(Twice)
+    assert MEASURED == ["Twice"]
+
+
+def test_a_reason_is_found_once_and_given_each_time() -> None:
+    chart = Chart([Given(3)])
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="3 is not enough"):
+            chart.call(certain)
+    assert MEASURED == ["Lacking"]
+
+
+def test_an_optional_fact_may_be_missing() -> None:
+    assert Chart([Given(3)]).call(maybe) == (None, Twice(6))
+
+
+def test_a_part_that_the_recording_lacks_comes_with_its_reason() -> None:
+    chart = Chart([], missing={Given: Unavailable("nothing was given")})
+    with pytest.raises(Unavailable, match="nothing was given"):
+        chart.fact(Twice)
+
+
+def test_a_defect_is_never_taken_for_a_missing_fact() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Chart([]).call(broken)
+
+
+def test_what_a_function_needs() -> None:
+    assert needs(both) == {"twice": Twice, "given": Given}
+    assert [kind_of(kind) for kind in needs(maybe).values()] == [Lacking, Twice]

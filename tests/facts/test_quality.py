@@ -1,0 +1,175 @@
+"""Each doubt about a recording, on both sides of its limit; and which samples count."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import (
+    Thread,
+    chart,
+    line,
+    manifest,
+    marker,
+    markers,
+    recording,
+    trace,
+    v100,
+)
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.quality import FEW_STEPS, Quality
+from tfdoctor.facts.samples import Samples
+from tfdoctor.manifest import Manifest, StepsSeen, Window
+from tfdoctor.trace import Trace
+
+SECOND = 1_000_000_000
+
+
+def quality(of: Trace | None = None, beside: Manifest | None = None, **samples: Any) -> Quality:
+    given = [{"unix_ns": 1, "host": samples}] if samples else []
+    at = recording(manifest=beside, samples=given)
+    return chart(of or trace([markers(8, 10)]), at).fact(Quality)
+
+
+def doubts(*args: Any, **samples: Any) -> str:
+    return " / ".join(doubt.what for doubt in quality(*args, **samples).doubts)
+
+
+def steps_of(*times: float) -> Thread:
+    starts = [sum(times[:n]) for n in range(len(times))]
+    rows = [marker(n, at, at + times[n]) for n, at in enumerate(starts)]
+    return line("python", *rows, ("tfdoctor_end", sum(times), sum(times)))
+
+
+def test_eight_even_steps_leave_no_doubt() -> None:
+    found = quality()
+    assert (found.steps, found.doubts, found.level) == (8, (), "high")
+
+
+@pytest.mark.parametrize(
+    ("count", "doubt", "level"),
+    [
+        (FEW_STEPS, "", "high"),
+        (FEW_STEPS - 1, "only 4 training steps were traced", "medium"),
+        (1, "only 1 training step was traced", "low"),
+    ],
+)
+def test_few_steps(count: int, doubt: str, level: str) -> None:
+    traced = trace([markers(count, 10)])
+    assert doubts(traced) == doubt
+    assert quality(traced).level == level
+
+
+def test_no_step_at_all() -> None:
+    found = quality(trace([]))
+    assert (found.steps, found.level) == (0, "low")
+    assert "no training step" in found.doubts[0].what
+
+
+@pytest.mark.parametrize(("long", "uneven"), [(12.4, False), (13.0, True)])
+def test_uneven_steps(long: float, *, uneven: bool) -> None:
+    traced = trace([steps_of(*[10.0, long] * 5)])
+    assert ("uneven" in doubts(traced)) is uneven
+
+
+def test_events_that_the_profiler_dropped() -> None:
+    dropped = trace([markers(8, 10)], warnings=("Detected GPU events dropped on vm: 12 events",))
+    assert "dropped events" in doubts(dropped)
+    assert quality(dropped).level == "low"
+    assert doubts(trace([markers(8, 10)], warnings=("something harmless",))) == ""
+
+
+def test_an_error_of_the_profiler() -> None:
+    assert "the profiler reported: boom" in doubts(trace([markers(8, 10)], errors=("boom",)))
+
+
+def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:
+    silent = trace([markers(8, 10)], gpus=[v100()], errors=("Failed to load libcupti",))
+    (doubt,) = quality(silent).doubts
+    assert "CUPTI" in doubt.what
+    assert "tensorflow[and-cuda]" in doubt.remedy
+    assert doubt.grave
+
+
+def test_warm_up_within_the_window() -> None:
+    assert "warm-up" in doubts(None, manifest(window=Window(contains_warmup=True)))
+    assert doubts(None, manifest(window=Window())) == ""
+
+
+def test_a_recording_that_was_cut_off() -> None:
+    assert "cut off" in doubts(None, manifest(finished=False))
+
+
+@pytest.mark.parametrize(("before", "slowed"), [(9.2, False), (9.0, True)])
+def test_steps_that_profiling_slowed_down(before: float, *, slowed: bool) -> None:
+    seen = StepsSeen(untraced={"count": 50, "median_ms": before})
+    assert ("longer while they were traced" in doubts(None, manifest(steps=seen))) is slowed
+
+
+@pytest.mark.parametrize(("percent", "busy"), [(50.0, False), (51.0, True)])
+def test_a_machine_that_was_busy_with_other_work(percent: float, *, busy: bool) -> None:
+    assert ("other programs" in doubts(None, other_cpu_pct=percent)) is busy
+
+
+def test_the_gravest_doubt_comes_first() -> None:
+    found = quality(trace([markers(3, 10)], errors=("boom",)))
+    assert [doubt.grave for doubt in found.doubts] == [True, False]
+
+
+# Samples
+
+
+def sample(at: float, **host: Any) -> dict[str, Any]:
+    return {"unix_ns": int(at * SECOND), "host": host}
+
+
+def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = None) -> Samples:
+    beside = manifest()
+    if window:
+        start, stop = window
+        closed = None if stop is None else int(stop * SECOND)
+        beside = manifest(
+            window=Window(started_unix_ns=int(start * SECOND), stopped_unix_ns=closed)
+        )
+    return chart(trace([]), recording(samples=rows, manifest=beside)).fact(Samples)
+
+
+ROWS = [sample(at, run_cpu_pct=at * 100) for at in range(1, 10)]
+
+
+def test_the_samples_of_the_window_count_but_for_the_first_that_began_before_it() -> None:
+    assert samples(*ROWS, window=(2.5, 6.5)).run_cores == pytest.approx((4 + 5 + 6) / 3)
+
+
+def test_a_single_sample_within_the_window_counts() -> None:
+    assert samples(*ROWS, window=(2.5, 3.5)).run_cores == 3
+
+
+def test_for_a_window_shorter_than_a_sample_the_nearest_counts() -> None:
+    found = samples(*ROWS, window=(4.2, 4.3))
+    assert (found.count, found.run_cores) == (1, 4)
+
+
+def test_without_a_closed_window_all_samples_count() -> None:
+    assert samples(*ROWS).count == 9
+    assert samples(*ROWS, window=(3, None)).count == 9
+
+
+def test_what_was_not_sampled_is_unknown() -> None:
+    found = samples(sample(1, run_cpu_pct=50.0), sample(2, run_rss_bytes=7))
+    assert (found.run_cores, found.other_cores, found.gpu_busy) == (0.5, None, None)
+    assert found.run_bytes == 7
+
+
+def test_the_gpus_are_averaged_and_memory_is_its_maximum() -> None:
+    rows = [
+        {"unix_ns": 1, "gpu": [{"gpu_pct": 10}, {"gpu_pct": 30}], "host": {"run_rss_bytes": 5}},
+        {"unix_ns": 2, "gpu": [{"gpu_pct": 80}, {}], "host": {"run_rss_bytes": 3}},
+    ]
+    found = samples(*rows)
+    assert found.gpu_busy == pytest.approx(0.4)
+    assert found.run_bytes == 5
+
+
+def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
+    with pytest.raises(Unavailable, match="tfdoctor profile"):
+        samples()
