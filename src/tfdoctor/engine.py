@@ -25,6 +25,9 @@ from tfdoctor.verdict import (
 WORTH_SAYING = 0.005
 """A change that saves less than this share of the step is not worth a reader's time (design/rules.md)."""
 
+ROUNDING = 1e-6
+"""Of the step: less than that is the arithmetic's, not the change's."""
+
 CRITICAL, WARNING = 0.20, 0.05
 """Shares of the step from which a saving is critical, or a warning (design/architecture.md)."""
 
@@ -108,6 +111,7 @@ def _judge(
 def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
     mine = effects[name]
     alone = model.saving(mine)
+    alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
     bound = Bound.AT_MOST if _at_most(mine, model) else Bound.EXPECTED
     saving = Saving(
         per_step=ms(alone), share=alone / model.step_ms, bound=bound, how=_how(mine, model, alone)

@@ -153,9 +153,11 @@ def _captured_functions(trace: Trace) -> set[int]:
     }
 
 
-def executors(line: Line) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+def executors(
+    line: Line, name: str = EXECUTOR
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
     """Return the start, end and execution id of every stretch of an executor on this thread."""
-    kinds = [i for i, kind in enumerate(line.types) if kind.name == EXECUTOR]
+    kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
     indices = np.flatnonzero(np.isin(line.kind, kinds))
     starts = line.start_ps[indices]
     ids = [int(line.stats.get(int(i), {}).get("id", 0)) for i in indices]

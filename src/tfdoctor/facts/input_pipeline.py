@@ -19,6 +19,9 @@ from tfdoctor.verdict import Location
 GENERATOR = "Generator"
 """The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
 
+ROOTS = ("Root", "Model")
+"""tf.data's own handle on the pipeline, which bears its first stage's name (Model before 2.6)."""
+
 INJECTED = "inject/"
 """How tf.data names the stages it adds by itself."""
 
@@ -40,8 +43,8 @@ class StageTime:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is tf.data's own handle on the pipeline ("Root"; "Model" before TensorFlow 2.6)."""
-        return self.path in ("Root", "Model")
+        """Whether it is tf.data's own handle on the pipeline."""
+        return self.path in ROOTS
 
     @property
     def injected(self) -> bool:
@@ -168,7 +171,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
         asynchronous=node.asynchronous,
         parallelism=node.parallelism,
-        dataset=_dataset(node.name, datasets),
+        dataset=None if node.path in ROOTS else _dataset(node.name, datasets),
     )
 
 

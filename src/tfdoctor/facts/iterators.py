@@ -17,7 +17,7 @@ from tfdoctor.facts.activity import executors
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps import PS_PER_MS, Steps, Window
 from tfdoctor.trace import Event, Intervals, Line, Trace
-from tfdoctor.trace.names import CAPTURED_FUNCTION, ITERATOR, PRODUCE, WAIT
+from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
 ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
 """Stages that make their elements on threads of their own; their GetNext waits and hands over."""
@@ -253,11 +253,20 @@ def _chosen(line: Line, kinds: NDArray[np.bool_], window: Window) -> Iterator[Ev
 
 
 def _add_functions(line: Line, owners: dict[int, Node]) -> None:
-    """Give each stage the stretches in which its function ran on this thread."""
+    """Give each stage the stretches in which its function, and what follows it, ran on this thread."""
+    stretches: dict[int, list[tuple[int, int]]] = {}
+    for name in (EXECUTOR, EXECUTOR_DONE):
+        starts, ends, ids = executors(line, name)
+        for start, end, one in zip(starts.tolist(), ends.tolist(), ids, strict=True):
+            if one in owners:
+                stretches.setdefault(one, []).append((start, end))
+    for one, spans in stretches.items():
+        owners[one].function.extend(Intervals.union(spans).spans)
+    _add_python(line, owners)
+
+
+def _add_python(line: Line, owners: dict[int, Node]) -> None:
     starts, ends, ids = executors(line)
-    for start, end, one in zip(starts.tolist(), ends.tolist(), ids, strict=True):
-        if one in owners:
-            owners[one].function.append((start, end))
     for start, end in _python_calls(line):
         at = int(np.searchsorted(starts, start, side="right")) - 1
         if at >= 0 and ids[at] in owners and start < ends[at]:

@@ -103,7 +103,8 @@ class OperationTime:
     @property
     def is_matrix(self) -> bool:
         """Whether a matrix unit can run it."""
-        return self.type in MATRIX_TYPES or self.category.startswith("convolution")
+        xla = self.category.startswith("convolution") and not self.is_depthwise
+        return self.type in MATRIX_TYPES or xla
 
     @property
     def is_depthwise(self) -> bool:

@@ -27,6 +27,7 @@ TensorFlow 2.3 and later. The saving is bounded by the cores that were idle whil
 - [tf.data.Dataset.map](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map)
 """
 
+import math
 import re
 
 from tfdoctor.facts.breakdown import Breakdown
@@ -93,10 +94,12 @@ def _fine(pipeline: InputPipeline, *, waiting: bool) -> str:
 
 
 def _speedup(hardware: Hardware, samples: Samples | None) -> tuple[float, Bound]:
-    """Return how many times as fast the map can get: on its own core and on those that are idle."""
+    """Return how many times as fast the map gets on its own core and the idle ones; inf is unknown."""
     cores = hardware.cores
-    if cores is None or samples is None or samples.run_cores is None:
-        return max(1.0, cores or 1.0), Bound.AT_MOST
+    if cores is None:
+        return math.inf, Bound.AT_MOST
+    if samples is None or samples.run_cores is None:
+        return max(1.0, cores), Bound.AT_MOST
     idle = cores - samples.run_cores - (samples.other_cores or 0.0)
     return 1.0 + max(0.0, idle), Bound.EXPECTED
 
@@ -107,7 +110,7 @@ def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
         evidence=(
             Measure("its work per step", ms(stage.work_ms)),
             Measure("threads at work in it", count(stage.concurrency), count(ONE_THREAD)),
-            Measure("times as fast with the idle cores", count(speedup)),
+            *_cores_evidence(speedup),
         ),
         remedies=(
             Remedy(
@@ -119,6 +122,12 @@ def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
         ),
         effects=(Effect(Stage.INPUT, 1.0 / speedup, stage.path, ms(stage.work_ms), bound=bound),),
     )
+
+
+def _cores_evidence(speedup: float) -> tuple[Measure, ...]:
+    if math.isinf(speedup):
+        return ()
+    return (Measure("times as fast with the idle cores", count(speedup)),)
 
 
 def _function(stage: StageTime) -> str:

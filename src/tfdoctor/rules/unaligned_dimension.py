@@ -63,6 +63,9 @@ WASTE = 0.10
 WORTH = 0.005
 """Padding of less than this share of the compute time is not worth a word (design/rules.md)."""
 
+SMALLEST = 0.5
+"""Of the multiple: a width far below it (ten classes, three colours) is as it is for another reason."""
+
 SHRINKABLE = 0.80
 """The multiple below is proposed when it keeps at least this share of the channels; else the one above."""
 
@@ -117,7 +120,9 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
     sized = [
         Padded(row, width, tile)
         for row in operations.matrix
-        if _pads(row, hardware) and (width := _width(row, hardware))
+        if _pads(row, hardware)
+        and (width := _width(row, hardware))
+        and width >= SMALLEST * tile.multiple
     ]
     if not sized:
         return NotApplicable(reason=_unsized(operations, hardware))

@@ -26,6 +26,9 @@ CAPTURED_FUNCTION = "InstantiatedCapturedFunction::"
 EXECUTOR = "ExecutorState::Process"
 """A stretch of a graph's execution on one thread."""
 
+EXECUTOR_DONE = "ExecutorDoneCallback"
+"""What follows a function's execution: a batch's element is copied, the next call started."""
+
 EAGER_OPERATION = re.compile(r"EagerLocalExecute: (?!_|IteratorGetNext|MakeIterator|Optional)(\w+)")
 """One operation that Python runs by itself; names that begin with "__" are whole functions."""
 
