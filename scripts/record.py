@@ -18,10 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 from tensorflow.tsl.profiler.protobuf import (  # type: ignore[import-untyped] # it has no types
     profiler_options_pb2,
 )
 
+from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.recording import Recording
 from tfdoctor.trace.wire import Message, parse
 
@@ -30,6 +32,8 @@ SAMPLES = ROOT / "sample_traces"
 README = SAMPLES / "README.md"
 MARKS = "<!-- recorded -->\n", "<!-- /recorded -->"
 STEPS = 8
+ATTEMPTS = 8
+PATIENCE_S = 300
 HOST = "host"
 FOLDER = "/home/user/train"
 
@@ -61,22 +65,36 @@ def _record(name: str, script: str) -> Recording:
     target = SAMPLES / name
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "examples" / script, folder)
-        _profile(Path(folder), script)
+        recording = _undisturbed(Path(folder), script)
         shutil.rmtree(target, ignore_errors=True)
-        _scrub(Path(folder, name_of(script)), target, _replacements(folder))
+        _scrub(recording, target, _replacements(folder))
     print(f"recorded {target.relative_to(ROOT)}")
     return Recording.open(target)
 
 
-def name_of(script: str) -> str:
-    """Return the folder of a script's recording."""
-    return script.removesuffix(".py")
+def _undisturbed(folder: Path, script: str) -> Path:
+    """Return a recording during which other programs let the cores be."""
+    for attempt in range(ATTEMPTS):
+        _wait_for_quiet()
+        recording = folder / f"attempt-{attempt}"
+        _profile(folder, script, recording)
+        if (Samples.measure(Recording.open(recording)).other_cores or 0.0) <= BUSY_CORES:
+            return recording
+        print(f"{script}: other programs were at work, trying again")
+    raise SystemExit(f"{script} was never alone on this machine: try again when it is quiet")
 
 
-def _profile(folder: Path, script: str) -> None:
+def _wait_for_quiet() -> None:
+    """Wait, for some minutes at most, until other programs let the cores be."""
+    for _ in range(PATIENCE_S // 2):
+        if psutil.cpu_percent(2) / 100 * (psutil.cpu_count() or 1) <= BUSY_CORES:
+            return
+
+
+def _profile(folder: Path, script: str, out: Path) -> None:
     """Run tfdoctor as a user would, in an environment that holds nothing of ours."""
     tfdoctor = [sys.executable, "-m", "tfdoctor", "profile", "--no-report"]
-    plan = ["--steps", str(STEPS), "--out", name_of(script), script]
+    plan = ["--steps", str(STEPS), "--out", out.name, script]
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     subprocess.run([*tfdoctor, *plan], cwd=folder, env=kept, check=True)  # noqa: S603 - our own
 
