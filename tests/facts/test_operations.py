@@ -211,6 +211,12 @@ def test_a_step_without_any_operation_has_none() -> None:
         chart(trace([markers(1, 10)])).fact(Operations)
 
 
+def test_work_outside_of_the_typical_steps_is_not_the_steps() -> None:
+    outside = line("t", ("a:Conv2D", 50, 60))
+    with pytest.raises(Unavailable, match="typical steps"):
+        chart(trace([markers(1, 10), outside])).fact(Operations)
+
+
 def test_operations_are_grouped_by_layer_or_by_their_own_name() -> None:
     rows = (
         OperationTime(name="a", type="Add", ms=1, layer="l"),

@@ -148,7 +148,9 @@ class Operations:
             raise Unavailable(device.missing or "the trace holds no operation")
         program = program or Program()
         share, calls = _per_label(work, steps)
-        scale = breakdown["device"] / share.sum() if share.sum() else 0.0
+        if not share.sum():
+            raise Unavailable("the trace holds no operation inside its typical steps")
+        scale = breakdown["device"] / share.sum()
         rows = [
             _row(work, label, float(share[label] * scale), float(calls[label]), program)
             for label in np.flatnonzero(calls).tolist()

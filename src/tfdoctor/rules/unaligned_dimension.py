@@ -164,6 +164,8 @@ def _unsized(operations: Operations, hardware: Hardware) -> str:
         return "the step's products do not run in 16 bit, where Tensor Cores want multiples of 8"
     if hardware.kind == "CPU" and not any(row.type.startswith("Conv") for row in operations.matrix):
         return "oneDNN pads convolutions only, and the step runs none"
+    if hardware.tile and any(_width(row, hardware) for row in operations.matrix):
+        return f"the widths are far below {hardware.tile.multiple}, as the data or the model wants them"
     return "the trace does not hold the shapes of its matmuls and convolutions; record with `tfdoctor profile`"
 
 

@@ -1,0 +1,88 @@
+"""depthwise-convolution: time above what the memory would need."""
+
+import pytest
+
+from tests.builders import chart, line, marker, markers, trace
+from tfdoctor import engine
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.rule import Rule
+from tfdoctor.rules import depthwise_convolution
+from tfdoctor.units import Quantity
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Table, Verdict
+
+GPU = Hardware("GPU", "x", bandwidth_bytes_s=1e12)
+CONV = OperationTime(name="m/conv", type="Conv2D", ms=20.0, flops=7e9)
+
+
+def depthwise(ms: float = 10.0, end: str = "", **more: object) -> OperationTime:
+    kind = f"DepthwiseConv2dNative{end}"
+    parts = {"name": f"m/{kind}", "type": kind, "ms": ms, "layer": "dw", "nbytes": 2e9} | more
+    return OperationTime(**parts)  # type: ignore[arg-type]
+
+
+def check(*rows: OperationTime, hardware: Hardware = GPU) -> Verdict:
+    return depthwise_convolution.check(Operations(rows), hardware)
+
+
+@pytest.mark.parametrize("end", ["", "BackpropInput", "BackpropFilter"])
+def test_what_is_above_the_memorys_time_can_be_saved_at_most(end: str) -> None:
+    found = check(depthwise(end=end), CONV)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert effect.scales == pytest.approx(2 / 10)
+    assert effect.bound is Bound.AT_MOST
+
+
+def test_one_at_the_memorys_rate_saves_nothing() -> None:
+    found = check(depthwise(ms=1.5), CONV)
+    assert isinstance(found, Finding)
+    assert found.effects[0].scales == 1.0
+
+
+def test_each_call_moves_its_bytes() -> None:
+    found = check(depthwise(calls=3.0), CONV)
+    assert isinstance(found, Finding)
+    assert found.effects[0].scales == pytest.approx(6 / 10)
+
+
+def test_the_runs_own_rate_stands_in_for_an_unknown_memory() -> None:
+    add = OperationTime(name="a", type="AddV2", ms=4.0, nbytes=2e9)
+    found = check(depthwise(), add, hardware=Hardware("CPU", "x"))
+    assert isinstance(found, Finding)
+    assert found.effects[0].scales == pytest.approx(4 / 10)
+
+
+def test_a_layers_operations_are_one_row() -> None:
+    rows = [depthwise(), depthwise(6.0, "BackpropInput"), depthwise(1.0, layer="other", name="o")]
+    found = check(*rows, CONV)
+    assert isinstance(found, Finding)
+    (table,) = [one for one in found.evidence if isinstance(one, Table)]
+    assert [row[0] for row in table.rows] == ["dw", "other"]
+    assert [row[3].value for row in table.rows if isinstance(row[3], Quantity)] == [16.0, 1.0]
+
+
+def test_a_step_without_any_is_healthy() -> None:
+    assert isinstance(check(CONV), Healthy)
+
+
+def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+    assert isinstance(check(unnamed), NotApplicable)
+
+
+def test_a_step_that_waits_for_its_memory_only_is_healthy_in_the_end() -> None:
+    """The engine turns a finding that saves nothing into health, with what was seen."""
+    rows = [("d:DepthwiseConv2dNative", 10 * n, 10 * n + 0.02) for n in range(6)]
+    facts = chart(trace([markers(6, 10), line("t", *rows)]))
+    (result,) = engine.examine(facts, [Rule.from_module(depthwise_convolution)])
+    assert isinstance(result.outcome, Healthy)
+    assert "Depthwise convolutions take" in result.outcome.summary
+
+
+def test_operations_without_duration_tell_nothing() -> None:
+    steps = line("p", *(marker(n, 10 * n, 10 * n + 9) for n in range(6)))
+    rows = [("d:DepthwiseConv2dNative", 10 * n + 1, 10 * n + 1) for n in range(6)]
+    facts = chart(trace([steps, line("t", *rows)]))
+    (result,) = engine.examine(facts, [Rule.from_module(depthwise_convolution)])
+    assert isinstance(result.outcome, NotApplicable)

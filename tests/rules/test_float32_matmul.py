@@ -1,0 +1,143 @@
+"""float32-matmul: products in float32 on a device that is faster in 16 bit."""
+
+import pytest
+
+from tests.builders import Machine, chart, device, line, markers, product, trace, v100
+from tfdoctor import engine
+from tfdoctor.diagnosis import Result
+from tfdoctor.facts.hardware import Hardware, Narrowing
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Layer, Program
+from tfdoctor.rule import Rule
+from tfdoctor.rules import float32_matmul
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
+
+TO_BF16 = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "measured")
+CPU = Hardware("CPU", "x", "AVX512-BF16", TO_BF16)
+TPU = Hardware("TPU", "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
+RELU = OperationTime(name="m/relu", type="Relu", ms=5.0)
+
+
+def check(
+    *rows: OperationTime, hardware: Hardware = CPU, program: Program | None = None
+) -> Verdict:
+    return float32_matmul.check(Operations(rows), hardware, program)
+
+
+def test_float32_products_are_priced_one_by_one() -> None:
+    found = check(product(ms=10, layer="a"), product("MatMul", ms=4, layer="b"), RELU)
+    assert isinstance(found, Finding)
+    assert [(e.stage, e.scales, e.subject, e.of and e.of.value) for e in found.effects] == [
+        (Stage.DEVICE, 0.6, "model/a/Conv2D", 10.0),
+        (Stage.DEVICE, 0.6, "model/b/MatMul", 4.0),
+    ]
+    assert "mixed_bfloat16" in found.remedies[0].code
+    assert "float32" in found.remedies[0].code
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_products_in_16_bit_are_not_advised_16_bit(dtype: str) -> None:
+    assert isinstance(check(product(dtype=dtype), RELU), Healthy)
+
+
+def test_of_a_mixed_model_only_what_is_left_in_float32_counts() -> None:
+    found = check(product(dtype="bfloat16", layer="a"), product(ms=3.0, layer="head"))
+    assert isinstance(found, Finding)
+    assert [effect.subject for effect in found.effects] == ["model/head/Conv2D"]
+
+
+def test_the_policy_belongs_above_the_first_layer() -> None:
+    layers = (
+        Layer(name="input", kind="InputLayer"),
+        Layer(name="a", kind="Conv2D", at=Location("t.py", 4)),
+    )
+    found = check(product(), program=Program(layers=layers))
+    assert isinstance(found, Finding)
+    assert found.remedies[0].at == Location("t.py", 4)
+
+
+# Where nothing can be said
+
+
+def test_hardware_without_a_unit_is_not_applicable() -> None:
+    said = check(product(), hardware=Hardware("CPU", "x", missing="x has none"))
+    assert said == NotApplicable(reason="x has none")
+
+
+def test_unknown_precision_is_not_applicable() -> None:
+    said = check(product(dtype="", ran="m/c:Conv2D"))
+    assert isinstance(said, NotApplicable)
+
+
+def test_unnamed_work_is_not_applicable_and_no_work_is_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9)
+    assert isinstance(check(unnamed), NotApplicable)
+    assert isinstance(check(RELU), Healthy)
+
+
+# What would gain
+
+
+@pytest.mark.parametrize(
+    ("ms", "calls", "kind"), [(0.05, 1, Finding), (0.049, 1, Healthy), (0.3, 10, Healthy)]
+)
+def test_a_cpus_short_products_gain_nothing(ms: float, calls: float, kind: type) -> None:
+    assert isinstance(check(product(ms=ms, calls=calls)), kind)
+
+
+def test_a_cpus_products_outside_of_onednn_gain_nothing() -> None:
+    assert isinstance(check(product(ran="m/c:Conv2D")), Healthy)
+
+
+@pytest.mark.parametrize(("nbytes", "kind"), [(6.1e9, Finding), (5.9e9, Healthy), (None, Healthy)])
+def test_on_a_tpu_only_products_bound_by_memory_gain(nbytes: float | None, kind: type) -> None:
+    row = product(ms=10.0, nbytes=nbytes)
+    assert isinstance(check(row, hardware=TPU), kind)
+
+
+# From traces
+
+
+def examine(gpu: Machine) -> Result:
+    facts = chart(trace([markers(6, 10)], gpus=[gpu]))
+    (result,) = engine.examine(facts, [Rule.from_module(float32_matmul)])
+    return result
+
+
+def kernels(name: str, ms: float = 8) -> tuple[tuple[str, float, float, dict[str, str]], ...]:
+    conv = {"tf_op": "model/c/Conv2D:Conv2D"}
+    return tuple((name, 10 * n + 1, 10 * n + 1 + ms, conv) for n in range(6))
+
+
+def test_a_v100_in_float32_is_advised_float16() -> None:
+    result = examine(v100(line("Stream #1", *kernels("volta_scudnn_128x64_relu"))))
+    assert isinstance(result.outcome, Finding)
+    assert "mixed_float16" in result.outcome.remedies[0].code
+    assert result.saving
+    assert result.saving.per_step.value == pytest.approx(8 * 7 / 8)
+    assert result.saving.bound is Bound.AT_MOST
+
+
+def test_a_v100_in_float16_is_healthy() -> None:
+    result = examine(v100(line("Stream #1", *kernels("volta_fp16_s884cudnn_fp16_128x128"))))
+    assert isinstance(result.outcome, Healthy)
+
+
+def test_a_p4_is_not_applicable() -> None:
+    p4 = device(
+        line("Stream #1", *kernels("maxwell_scudnn_128x64_relu")),
+        gpu_device_name="Tesla P4",
+        compute_cap_major=6,
+        compute_cap_minor=1,
+    )
+    assert isinstance(examine(p4).outcome, NotApplicable)
+
+
+def test_a_gpu_whose_kernels_were_not_recorded_is_not_applicable() -> None:
+    assert isinstance(examine(v100()).outcome, NotApplicable)
+
+
+def test_a_ten_class_head_is_not_reported() -> None:
+    result = examine(v100(line("Stream #1", *kernels("volta_sgemm_32x32", ms=0.03))))
+    assert isinstance(result.outcome, Healthy)
+    assert "0.5 %" in result.outcome.summary

@@ -1,0 +1,103 @@
+"""input-bound: an exposed wait from 5 % of the step and 0.2 ms on."""
+
+import pytest
+
+from tests.builders import Row, chart, line, marker, trace, v100, wait
+from tfdoctor import engine
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.program import Dataset
+from tfdoctor.rule import Rule
+from tfdoctor.rules import input_bound
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
+
+AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True, name="inject/p/_1")
+
+
+def check(wait_ms: float, step_ms: float = 100.0, *stages: StageTime) -> Verdict:
+    pipeline = InputPipeline.of(AHEAD, *stages) if stages else None
+    return input_bound.check(Breakdown.of(input=wait_ms, device=step_ms - wait_ms), pipeline)
+
+
+def stage(kind: str, work: float = 50.0, **more: object) -> StageTime:
+    return StageTime(
+        path=f"Root::Prefetch::{kind}",
+        kind=kind,
+        work_ms=work,
+        wall_ms=work,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "step_ms", "kind"),
+    [
+        (5.0, 100.0, Finding),
+        (4.9, 100.0, Healthy),
+        (0.2, 1.0, Finding),
+        (0.19, 1.0, Healthy),
+        (0.0, 100.0, Healthy),
+    ],
+)
+def test_both_limits(wait_ms: float, step_ms: float, kind: type) -> None:
+    assert isinstance(check(wait_ms, step_ms), kind)
+
+
+def test_at_most_the_whole_wait_can_be_saved() -> None:
+    found = check(40)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.stage, effect.scales, effect.bound) == (Stage.INPUT, 0.0, Bound.AT_MOST)
+
+
+def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
+    written = Dataset(
+        id=1,
+        kind="_MapDataset",
+        function="decode",
+        function_at=Location("t.py", 3),
+        at=Location("t.py", 9),
+    )
+    found = check(40, 100, stage("Map", dataset=written))
+    assert isinstance(found, Finding)
+    assert "Map(decode)" in found.summary
+    assert found.remedies[0].at == Location("t.py", 9)
+    (table,) = [one for one in found.evidence if isinstance(one, Table)]
+    assert [row[:2] for row in table.rows] == [
+        ("Prefetch", "added by tf.data"),
+        ("Map(decode)", Location("t.py", 9)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limiting", "words"),
+    [
+        (stage("Map"), "several threads"),
+        (stage("Map", python_ms=40.0), "Replace the Python"),
+        (stage("BatchV2"), "cheaper"),
+    ],
+)
+def test_the_remedy_follows_the_limiting_stage(limiting: StageTime, words: str) -> None:
+    found = check(40, 100, limiting)
+    assert isinstance(found, Finding)
+    assert words in found.remedies[0].action
+
+
+def test_without_a_known_pipeline_it_is_said_how_to_find_out() -> None:
+    found = check(40)
+    assert isinstance(found, Finding)
+    assert "Find out" in found.remedies[0].action
+
+
+def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
+    """Ten steps of 10 ms after one of half a second."""
+    starts = [0, *range(500, 600, 10)]
+    steps: list[Row] = [marker(n, at, at + 9) for n, at in enumerate(starts)]
+    steps += [("tfdoctor_end", 600, 600)]
+    waits = line(
+        "tf_data_iterator_get_next/1", wait(0, 490), *(wait(at, at + 0.1) for at in starts)
+    )
+    kernels = line("Stream #1", *(("k", at + 1, at + 9) for at in starts[1:]))
+    facts = chart(trace([line("python", *steps), waits], gpus=[v100(kernels)]))
+    (result,) = engine.examine(facts, [Rule.from_module(input_bound)])
+    assert isinstance(result.outcome, Healthy)

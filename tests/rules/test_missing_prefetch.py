@@ -1,0 +1,70 @@
+"""missing-prefetch: work is done while the step waits, and nothing that ran works ahead."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.program import Dataset
+from tfdoctor.rules import missing_prefetch
+from tfdoctor.verdict import Finding, Healthy, Location, Stage, Verdict
+
+
+def stage(path: str, work: float = 0.0, **more: object) -> StageTime:
+    kind = path.rpartition("::")[2]
+    return StageTime(path=path, kind=kind, work_ms=work, wall_ms=work, **more)  # type: ignore[arg-type]
+
+
+def check(*stages: StageTime, wait: float = 10.0) -> Verdict:
+    return missing_prefetch.check(
+        InputPipeline.of(*stages), Breakdown.of(input=wait, device=40.0 - wait)
+    )
+
+
+def test_a_map_right_before_the_trainer_is_found() -> None:
+    written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
+    found = check(stage("Root", 0.05), stage("Root::Map", 10.0, dataset=written))
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.stage, effect.overlaps, effect.subject) == (Stage.INPUT, True, "")
+    assert found.remedies[0].at == Location("t.py", 9)
+    assert "prefetch(tf.data.AUTOTUNE)" in found.remedies[0].code
+
+
+@pytest.mark.parametrize("kind", ["Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"])
+def test_a_stage_that_works_ahead_is_enough(kind: str) -> None:
+    ahead = stage(f"Root::{kind}", asynchronous=True)
+    found = check(ahead, stage(f"Root::{kind}::Map", 10.0))
+    assert isinstance(found, Healthy)
+    assert kind in found.summary
+
+
+def test_a_prefetch_that_tf_data_added_is_called_so() -> None:
+    ahead = stage("Root::Prefetch", asynchronous=True, name="inject/prefetch_Map/_3")
+    found = check(ahead, stage("Root::Prefetch::Map", 10.0))
+    assert isinstance(found, Healthy)
+    assert "by itself" in found.summary
+
+
+def test_a_prefetch_below_heavy_work_does_not_help() -> None:
+    """prefetch() before map(): the map runs while the trainer waits."""
+    below = stage("Root::Map::Prefetch", asynchronous=True)
+    assert isinstance(check(stage("Root::Map", 10.0), below), Finding)
+
+
+def test_a_prefetch_below_work_that_costs_nothing_does() -> None:
+    above = stage("Root::MaxIntraOpParallelism", NEGLIGIBLE_MS)
+    below = stage("Root::MaxIntraOpParallelism::Prefetch", asynchronous=True)
+    assert isinstance(check(above, below), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("work", "wait", "kind"),
+    [
+        (NEGLIGIBLE_MS, 10.0, Finding),
+        (NEGLIGIBLE_MS * 0.9, 10.0, Healthy),
+        (10.0, 2.0, Finding),
+        (10.0, 1.9, Healthy),
+    ],
+)
+def test_both_limits(work: float, wait: float, kind: type) -> None:
+    assert isinstance(check(stage("Root::Map", work), wait=wait), kind)

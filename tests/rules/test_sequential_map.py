@@ -1,0 +1,121 @@
+"""sequential-map: the map that limits a waited-for pipeline ran on one thread."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.samples import Samples
+from tfdoctor.rules import sequential_map
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+
+AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+FOUR = Hardware("CPU", "x", cores=4.0)
+ONE_BUSY = Samples(9, run_cores=1.0, other_cores=0.0)
+
+
+def stage(kind: str = "Map", threads: float = 1.0, **more: object) -> StageTime:
+    parts = {
+        "path": f"Root::Prefetch::{kind}",
+        "kind": kind,
+        "work_ms": 40.0,
+        "wall_ms": 40.0 / threads,
+        "asynchronous": kind != "Map",
+    } | more
+    return StageTime(**parts)  # type: ignore[arg-type]
+
+
+def check(
+    *stages: StageTime,
+    wait: float = 30.0,
+    hardware: Hardware = FOUR,
+    samples: Samples | None = ONE_BUSY,
+) -> Verdict:
+    return sequential_map.check(
+        InputPipeline.of(AHEAD, *stages),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        hardware,
+        samples,
+    )
+
+
+def effect(found: Verdict) -> tuple[float, Bound]:
+    assert isinstance(found, Finding)
+    (one,) = found.effects
+    return one.scales, one.bound
+
+
+def test_a_map_on_one_thread_is_found() -> None:
+    assert isinstance(check(stage()), Finding)
+
+
+@pytest.mark.parametrize("kind", ["ParallelMapV2", "ParallelMap", "MapAndBatch"])
+def test_a_map_that_ran_in_parallel_is_not(kind: str) -> None:
+    assert isinstance(check(stage(kind, threads=3)), Healthy)
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
+def test_where_map_and_batch_were_fused_the_threads_tell(threads: float, kind: type) -> None:
+    assert isinstance(check(stage("MapAndBatch", threads)), kind)
+
+
+def test_a_map_on_the_threads_of_an_interleave_is_not_sequential() -> None:
+    reader = StageTime(
+        path="Root::Prefetch::ParallelInterleaveV4", kind="ParallelInterleaveV4", asynchronous=True
+    )
+    mapped = stage(path="Root::Prefetch::ParallelInterleaveV4::Map", threads=3)
+    assert isinstance(check(reader, mapped), Healthy)
+
+
+@pytest.mark.parametrize("kind", ["FlatMap", "BatchV2", "Shuffle"])
+def test_a_stage_that_is_no_map_is_not_advised_threads(kind: str) -> None:
+    assert isinstance(check(stage(kind, asynchronous=False)), Healthy)
+
+
+def test_a_sequential_map_that_does_not_limit_the_pipeline_is_left_alone() -> None:
+    slow = stage("MapAndBatch", threads=2, work_ms=300.0, wall_ms=150.0)
+    quick = stage(path="Root::Prefetch::MapAndBatch::Map")
+    assert isinstance(check(slow, quick), Healthy)
+
+
+@pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
+def test_only_a_step_that_waits(wait: float, kind: type) -> None:
+    assert isinstance(check(stage(), wait=wait), kind)
+
+
+@pytest.mark.parametrize(("python", "kind"), [(20.0, Finding), (21.0, NotApplicable)])
+def test_python_gains_nothing_from_threads(python: float, kind: type) -> None:
+    assert isinstance(check(stage(python_ms=python)), kind)
+
+
+@pytest.mark.parametrize(
+    ("run", "other", "speedup"),
+    [(1.0, 0.0, 4.0), (2.0, 1.0, 2.0), (4.0, 0.0, 1.0), (4.0, 3.0, 1.0)],
+)
+def test_the_map_gets_its_own_core_and_the_idle_ones(
+    run: float, other: float, speedup: float
+) -> None:
+    found = check(stage(), samples=Samples(9, run_cores=run, other_cores=other))
+    assert effect(found) == (pytest.approx(1 / speedup), Bound.EXPECTED)
+
+
+@pytest.mark.parametrize("samples", [None, Samples(9)])
+def test_where_nobody_sampled_the_cores_the_saving_is_a_ceiling(samples: Samples | None) -> None:
+    assert effect(check(stage(), samples=samples)) == (0.25, Bound.AT_MOST)
+
+
+def test_where_the_cores_are_unknown_the_whole_wait_is_the_ceiling() -> None:
+    found = check(stage(), hardware=Hardware("CPU", "x"))
+    assert effect(found) == (0.0, Bound.AT_MOST)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("decode", "map(decode,"), ("<lambda>", "map(function,")]
+)
+def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
+    written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
+    found = check(stage(dataset=written))
+    assert isinstance(found, Finding)
+    assert code in found.remedies[0].code
+    assert found.remedies[0].at == Location("t.py", 9)

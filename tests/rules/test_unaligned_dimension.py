@@ -1,0 +1,134 @@
+"""unaligned-dimension: widths off the multiple that the hardware computes in, where they cost time."""
+
+import pytest
+
+from tests.builders import product
+from tfdoctor.facts.hardware import Hardware, Tile
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.rules import unaligned_dimension
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+CPU = Hardware("CPU", "x", tile=Tile(16, "measured"))
+GPU = Hardware("GPU", "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
+TPU = Hardware("TPU", "x", "MXU", tile=Tile(128, "guide"))
+RELU = OperationTime(name="r", type="Relu", ms=90.0)
+
+
+def conv(width: int, ms: float = 10.0, **more: object) -> OperationTime:
+    return product(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)  # type: ignore[arg-type]
+
+
+def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
+    return unaligned_dimension.check(Operations(rows), hardware)
+
+
+@pytest.mark.parametrize(
+    ("width", "kind"),
+    [(32, Healthy), (33, Finding), (43, Finding), (44, Healthy), (48, Healthy), (16, Healthy)],
+)
+def test_a_tenth_of_padding_is_worth_a_word(width: int, kind: type) -> None:
+    """44 of 48 is 8 % of padding, 43 of 48 is 10 %."""
+    assert isinstance(check(conv(width)), kind)
+
+
+def test_the_multiple_below_makes_the_step_shorter() -> None:
+    found = check(conv(33))
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert effect.scales == pytest.approx(32 / 48)
+    assert effect.subject == "model/c33/Conv2D"
+    assert "Choose 32 instead of 33" in found.remedies[0].action
+
+
+def test_a_multiple_below_that_takes_too_much_away_is_not_proposed() -> None:
+    found = check(conv(24))
+    assert isinstance(found, Finding)
+    assert "Choose 32 instead of 24" in found.remedies[0].action
+    assert found.effects == ()
+
+
+def test_whole_tiles_take_faster_kernels_on_tensor_cores() -> None:
+    found = check(conv(12, dtype="float16"), hardware=GPU)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.scales, effect.bound) == (12 / 16, Bound.AT_MOST)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(2.0, Finding), (1.0, Healthy)])
+def test_padding_counts_by_the_time_that_it_takes(ms: float, kind: type) -> None:
+    """Of 33 channels a third is padding; half a percent of the compute time is the limit."""
+    assert isinstance(check(conv(33, ms), RELU), kind)
+
+
+def test_ten_classes_are_ten_classes() -> None:
+    head = product("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
+    body = product("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
+    tpu = check(head, body, hardware=TPU)
+    assert isinstance(tpu, Healthy)
+
+
+def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
+    said = check(product("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
+    assert isinstance(said, NotApplicable)
+    assert "far below 128" in said.reason
+
+
+# What each kind of hardware pads
+
+
+def test_onednn_pads_convolutions_and_not_matmuls() -> None:
+    said = check(product("MatMul", weights=(512, 33)))
+    assert isinstance(said, NotApplicable)
+    assert "convolutions only" in said.reason
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("float16", Finding), ("bfloat16", Finding), ("float32", NotApplicable)]
+)
+def test_tensor_cores_want_multiples_in_16_bit(dtype: str, kind: type) -> None:
+    assert isinstance(check(conv(35, dtype=dtype), hardware=GPU), kind)
+
+
+def test_a_tpus_width_is_its_results_minor_dimension() -> None:
+    def fusion(layout: str) -> OperationTime:
+        hlo = f"%fusion.3 = bf16[512,130]{{{layout}}} fusion(%p0, %p1), kind=kOutput"
+        return OperationTime(
+            name="f", type="MatMul", ms=9.0, ran=(hlo,), category="convolution fusion"
+        )
+
+    assert isinstance(check(fusion("1,0"), hardware=TPU), Finding)
+    assert isinstance(check(fusion("0,1"), hardware=TPU), Healthy)
+
+
+# Where nothing can be said
+
+
+def test_hardware_without_a_tile_is_not_applicable() -> None:
+    assert check(conv(33), hardware=Hardware("GPU", "x", missing="unknown")) == NotApplicable(
+        reason="unknown"
+    )
+
+
+def test_unknown_shapes_are_not_applicable() -> None:
+    row = OperationTime(name="c", type="Conv2D", ms=5.0)
+    said = check(row)
+    assert isinstance(said, NotApplicable)
+    assert "shapes" in said.reason
+
+
+def test_no_products_and_unnamed_work_are_told_apart() -> None:
+    none, unnamed = check(RELU), check(OperationTime(name="k", type="compiled or unnamed", ms=9))
+    assert isinstance(none, NotApplicable)
+    assert isinstance(unnamed, NotApplicable)
+    assert "runs no matmul" in none.reason
+    assert "does not name" in unnamed.reason
+
+
+def test_one_remedy_a_layer_the_heaviest_first() -> None:
+    rows = [conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")]
+    found = check(*rows)
+    assert isinstance(found, Finding)
+    assert [r.action for r in found.remedies] == [
+        "Choose 64 instead of 65 in c65",
+        "Choose 32 instead of 33 in c33",
+    ]

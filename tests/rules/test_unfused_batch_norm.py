@@ -1,0 +1,106 @@
+"""unfused-batch-norm: layers of that class, told by what they ran."""
+
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Layer, Operation, Program
+from tfdoctor.rules import unfused_batch_norm
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+
+SHAPE = (32, 64, 64, 48)
+SIZE = 32 * 64 * 64 * 48 * 4
+CPU, GPU = Hardware("CPU", "x"), Hardware("GPU", "x")
+
+
+def layer(name: str = "bn", kind: str = "BatchNormalization") -> Layer:
+    return Layer(name=name, kind=kind, at=Location("t.py", 5))
+
+
+def ran(kind: str, ms: float = 10.0, within: str = "bn") -> OperationTime:
+    tensor = ("float32", SHAPE)
+    graph = Operation(name=f"m/{within}/{kind}", type=kind, inputs=(tensor, tensor))
+    return OperationTime(name=graph.name, type=kind, ms=ms, layer=within, operation=graph)
+
+
+STREAM = OperationTime(name="m/add", type="AddV2", ms=3.0, nbytes=3.0 * SIZE)
+"""An addition that streams at SIZE bytes a millisecond."""
+
+
+def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) -> Verdict:
+    program = Program(layers=tuple(layers or [layer()]))
+    return unfused_batch_norm.check(program, Operations(rows), hardware)
+
+
+def test_moments_of_their_own_are_an_unfused_layer() -> None:
+    found = check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert effect.of
+    assert effect.of.value == 25.0
+    assert effect.scales == pytest.approx(8 / 25)
+    assert effect.bound is Bound.EXPECTED
+
+
+def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
+    found = check(ran("SquaredDifference"))
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
+
+
+def test_a_layer_that_is_faster_than_the_memory_saves_nothing() -> None:
+    found = check(ran("SquaredDifference", 1.0), STREAM)
+    assert isinstance(found, Finding)
+    assert found.effects[0].scales == 1.0
+
+
+@pytest.mark.parametrize("kind", ["FusedBatchNormV3", "FusedBatchNormGradV3"])
+def test_a_fused_layer_is_healthy(kind: str) -> None:
+    said = check(ran(kind))
+    assert isinstance(said, Healthy)
+    assert "fused" in said.summary
+
+
+def test_a_layer_that_is_only_named_so_is_not_found() -> None:
+    named = layer("batch_norm", "LayerNormalization")
+    said = check(ran("SquaredDifference", within="batch_norm"), layers=[named])
+    assert isinstance(said, NotApplicable)
+
+
+@pytest.mark.parametrize("kind", ["SyncBatchNormalization", "MyBatchNormalization"])
+def test_its_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
+    assert isinstance(check(ran("SquaredDifference"), layers=[layer(kind=kind)]), Finding)
+
+
+def test_an_inference_graph_has_no_moments() -> None:
+    said = check(ran("Mul"), ran("Rsqrt"))
+    assert isinstance(said, Healthy)
+    assert "none in training mode" in said.summary
+
+
+def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
+    assert isinstance(check(STREAM), NotApplicable)
+
+
+def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
+    assert isinstance(check(ran("SquaredDifference"), hardware=Hardware("TPU", "x")), Healthy)
+
+
+def test_of_several_layers_only_the_unfused_count() -> None:
+    rows = [ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b")]
+    found = check(*rows, layers=[layer("a"), layer("b")])
+    assert isinstance(found, Finding)
+    assert [effect.subject for effect in found.effects] == ["a (batch norm)"]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "words"), [(GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")]
+)
+def test_the_remedy_follows_the_hardware(hardware: Hardware, words: str) -> None:
+    found = check(ran("SquaredDifference"), hardware=hardware)
+    assert isinstance(found, Finding)
+    assert words in found.remedies[0].code
+    assert found.remedies[0].at == Location("t.py", 5)
