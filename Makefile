@@ -28,7 +28,7 @@ check: $(READY) ## Check style, types, the direction of imports, and that the ge
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/document.py --check
 
-docs: $(READY) ## Write the generated pages under docs/ and the tables of the README.
+docs: $(READY) ## Write the generated pages under docs/, and the real output in README and tutorial.
 	@$(BIN)/python scripts/document.py
 
 bench: $(READY) ## Measure what this CPU gains from 16 bit and from aligned channels.

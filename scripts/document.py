@@ -1,9 +1,10 @@
-"""Writes the pages that the code knows best: rules, command line, exit codes, the README's table.
+"""Writes what the code knows best: the pages of rules, commands and exit codes, and real output.
 
 `make docs` writes them. `make check` runs `document.py --check`, which fails when one is stale.
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -15,8 +16,11 @@ import typer
 
 from tfdoctor import __version__
 from tfdoctor.cli import FOUND, app
+from tfdoctor.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
 from tfdoctor.errors import TfdoctorError
+from tfdoctor.recording import Recording
+from tfdoctor.report import terminal
 from tfdoctor.report.page import Fault, page
 from tfdoctor.rule import SECTIONS, Rule, Topic
 from tfdoctor.rules import all_rules
@@ -29,8 +33,11 @@ README = ROOT / "README.md"
 BANNER = (
     "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
 )
-MARKS = "<!-- rules -->\n", "<!-- /rules -->"
-"""What stands around the table of rules in the README."""
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+SAMPLES = ROOT / "sample_traces"
+
+MARKED = re.compile(r"(<!-- (rules|sample) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+"""A passage to fill in, in a page written by hand: the table of rules, or the report on a sample."""
 
 ANSWERS = """\
 Each rule answers in one of four ways: it *found* a fault, the run is *healthy* (with the number that
@@ -82,7 +89,8 @@ def pages() -> dict[Path, str]:
         RULES / "index.md": rules_index(rules),
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
-        README: readme(rules),
+        README: filled(README, rules),
+        TUTORIAL: filled(TUTORIAL, rules),
     }
 
 
@@ -233,18 +241,29 @@ def _errors(kind: type[TfdoctorError]) -> Iterator[tuple[str, str, str]]:
         yield from _errors(child)
 
 
-def readme(rules: tuple[Rule, ...]) -> str:
-    """Return the README with its table of rules as it should be."""
-    start, end = MARKS
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(start)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise SystemExit(f"README.md lacks the marks {start.strip()} and {end}")
+def filled(path: Path, rules: tuple[Rule, ...]) -> str:
+    """Return a page written by hand with its marked passages as they should be."""
+
+    def fill(marked: re.Match[str]) -> str:
+        start, kind, name, end = marked.groups()
+        lines = _rules_table(rules) if kind == "rules" else _report_on(name)
+        return start + "\n".join(lines) + "\n" + end
+
+    return MARKED.sub(fill, path.read_text(encoding="utf-8"))
+
+
+def _rules_table(rules: tuple[Rule, ...]) -> Iterator[str]:
     rows = [(f"[{rule.name}](docs/rules/{rule.name}.md)", rule.doc.title) for rule in rules]
-    return (
-        before + start + "\n".join(_table(("rule", "what it reports"), rows)) + "\n" + end + after
-    )
+    yield from _table(("rule", "what it reports"), rows)
+
+
+def _report_on(sample: str) -> Iterator[str]:
+    """Yield what the terminal shows of a sample."""
+    recording = Recording.open(SAMPLES / sample)
+    diagnosis = diagnose(recording, all_rules(), sample, ask_xprof=False)
+    yield "```"
+    yield terminal.render(diagnosis, width=80, color=False).strip()
+    yield "```"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
