@@ -34,6 +34,7 @@ docs: $(READY) ## Write the generated pages under docs/, and the real output in 
 bench: $(READY) ## Measure what this CPU gains from 16 bit and from aligned channels.
 	@$(BIN)/python benchmarks/precision.py
 	@$(BIN)/python benchmarks/channels.py
+	@$(BIN)/python benchmarks/batch_norm.py
 
 samples: $(READY) ## Make sample_traces/ anew: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py

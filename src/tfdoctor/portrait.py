@@ -106,10 +106,13 @@ def trust(chart: Chart) -> Trust:
     reasons = [doubt.what for doubt in quality.doubts]
     level = quality.level
     model = known(chart, StepModel)
-    if model is not None and not model.trusted:
-        reasons.append(
-            "the step model explains the measured step only in part: savings are ceilings"
-        )
+    doubt = ""
+    if model is None and known(chart, Breakdown):
+        doubt = f"what changes save is not known: {why_unknown(chart, StepModel)}"
+    elif model is not None and not model.trusted:
+        doubt = "the step model explains the measured step only in part: savings are ceilings"
+    if doubt:
+        reasons.append(doubt)
         level = "medium" if level == "high" else level
     return Trust(level=level, reasons=tuple(reasons))
 

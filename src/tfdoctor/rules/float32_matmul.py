@@ -4,7 +4,8 @@
 
 The time of matmuls and convolutions whose operands are float32, on a device whose matrix unit runs
 them faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two
-rates; everything else of the step is taken to stay as it is.
+rates. On a CPU the casts that Keras puts around unfused batch normalization are counted against it;
+everything else of the step is taken to stay as it is.
 
 ## Why it matters
 
@@ -32,6 +33,9 @@ TPUs where an operation is bound by memory. Older GPUs and CPUs have no such uni
 - CPU rates: benchmarks/precision.py of this project, measured on the date that the entry names
 """
 
+from dataclasses import replace
+
+from tfdoctor.facts.batch_norm import CAST_PASSES, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation, Program
@@ -63,7 +67,9 @@ MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
 
 
-def check(operations: Operations, hardware: Hardware, program: Program | None) -> Verdict:
+def check(
+    operations: Operations, hardware: Hardware, program: Program | None, norms: BatchNorms | None
+) -> Verdict:
     """Price every float32 matmul and convolution at the 16-bit rate."""
     narrowing = hardware.narrowing
     if narrowing is None:
@@ -84,7 +90,8 @@ def check(operations: Operations, hardware: Hardware, program: Program | None) -
     slow = [row for row in wide if _gains(row, hardware)]
     if not slow:
         return Healthy(summary=_narrow_already(operations, wide))
-    return _finding(slow, operations, hardware, narrowing, program)
+    finding = _finding(slow, operations, hardware, narrowing, program)
+    return replace(finding, effects=(*finding.effects, *_casts(norms, hardware)))
 
 
 def _gains(row: OperationTime, hardware: Hardware) -> bool:
@@ -136,6 +143,18 @@ def _finding(
     )
 
 
+def _casts(norms: BatchNorms | None, hardware: Hardware) -> tuple[Effect, ...]:
+    """Return what the casts around unfused batch normalization will cost on a CPU, where nothing fuses them."""
+    if norms is None or hardware.kind != "CPU":
+        return ()
+    costs = [(norm, norms.passes_ms(norm, CAST_PASSES)) for norm in norms.unfused]
+    return tuple(
+        Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
+        for norm, cost in costs
+        if cost and norm.ms
+    )
+
+
 def _table(slow: list[OperationTime], operations: Operations) -> Table:
     groups = sorted(operations.by_layer(slow).items(), key=lambda item: -sum(r.ms for r in item[1]))
     rows = tuple(
@@ -163,12 +182,12 @@ def _remedy(narrowing: Narrowing, at: Location | None) -> Remedy:
 
 def sick() -> Verdict:
     """A convolution of 80 ms in float32 on a CPU with avx512_bf16."""
-    return check(Operations((_conv("float32"),)), _hardware(), None)
+    return check(Operations((_conv("float32"),)), _hardware(), None, None)
 
 
 def healthy() -> Verdict:
     """The same convolution in bfloat16."""
-    return check(Operations((_conv("bfloat16"),)), _hardware(), None)
+    return check(Operations((_conv("bfloat16"),)), _hardware(), None, None)
 
 
 def _hardware() -> Hardware:

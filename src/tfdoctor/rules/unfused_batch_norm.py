@@ -33,6 +33,7 @@ everything is compiled by XLA and nothing is unfused.
 
 from math import prod
 
+from tfdoctor.facts.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Layer, Operation, Program
@@ -41,6 +42,7 @@ from tfdoctor.rule import Topic
 from tfdoctor.units import bandwidth, count, ms
 from tfdoctor.verdict import (
     Bound,
+    Cell,
     Effect,
     Finding,
     Healthy,
@@ -56,98 +58,101 @@ from tfdoctor.verdict import (
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 
-KINDS = ("BatchNormalization", "SyncBatchNormalization")
-"""Keras' classes; a subclass keeps the ending as a rule and is judged by what it ran."""
+FULL_SPEED, HALF_SPEED = 16, 8
+"""Channels of which oneDNN's fused operation wants a multiple on a CPU: with multiples of 16 it streams
+at the memory's rate, with multiples of 8 at some 60 % of it, with others it is 1.4 to 1.8 times slower
+than the separate operations (benchmarks/batch_norm.py)."""
 
-MOMENTS = "SquaredDifference"
-"""The operation by which an unfused variance in a training step is known: inference has none."""
-
-Layers = list[tuple[Layer, list[OperationTime]]]
-"""Layers with the operations that ran for them."""
-
-FUSED_PASSES = 8
-"""Over the activation: forward two reads and a write; backward x and dy read twice, dx written."""
+HALF_RATE = 0.6
+"""What a fused layer with a multiple of 8 but not of 16 channels reaches of the streaming rate."""
 
 
-def check(program: Program, operations: Operations, hardware: Hardware) -> Verdict:
+def check(norms: BatchNorms, hardware: Hardware) -> Verdict:
     """Price each unfused layer at the bytes a fused one moves."""
-    layers = {layer.name: layer for layer in program.layers if layer.kind.endswith(KINDS)}
-    if not layers:
-        return NotApplicable(reason="the program has no batch normalization layer")
     if hardware.kind == "TPU":
         return Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
-    ran = {name: [row for row in operations.rows if row.layer == name] for name in layers}
-    slow = {name: rows for name, rows in ran.items() if any(r.type == MOMENTS for r in rows)}
-    if not slow:
-        return _without(ran)
-    rate = operations.streaming_rate
-    return _finding([(layers[name], rows) for name, rows in slow.items()], hardware, rate, program)
+    if not norms.unfused:
+        return _without(norms)
+    ready = [norm for norm in norms.unfused if _gains(norm, hardware)]
+    if not ready:
+        return NotApplicable(
+            reason=f"{counted(len(norms.unfused), 'batch normalization layer')} in single operations, but "
+            "with widths for which oneDNN's fused operation is slower: align their channels to 16 first"
+        )
+    return _finding(ready, norms, hardware)
 
 
-def _without(ran: dict[str, list[OperationTime]]) -> Verdict:
-    fused = sum(any("FusedBatchNorm" in row.type for row in rows) for rows in ran.values())
-    if fused:
-        return Healthy(summary=f"{fused} of {len(ran)} batch normalization layers ran fused")
-    seen = sum(bool(rows) for rows in ran.values())
-    if seen:
-        return Healthy(summary=f"{seen} batch normalization layers ran, none in training mode")
+def _gains(norm: BatchNorm, hardware: Hardware) -> bool:
+    """Whether the fused operation is the faster one; oneDNN's is so for whole vectors of channels."""
+    return hardware.kind != "CPU" or norm.channels is None or norm.channels % HALF_SPEED == 0
+
+
+def _without(norms: BatchNorms) -> Verdict:
+    if norms.fused:
+        return Healthy(summary=f"{counted(norms.fused, 'batch normalization layer')} ran fused")
+    if norms.seen:
+        layers = counted(norms.seen, "batch normalization layer")
+        return Healthy(summary=f"{layers} ran, none in training mode")
     return NotApplicable(
         reason="the batch normalization layers left no operation of their own in the trace "
         "(compiled by XLA, run eagerly, or not run in the traced steps)"
     )
 
 
-def _finding(slow: Layers, hardware: Hardware, rate: float | None, program: Program) -> Finding:
-    times = {layer.name: sum(row.ms for row in rows) for layer, rows in slow}
-    fused = {layer.name: _fused_ms(rows, rate, program) for layer, rows in slow}
-    total = sum(times.values())
+def _finding(ready: list[BatchNorm], norms: BatchNorms, hardware: Hardware) -> Finding:
+    total = sum(norm.ms for norm in ready)
     measures = [Measure("unfused batch normalization per step", ms(total))]
-    if rate:
-        measures.append(
-            Measure("memory rate of this run's elementwise operations", bandwidth(rate))
-        )
-    layers = counted(len(slow), "batch normalization layer")
+    if norms.rate:
+        label = "memory rate of this run's elementwise operations"
+        measures.append(Measure(label, bandwidth(norms.rate)))
+    layers = counted(len(ready), "batch normalization layer")
     return Finding(
         summary=f"{layers.capitalize()} in single operations: {milliseconds(total)} per step",
-        evidence=(*measures, _table(slow, fused)),
-        remedies=(_remedy(hardware, slow),),
-        effects=tuple(_effect(name, now, fused[name]) for name, now in times.items()),
+        evidence=(*measures, _table(norms, hardware)),
+        remedies=(_remedy(hardware, ready),),
+        effects=tuple(_effect(norm, norms, hardware) for norm in ready),
     )
 
 
-def _fused_ms(rows: list[OperationTime], rate: float | None, program: Program) -> float | None:
+def _fused_ms(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> float | None:
     """Return what the fused operation would take: its passes over the activation at the run's rate."""
-    moments = next(row.operation for row in rows if row.type == MOMENTS)
-    size = (
-        max((program.nbytes(tensor) or 0 for tensor in moments.inputs), default=0) if moments else 0
-    )
-    return FUSED_PASSES * size / rate * 1e3 if rate and size else None
+    time = norms.passes_ms(norm, FUSED_PASSES)
+    slow = hardware.kind == "CPU" and norm.channels is not None and norm.channels % FULL_SPEED
+    return time / HALF_RATE if time and slow else time
 
 
-def _effect(name: str, now: float, fused: float | None) -> Effect:
+def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> Effect:
+    fused = _fused_ms(norm, norms, hardware)
     if fused is None:
-        return Effect(Stage.DEVICE, 0.0, f"{name} (batch norm)", ms(now), bound=Bound.AT_MOST)
-    return Effect(Stage.DEVICE, min(1.0, fused / now), f"{name} (batch norm)", ms(now))
+        return Effect(Stage.DEVICE, 0.0, norm.subject, ms(norm.ms), bound=Bound.AT_MOST)
+    return Effect(Stage.DEVICE, min(1.0, fused / norm.ms), norm.subject, ms(norm.ms))
 
 
-def _table(slow: Layers, fused: dict[str, float | None]) -> Table:
-    ordered = sorted(slow, key=lambda item: -sum(row.ms for row in item[1]))
+def _table(norms: BatchNorms, hardware: Hardware) -> Table:
+    ordered = sorted(norms.unfused, key=lambda norm: -norm.ms)
     rows = tuple(
-        (layer.name, layer.at or "unknown", count(len(ran)), ms(sum(row.ms for row in ran)),
-         "unknown" if (after := fused[layer.name]) is None else ms(after))
-        for layer, ran in ordered
+        (norm.layer.name, norm.layer.at or "unknown", count(norm.operations),
+         "unknown" if norm.channels is None else count(norm.channels), ms(norm.ms),
+         _fused_cell(norm, norms, hardware))
+        for norm in ordered
     )  # fmt: skip
-    return Table(("layer", "your line", "operations", "per step", "fused"), rows)
+    return Table(("layer", "your line", "operations", "channels", "per step", "fused"), rows)
 
 
-def _remedy(hardware: Hardware, slow: Layers) -> Remedy:
-    at = next((layer.at for layer, _ in slow if layer.at), None)
+def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> Cell:
+    if not _gains(norm, hardware):
+        return "slower: align the channels first"
+    fused = _fused_ms(norm, norms, hardware)
+    return "unknown" if fused is None else ms(fused)
+
+
+def _remedy(hardware: Hardware, ready: list[BatchNorm]) -> Remedy:
+    at = next((norm.layer.at for norm in ready if norm.layer.at), None)
     if hardware.kind == "GPU":
         code = "model.compile(..., jit_compile=True)"
         return Remedy("Let XLA fuse them", code, at, "jit-compile")
-    return Remedy(
-        "Use a layer on TensorFlow's fused operation in its place", DROP_IN, at, "fused-batch-norm"
-    )
+    action = "Use a layer on TensorFlow's fused operation in its place"
+    return Remedy(action, DROP_IN, at, "fused-batch-norm")
 
 
 DROP_IN = '''\
@@ -168,19 +173,18 @@ class FusedBatchNormalization(keras.layers.BatchNormalization):
 
 def sick() -> Verdict:
     """A layer whose moments, products and gradients take 20 ms."""
-    return check(_program(), Operations(_operations(MOMENTS)), Hardware("CPU", "example"))
+    return check(_norms(MOMENTS), Hardware("CPU", "example"))
 
 
 def healthy() -> Verdict:
     """The same layer on the fused operation."""
-    return check(
-        _program(), Operations(_operations("FusedBatchNormV3")), Hardware("CPU", "example")
-    )
+    return check(_norms("FusedBatchNormV3"), Hardware("CPU", "example"))
 
 
-def _program() -> Program:
+def _norms(kind: str) -> BatchNorms:
     layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
-    return Program(layers=(layer,), settings={"batch_size": 32})
+    program = Program(layers=(layer,), settings={"batch_size": 32})
+    return BatchNorms.measure(program, Operations(_operations(kind)))
 
 
 def _operations(kind: str) -> tuple[OperationTime, ...]:

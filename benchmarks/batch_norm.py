@@ -1,0 +1,46 @@
+"""Fused against separate batch normalization on this CPU, by number of channels.
+
+The figures behind ``rules/unfused_batch_norm.py``: ``python benchmarks/batch_norm.py``. Both take turns.
+"""
+
+import statistics
+
+import tensorflow as tf
+from precision import seconds, with_gradients
+
+CHANNELS = (8, 16, 24, 30, 32, 33, 40, 48, 64, 66, 96)
+
+
+def fused(x: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
+    """Normalize in one operation."""
+    return tf.compat.v1.nn.fused_batch_norm(x, scale, tf.zeros_like(scale))[0]
+
+
+def separate(x: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
+    """Normalize as Keras 3 does."""
+    mean, variance = tf.nn.moments(x, [0, 1, 2], keepdims=True)
+    return tf.nn.batch_normalization(x, mean, variance, tf.zeros_like(scale), scale, 1e-3)
+
+
+def compare(channels: int, rounds: int = 9) -> tuple[float, float]:
+    """Return the median seconds of the fused and of the separate form, gradients included."""
+    x, scale = tf.random.normal((32, 48, 48, channels)), tf.ones(channels)
+    runs = [with_gradients(fused), with_gradients(separate)]
+    for run in runs:
+        run(x, scale)
+    one, other = zip(
+        *[[seconds(run, x, scale) for run in runs] for _ in range(rounds)], strict=True
+    )
+    return statistics.median(one), statistics.median(other)
+
+
+def main() -> None:
+    """Print one row per number of channels."""
+    for channels in CHANNELS:
+        one, other = compare(channels)
+        print(f"{channels:4} channels: fused {one * 1e3:6.2f} ms, separate {other * 1e3:6.2f} ms, "
+              f"ratio {one / other:.2f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
