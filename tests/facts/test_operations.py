@@ -19,7 +19,8 @@ from tests.builders import (
 )
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations import Operations, OperationTime, base_type
+from tfdoctor.facts.operation_types import base_type
+from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Program
 from tfdoctor.verdict import Location
 

@@ -5,6 +5,7 @@ import pytest
 from tests.builders import Machine, chart, device, line, markers, product, trace, v100
 from tfdoctor import engine
 from tfdoctor.diagnosis import Result
+from tfdoctor.facts.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Layer, Program
@@ -19,9 +20,12 @@ RELU = OperationTime(name="m/relu", type="Relu", ms=5.0)
 
 
 def check(
-    *rows: OperationTime, hardware: Hardware = CPU, program: Program | None = None
+    *rows: OperationTime,
+    hardware: Hardware = CPU,
+    program: Program | None = None,
+    norms: BatchNorms | None = None,
 ) -> Verdict:
-    return float32_matmul.check(Operations(rows), hardware, program)
+    return float32_matmul.check(Operations(rows), hardware, program, norms)
 
 
 def test_float32_products_are_priced_one_by_one() -> None:
@@ -141,3 +145,21 @@ def test_a_ten_class_head_is_not_reported() -> None:
     result = examine(v100(line("Stream #1", *kernels("volta_sgemm_32x32", ms=0.03))))
     assert isinstance(result.outcome, Healthy)
     assert "0.5 %" in result.outcome.summary
+
+
+NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
+NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
+"""Six passes over 100 MB at 300 GB/s: casts of 2 ms beside a layer of 8 ms."""
+
+
+def test_casts_around_unfused_batch_norm_are_counted_against_it_on_a_cpu() -> None:
+    found = check(product(ms=10), norms=NORMS)
+    assert isinstance(found, Finding)
+    cost = found.effects[-1]
+    assert (cost.subject, cost.scales) == ("bn (batch norm)", pytest.approx(1.25))
+
+
+def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
+    found = check(product(ms=10), norms=NORMS, hardware=Hardware("GPU", "x", "TC", TO_BF16))
+    assert isinstance(found, Finding)
+    assert [effect.subject for effect in found.effects] == ["model/layer/Conv2D"]

@@ -1,9 +1,11 @@
 """unfused-batch-norm: layers of that class, told by what they ran."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Layer, Operation, Program
@@ -31,7 +33,11 @@ STREAM = OperationTime(name="m/add", type="AddV2", ms=3.0, nbytes=3.0 * SIZE)
 
 def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) -> Verdict:
     program = Program(layers=tuple(layers or [layer()]))
-    return unfused_batch_norm.check(program, Operations(rows), hardware)
+    chart = Chart([program, Operations(rows), hardware])
+    try:
+        return chart.call(unfused_batch_norm.check)
+    except Unavailable as missing:
+        return NotApplicable(reason=str(missing))
 
 
 def test_moments_of_their_own_are_an_unfused_layer() -> None:
@@ -104,3 +110,37 @@ def test_the_remedy_follows_the_hardware(hardware: Hardware, words: str) -> None
     assert isinstance(found, Finding)
     assert words in found.remedies[0].code
     assert found.remedies[0].at == Location("t.py", 5)
+
+
+def of_width(channels: int) -> tuple[OperationTime, ...]:
+    tensor = ("float32", (32, 64, 64, channels))
+    graph = Operation(name="m/bn/SquaredDifference", type="SquaredDifference", inputs=(tensor,))
+    moments = OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph)
+    return moments, STREAM
+
+
+@pytest.mark.parametrize("channels", [30, 33, 66, 7])
+def test_widths_for_which_onednn_is_slower_are_not_advised(channels: int) -> None:
+    said = check(*of_width(channels))
+    assert isinstance(said, NotApplicable)
+    assert "align" in said.reason
+
+
+def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
+    (half,), (full,) = (
+        found.effects for c in (40, 48) if isinstance(found := check(*of_width(c)), Finding)
+    )
+    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.HALF_RATE)
+
+
+def test_on_a_gpu_the_width_does_not_matter() -> None:
+    assert isinstance(check(*of_width(33), hardware=GPU), Finding)
+
+
+def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
+    bad, _ = of_width(33)
+    rows = (replace(bad, layer="odd"), ran("SquaredDifference"), STREAM)
+    found = check(*rows, layers=[layer(), layer("odd")])
+    assert isinstance(found, Finding)
+    assert [effect.subject for effect in found.effects] == ["bn (batch norm)"]
+    assert any("align" in str(cell) for row in found.evidence[-1].rows for cell in row)  # type: ignore[union-attr]

@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
 from typing import Self
 
 import numpy as np
@@ -14,14 +13,13 @@ from tfdoctor.facts.activity import UNNAMED, Activity, Work
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
-from tfdoctor.facts.program import Operation, Program, Tensor
+from tfdoctor.facts.flops import flops_of, nbytes_of
+from tfdoctor.facts.operation_types import DEPTHWISE, MATRIX_TYPES, base_type
+from tfdoctor.facts.program import Operation, Program
 from tfdoctor.facts.steps import Steps, Window
 from tfdoctor.humanize import percent
 from tfdoctor.trace import EventType
 from tfdoctor.verdict import Location, Stage
-
-REWRITTEN = re.compile(r"^_(?:Mkl)?(?:Native)?(?:Fused(?=Conv|MatMul|Depthwise|BatchMatMul))?")
-"""What grappler and oneDNN put before an operation's type: _MklNativeFusedConv2D is a Conv2D."""
 
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
 """What inlining a function, a loop's body included, puts before its operations' names."""
@@ -29,28 +27,6 @@ CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
 FUSED_WITHIN = 12
 """How far before a bias or activation the operation lies that it was fused with, in the graph's order:
 a layer builds a handful of operations between them."""
-
-RENAMED = {
-    "FusedBatchNormEx": "FusedBatchNormV3",
-    "Conv2DWithBias": "Conv2D",
-    "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
-}
-"""Names that a fused operation has for itself."""
-
-CONVOLUTIONS = frozenset(
-    ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
-    + [f"Conv3D{end}" for end in ("", "BackpropInputV2", "BackpropFilterV2")]
-)
-MATMULS = frozenset(
-    ["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"]
-)
-MATRIX_TYPES = CONVOLUTIONS | MATMULS
-"""Operations that a matrix unit runs."""
-
-DEPTHWISE = frozenset(
-    f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter")
-)
-
 
 SINGLE = re.compile(r"sgemm|scudnn|s1688|_f32|float>?|tf32|= \(?f32\[", re.IGNORECASE)
 """Kernels of cuBLAS and cuDNN in float32 or TF32, and float32 results in HLO."""
@@ -214,7 +190,7 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
     layer = program.layer_by_name.get(operation.layer) if operation else None
     exact = operation if operation and operation.type == kind else None
     event = work.types[label]
-    flops = _stat(event, "flops", "model_flops") or _flops(kind, exact, program)
+    flops = _stat(event, "flops", "model_flops") or flops_of(kind, exact, program)
     return OperationTime(
         name=name or ran,
         type=kind or str(event.stats.get("hlo_category", "")) or UNNAMED,
@@ -226,14 +202,8 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
         operation=operation,
         category=str(event.stats.get("hlo_category", "")),
         flops=flops,
-        nbytes=_stat(event, "bytes_accessed") or _bytes(exact, program),
+        nbytes=_stat(event, "bytes_accessed") or nbytes_of(exact, program),
     )
-
-
-def base_type(kind: str) -> str:
-    """Return the type as the user's graph had it: _MklNativeFusedConv2D ran for a Conv2D."""
-    plain = REWRITTEN.sub("", kind)
-    return RENAMED.get(plain, plain)
 
 
 def lookup(name: str, kind: str, program: Program) -> Operation | None:
@@ -276,51 +246,3 @@ def _together(group: list[OperationTime]) -> OperationTime:
 
 def _stat(event: EventType, *names: str) -> float | None:
     return next((float(event.stats[n]) for n in names if event.stats.get(n)), None)
-
-
-def _bytes(operation: Operation | None, program: Program) -> float | None:
-    """Return the bytes of all operands and results."""
-    sizes = (
-        [program.nbytes(t) for t in (*operation.inputs, *operation.outputs)] if operation else []
-    )
-    known = [size for size in sizes if size is not None]
-    return float(sum(known)) if known and len(known) == len(sizes) else None
-
-
-def _flops(kind: str, operation: Operation | None, program: Program) -> float | None:
-    """Return 2 x the multiplications of a matmul or convolution."""
-    if operation is None:
-        return None
-    if kind in CONVOLUTIONS or kind in DEPTHWISE:
-        return _convolution_flops(kind, operation, program)
-    if kind == "MatMul" and len(operation.inputs) > 1 and operation.outputs:
-        a, out = program.shape(operation.inputs[0][1]), program.shape(operation.outputs[0][1])
-        if a and out:
-            inner = a[0] if operation.attrs.get("transpose_a") else a[-1]
-            return 2.0 * prod(out) * inner
-    return None
-
-
-def _convolution_flops(kind: str, operation: Operation, program: Program) -> float | None:
-    """Count 2 x output positions x the kernel; the gradients multiply as often as the forward pass."""
-    small, large = _kernel_and_output(kind, operation)
-    kernel, output = (
-        program.shape(small[1]) if small else None,
-        program.shape(large[1]) if large else None,
-    )
-    if not kernel or not output:
-        return None
-    layout = str(operation.attrs.get("data_format", "NHWC"))
-    channels = output[1] if layout.startswith("NC") else output[-1]
-    positions = prod(output) / channels if channels else 0
-    return 2.0 * positions * prod(kernel)
-
-
-def _kernel_and_output(kind: str, operation: Operation) -> tuple[Tensor | None, Tensor | None]:
-    inputs, outputs = operation.inputs, operation.outputs
-    if "Backprop" not in kind:
-        return (inputs[1] if len(inputs) > 1 else None), (outputs[0] if outputs else None)
-    gradient = inputs[2] if len(inputs) > 2 else None  # noqa: PLR2004
-    if "Filter" in kind:
-        return (outputs[0] if outputs else None), gradient
-    return (inputs[1] if len(inputs) > 1 else None), gradient

@@ -1,0 +1,34 @@
+"""What types of operations there are, under all the names that they run by."""
+
+import re
+
+REWRITTEN = re.compile(r"^_(?:Mkl)?(?:Native)?(?:Fused(?=Conv|MatMul|Depthwise|BatchMatMul))?")
+"""What grappler and oneDNN put before an operation's type: _MklNativeFusedConv2D is a Conv2D."""
+
+RENAMED = {
+    "FusedBatchNormEx": "FusedBatchNormV3",
+    "Conv2DWithBias": "Conv2D",
+    "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
+}
+"""Names that a fused operation has for itself."""
+
+CONVOLUTIONS = frozenset(
+    ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
+    + [f"Conv3D{end}" for end in ("", "BackpropInputV2", "BackpropFilterV2")]
+)
+MATMULS = frozenset(
+    ["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"]
+)
+MATRIX_TYPES = CONVOLUTIONS | MATMULS
+"""Operations that a matrix unit runs."""
+
+DEPTHWISE = frozenset(
+    f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter")
+)
+"""Convolutions of each channel alone."""
+
+
+def base_type(kind: str) -> str:
+    """Return the type as the user's graph had it: _MklNativeFusedConv2D ran for a Conv2D."""
+    plain = REWRITTEN.sub("", kind)
+    return RENAMED.get(plain, plain)
