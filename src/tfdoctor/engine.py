@@ -89,11 +89,10 @@ def _apply(rule: Rule, chart: Chart) -> Outcome:
 def _model(chart: Chart) -> StepModel | None:
     """Return the step model; without it findings stand, but none has a saving."""
     try:
-        return chart.fact(StepModel)
-    except Unavailable:
+        model = chart.fact(StepModel)
+    except Exception:  # noqa: BLE001 - unavailable, or a defect, which the report's trust tells
         return None
-    except Exception:  # noqa: BLE001 - a defect: the report's trust says so
-        return None
+    return model if model.step_ms else None
 
 
 def _judge(
@@ -142,9 +141,7 @@ def _hidden(
     return replace(alone, how=how, after=first or tuple(others))
 
 
-def _gain(
-    model: StepModel, before: Iterable[Effect], mine: Iterable[Effect]
-) -> tuple[float, bool]:
+def _gain(model: StepModel, before: Iterable[Effect], mine: Iterable[Effect]) -> tuple[float, bool]:
     """Return the ms that effects save after others, and whether that is worth saying then."""
     left = model.predict(before)
     saved = left - model.predict([*before, *mine])

@@ -107,7 +107,7 @@ def trust(chart: Chart) -> Trust:
     level = quality.level
     model = known(chart, StepModel)
     doubt = ""
-    if model is None and known(chart, Breakdown):
+    if model is None and known(chart, Breakdown) is not None:
         doubt = f"what changes save is not known: {why_unknown(chart, StepModel)}"
     elif model is not None and not model.trusted:
         doubt = "the step model explains the measured step only in part: savings are ceilings"
