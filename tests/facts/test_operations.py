@@ -127,6 +127,13 @@ def test_the_training_graph_goes_before_an_evaluation_with_the_same_names() -> N
     assert row.flops == 2 * 32 * 4 * 8
 
 
+def test_the_functions_of_datasets_are_no_part_of_the_step() -> None:
+    mapped = graph_operation("add", "AddV2", layer="someones", at=HERE)
+    record = {"graphs": [{"kind": "dataset", "operations": [mapped]}]}
+    row = only(on_cpu(("add:AddV2", 0, 10), record=record))
+    assert (row.layer, row.at) == ("", None)
+
+
 def test_the_line_is_the_layers_where_that_is_known() -> None:
     layer = {"name": "d", "class": "Dense", "at": ["/home/me/model.py", 3]}
     record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE), layers=[layer])
