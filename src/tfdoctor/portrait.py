@@ -105,9 +105,9 @@ def trust(chart: Chart) -> Trust:
     quality = chart.fact(Quality)
     reasons = [doubt.what for doubt in quality.doubts]
     level = quality.level
-    model = known(chart, StepModel)
+    model, breakdown = known(chart, StepModel), known(chart, Breakdown)
     doubt = ""
-    if model is None and known(chart, Breakdown) is not None:
+    if model is None and breakdown is not None:
         doubt = f"what changes save is not known: {why_unknown(chart, StepModel)}"
     elif model is not None and not model.trusted:
         doubt = "the step model explains the measured step only in part: savings are ceilings"
