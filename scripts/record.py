@@ -48,7 +48,7 @@ SHOWS = {
     ),
     "cpu-float32-convnet": (
         "float32_convnet.py",
-        "A network in float32, with 33 channels and unfused batch normalization.",
+        "A network in float32, with 40 channels and unfused batch normalization.",
     ),
     "cpu-float32-convnet-fixed": (
         "float32_convnet_fixed.py",
