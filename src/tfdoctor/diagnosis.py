@@ -108,7 +108,7 @@ class Saving:
     share: float
     bound: Bound
     how: str
-    after: tuple[str, ...] = ()  # rules to be followed first, or this one saves nothing yet
+    after: tuple[str, ...] = ()  # rules to be followed first; until then it saves little or nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
