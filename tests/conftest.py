@@ -4,6 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, so that a change is what makes a test fail; and a loaded machine is
+# no reason to. Random ones: pytest --hypothesis-profile=explore
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile("same")
 
 ACTUAL = Path(__file__).parent / "actual"
 

@@ -149,7 +149,17 @@ def _gain(model: StepModel, before: Iterable[Effect], mine: Iterable[Effect]) ->
 
 
 def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
-    return not model.trusted or any(effect.bound is Bound.AT_MOST for effect in effects)
+    return not model.trusted or any(_is_ceiling(effect, model) for effect in effects)
+
+
+def _is_ceiling(effect: Effect, model: StepModel) -> bool:
+    """Whether an effect can only turn out smaller than stated.
+
+    The exposed wait for input is a ceiling where the input has the host to itself. On a CPU run it takes
+    cores from the model too: without it the step can get shorter than by the wait alone.
+    """
+    shares_cores = model.device == "CPU" and effect.stage is Stage.INPUT
+    return effect.bound is Bound.AT_MOST and not shares_cores
 
 
 def _severity(share: float) -> Severity:

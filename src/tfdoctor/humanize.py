@@ -70,7 +70,7 @@ def about_ms(value: float) -> str:
 
 def percent(value: float | None) -> str:
     """Return a ratio as a percentage, with a decimal where small values need it."""
-    if value is None or not math.isfinite(value):
+    if value is None or not math.isfinite(100 * value):
         return UNKNOWN
     if value < 0:
         return _MINUS + percent(-value)
@@ -84,7 +84,7 @@ def percent(value: float | None) -> str:
 
 def share(value: float | None) -> str:
     """Return a part of the whole in full percents: ``83 %``, ``<1 %``, ``>99 %``."""
-    if value is None or not math.isfinite(value):
+    if value is None or not math.isfinite(100 * value):
         return UNKNOWN
     if value < 0:
         return _MINUS + share(-value)

@@ -20,11 +20,33 @@ SECRET = re.compile(r"token|key|secret|passw|passphrase|credential|auth", re.IGN
 
 MASK = "***"
 
-ENVIRONMENT = re.compile(
-    r"CUDA_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|TF_(?!CONFIG$)[A-Z0-9_]+|XLA_FLAGS|KERAS_BACKEND"
-    r"|OMP_[A-Z_]+|KMP_[A-Z_]+|MKL_NUM_THREADS|NVIDIA_VISIBLE_DEVICES|LD_PRELOAD"
-)
-"""The environment is never recorded as a whole: only what changes how TensorFlow runs."""
+ENVIRONMENT = [
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "KERAS_BACKEND",
+    "XLA_FLAGS",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "TF_CUDNN_DETERMINISTIC",
+    "TF_CUDNN_USE_AUTOTUNE",
+    "TF_DETERMINISTIC_OPS",
+    "TF_ENABLE_AUTO_MIXED_PRECISION",
+    "TF_ENABLE_ONEDNN_OPTS",
+    "TF_FORCE_GPU_ALLOW_GROWTH",
+    "TF_GPU_ALLOCATOR",
+    "TF_GPU_THREAD_COUNT",
+    "TF_GPU_THREAD_MODE",
+    "TF_NUM_INTEROP_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_USE_LEGACY_KERAS",
+    "TF_XLA_FLAGS",
+]
+"""The environment is never recorded as a whole: only these, which change how TensorFlow runs."""
 
 
 def begin(plan: Plan, python: str, command: Iterable[str]) -> dict[str, Any]:
@@ -36,11 +58,7 @@ def begin(plan: Plan, python: str, command: Iterable[str]) -> dict[str, Any]:
         "command": masked(list(command)),
         "cwd": str(Path.cwd()),
         "python": python,
-        "environment": {
-            name: value
-            for name, value in sorted(os.environ.items())
-            if ENVIRONMENT.fullmatch(name) and not SECRET.search(name)
-        },
+        "environment": {name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
         "versions": {},
         "host": asdict(machine.host()),
         "plan": {
