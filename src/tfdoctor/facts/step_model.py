@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.activity import Activity
-from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, Segment
@@ -86,7 +86,7 @@ class StepModel:
     @property
     def _waits(self) -> bool:
         """Whether the trainer waits for input that is made beside the step."""
-        return self.exposed[Stage.INPUT] - self._serial > WAITING * self.step_ms
+        return self.exposed[Stage.INPUT] - self._serial > max(READY_MS, WAITING * self.step_ms)
 
     @property
     def trusted(self) -> bool:
