@@ -282,7 +282,7 @@ def test_a_whole_recording_lacks_nothing() -> None:
 
 
 def test_trust_falls_with_every_doubt() -> None:
-    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced={"median_ms": 50.0})))
+    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced={"median_ms": 85.0})))
     found = portrait.trust(doubted)
     assert found.level == "medium"
     assert any("longer while they were traced" in reason for reason in found.reasons)

@@ -107,6 +107,7 @@ def _judge(
         limit = f"{outcome.summary}: changing that would save less than {percent(WORTH_SAYING)} of the step"
         return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
     severity = outcome.severity or _severity(saving.share)
+    severity = Severity.NOTE if model.distorted else severity
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
 
 
@@ -176,9 +177,11 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
         f"The step model takes the measured step of {milliseconds(model.step_ms)}, {parts}, "
         f"and computes {milliseconds(model.step_ms - saved)}."
     )
-    if not model.trusted:
+    if model.distorted:
+        text += " Tracing slowed the step so much that less will come of it."
+    elif not model.trusted:
         text += (
-            f" It explains the measured step but for {percent(abs(model.residual) / model.step_ms)}, "
+            f" It does not explain {percent(abs(model.residual) / model.step_ms)} of the measured step, "
             "so this is a ceiling."
         )
     return text

@@ -289,16 +289,28 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
         return SecondOpinion(conclusion=opinion.conclusion or "no step time measured", agrees=None)
     ours = breakdown["input"] / breakdown.step_ms
     theirs = opinion.input_percent / 100
-    agrees = abs(ours - theirs) <= SAME_OPINION
+    agrees = abs(ours - theirs) <= SAME_OPINION and _accuses(opinion) in (
+        None,
+        breakdown.waits_for_input,
+    )
     return SecondOpinion(
         conclusion=opinion.conclusion,
         agrees=agrees,
-        why="" if agrees else _difference(ours, theirs, device),
+        why="" if agrees else _difference(ours, theirs, device, opinion.conclusion),
     )
 
 
-def _difference(ours: float, theirs: float, device: Device) -> str:
+def _accuses(opinion: Opinion) -> bool | None:
+    """Whether xprof's words call the program input-bound; None when they say neither."""
+    if re.search(r"(?:HIGHLY|MODERATELY|POTENTIALLY) input-bound", opinion.conclusion):
+        return True
+    return False if "NOT input-bound" in opinion.conclusion else None
+
+
+def _difference(ours: float, theirs: float, device: Device, conclusion: str) -> str:
     figures = f"tfdoctor measures an input share of {percent(ours)}, xprof {percent(theirs)}."
+    if "POTENTIALLY" in conclusion:
+        return f"{figures} xprof calls any time that it cannot assign potentially input."
     if device.kind == "GPU":
         return (
             f"{figures} On a GPU xprof counts the copies to the device as input and leaves out the "

@@ -173,6 +173,6 @@ def test_nothing_is_said_of_work_that_has_no_name() -> None:
 
 
 def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
-    rows = Operations((OperationTime(name="r", type="Relu", ms=5),))
+    rows = Operations((OperationTime(name="r", type="ReluGrad", ms=5),))
     found = MatrixUnit.of(rows, Hardware("GPU", "x", "Tensor Core"))
     assert (found.matrix_ms, found.busy_ms) == (0, 5)

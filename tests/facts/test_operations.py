@@ -201,11 +201,17 @@ def test_work_whose_operation_is_unknown_is_counted_as_such() -> None:
 
 
 def test_a_few_unnamed_kernels_do_not_stop_a_statement() -> None:
-    known = {"tf_op": "m/c/Conv2D:Conv2D"}
+    known = {"tf_op": "gradient_tape/m/c/Conv2D:Conv2D"}
     gpu = v100(line("Stream #1", ("my_kernel", 0, 1), ("volta_scudnn", 1, 10, known)))
     found = chart(trace([markers(1, 10)], gpus=[gpu])).fact(Operations)
     assert found.unnamed == pytest.approx(0.1)
     assert not found.why_unnamed
+
+
+def test_a_step_without_a_gradient_is_no_whole_step_to_judge_by() -> None:
+    gpu = v100(line("Stream #1", ("k", 0, 10, {"tf_op": "m/dropout/Mul:Mul"})))
+    found = chart(trace([markers(1, 10)], gpus=[gpu])).fact(Operations)
+    assert "no gradient" in found.why_unnamed
 
 
 def test_a_gpu_whose_kernels_were_not_recorded_has_no_operations() -> None:

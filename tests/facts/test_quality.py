@@ -50,7 +50,7 @@ def test_eight_even_steps_leave_no_doubt() -> None:
     [
         (FEW_STEPS, "", "high"),
         (FEW_STEPS - 1, "only 4 training steps were traced", "medium"),
-        (1, "only 1 training step was traced", "low"),
+        (1, "only 1 training step was traced, which may be the start-up", "low"),
     ],
 )
 def test_few_steps(count: int, doubt: str, level: str) -> None:
@@ -173,3 +173,10 @@ def test_the_gpus_are_averaged_and_memory_is_its_maximum() -> None:
 def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
     with pytest.raises(Unavailable, match="tfdoctor profile"):
         samples()
+
+
+def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
+    slowed = manifest(steps=StepsSeen(untraced={"median_ms": 5.0}))
+    found = quality(trace([markers(20, 10)]), slowed)
+    assert found.level == "low"
+    assert "timer" in found.doubts[0].remedy

@@ -12,7 +12,7 @@ from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Table, Verdict
 
 GPU = Hardware("GPU", "x", bandwidth_bytes_s=1e12)
-CONV = OperationTime(name="m/conv", type="Conv2D", ms=20.0, flops=7e9)
+CONV = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=20.0, flops=7e9)
 
 
 def depthwise(ms: float = 10.0, end: str = "", **more: object) -> OperationTime:
@@ -48,7 +48,7 @@ def test_each_call_moves_its_bytes() -> None:
 
 def test_the_runs_own_rate_stands_in_for_an_unknown_memory() -> None:
     add = OperationTime(name="a", type="AddV2", ms=4.0, nbytes=2e9)
-    found = check(depthwise(), add, hardware=Hardware("CPU", "x"))
+    found = check(depthwise(), add, hardware=Hardware("GPU", "x"))
     assert isinstance(found, Finding)
     assert found.effects[0].scales == pytest.approx(4 / 10)
 
@@ -86,3 +86,9 @@ def test_operations_without_duration_tell_nothing() -> None:
     facts = chart(trace([steps, line("t", *rows)]))
     (result,) = engine.examine(facts, [Rule.from_module(depthwise_convolution)])
     assert isinstance(result.outcome, NotApplicable)
+
+
+def test_on_a_cpu_the_change_would_cost_time_so_it_is_not_advised() -> None:
+    said = check(depthwise(), CONV, hardware=Hardware("CPU", "x"))
+    assert isinstance(said, Healthy)
+    assert "take longer" in said.summary

@@ -16,7 +16,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, S
 TO_BF16 = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "measured")
 CPU = Hardware("CPU", "x", "AVX512-BF16", TO_BF16)
 TPU = Hardware("TPU", "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)
-RELU = OperationTime(name="m/relu", type="Relu", ms=5.0)
+RELU = OperationTime(name="gradient_tape/m/relu", type="ReluGrad", ms=5.0)
 
 
 def check(

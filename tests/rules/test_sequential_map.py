@@ -119,3 +119,16 @@ def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
     assert isinstance(found, Finding)
     assert code in found.remedies[0].code
     assert found.remedies[0].at == Location("t.py", 9)
+
+
+def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
+    dataset = Dataset(id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3))
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    said = sequential_map.check(
+        InputPipeline((ahead,), (), idle=(dataset,)),
+        Breakdown.of(device=10.0),
+        Hardware("CPU", "x"),
+        None,
+    )
+    assert isinstance(said, NotApplicable)
+    assert "decode did no work" in said.reason

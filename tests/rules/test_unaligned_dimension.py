@@ -11,7 +11,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 CPU = Hardware("CPU", "x", tile=Tile(16, "measured"))
 GPU = Hardware("GPU", "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
 TPU = Hardware("TPU", "x", "MXU", tile=Tile(128, "guide"))
-RELU = OperationTime(name="r", type="Relu", ms=90.0)
+RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
 
 
 def conv(width: int, ms: float = 10.0, **more: object) -> OperationTime:

@@ -144,3 +144,18 @@ def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
     assert isinstance(found, Finding)
     assert [effect.subject for effect in found.effects] == ["bn (batch norm)"]
     assert any("align" in str(cell) for row in found.evidence[-1].rows for cell in row)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (32, 100, 64)])
+def test_the_fused_operation_takes_images_only(shape: tuple[int, ...]) -> None:
+    graph = Operation(name="m/bn/S", type="SquaredDifference", inputs=(("float32", shape),))
+    row = OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph)
+    said = check(row, STREAM)
+    assert isinstance(said, NotApplicable)
+    assert "rank 4" in said.reason
+    assert isinstance(check(row, STREAM, hardware=GPU), Finding)
+
+
+def test_another_axis_is_no_image_either() -> None:
+    first = Layer(name="bn", kind="BatchNormalization", config={"axis": 1})
+    assert isinstance(check(*of_width(48), layers=[first]), NotApplicable)

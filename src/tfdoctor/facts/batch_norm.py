@@ -13,6 +13,9 @@ KINDS = ("BatchNormalization", "SyncBatchNormalization")
 MOMENTS = "SquaredDifference"
 """The operation by which an unfused variance in a training step is known: inference has none."""
 
+IMAGE_RANK = 4
+"""Batch, height, width, channels."""
+
 FUSED_PASSES = 8
 """Of a fused layer over its activation: forward two reads and a write; backward x and its gradient are
 read twice and the new gradient is written."""
@@ -36,6 +39,13 @@ class BatchNorm:
     def subject(self) -> str:
         """The layer, as effects name it."""
         return f"{self.layer.name} (batch norm)"
+
+    @property
+    def of_images(self) -> bool:
+        """Whether it is what the fused operation takes: rank 4, normalized over the last dimension."""
+        axis = self.layer.config.get("axis", -1)
+        axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+        return self.shape is not None and len(self.shape) == IMAGE_RANK and axis in (-1, 3)
 
     @property
     def channels(self) -> int | None:

@@ -19,6 +19,10 @@ NO_PERMISSION = (
 NO_KERNELS = "the trace holds a GPU without a single kernel; record steps in which it works"
 
 
+IDLE = 0.01
+"""Of the busiest device's work: one that does less (a few copies when the run starts) is not used."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """The kind of device that the run trained on, and its busiest one.
@@ -44,7 +48,8 @@ class Device:
     @classmethod
     def _accelerator(cls, kind: str, planes: tuple[Plane, ...], trace: Trace) -> Self:
         busy = {plane.name: _busy(plane).total for plane in planes}
-        used = sum(1 for total in busy.values() if total)
+        most = max(busy.values())
+        used = sum(1 for total in busy.values() if total and total >= IDLE * most)
         best = max(planes, key=lambda plane: busy[plane.name])
         return cls(kind, len(planes), used, best, "" if used else _why_missing(trace))
 

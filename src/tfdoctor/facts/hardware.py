@@ -113,16 +113,26 @@ class Hardware:
         if capability == (7, 5) and PLAIN_TURING.search(name):
             why = f"{name} has no Tensor Cores"
             return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
-        full, half, dtype = rates
+        full, half, dtype = _of_board(rates, name, capability)
         clock, units = (
             float(stats.get("clock_rate") or 0) * 1e3,
             float(stats.get("core_count") or 0),
         )
-        source = f"{full} FLOP per SM and clock now, {half} in {dtype}"
+        source = f"{full:g} FLOP per SM and clock now, {half:g} in {dtype}"
         return cls(
             "GPU", name, "Tensor Core", Narrowing(dtype, full / half, Bound.AT_MOST, source),
             Tile(8, NVIDIA_GUIDE, faster_above=True), clock * units * half or None, bandwidth, cores,
         )  # fmt: skip
+
+
+def _of_board(
+    rates: tuple[int, int, str], name: str, capability: tuple[int, int]
+) -> tuple[float, float, str]:
+    """Halve the Tensor Cores' rates on GeForce boards; before 8.0 float32 does not run on them."""
+    full, half, dtype = rates
+    if "GeForce" not in name or capability < (7, 5):
+        return full, half, dtype
+    return (full / 2 if capability >= (8, 0) else full), half / 2, dtype
 
 
 ONEDNN_TILE = Tile(

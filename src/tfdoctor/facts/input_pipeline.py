@@ -95,6 +95,7 @@ class InputPipeline:
     stages: tuple[StageTime, ...]
     segments: tuple[Segment, ...]
     python_kind: str = ""  # the Python object that feeds the run, when it is not tf.data
+    idle: tuple[Dataset, ...] = ()  # written with a function, but did no work in the traced steps
 
     @classmethod
     def measure(cls, iterators: Iterators, steps: Steps, program: Program | None) -> Self:
@@ -109,12 +110,24 @@ class InputPipeline:
         stages = _placed(
             _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
         )
-        return cls(stages, tuple(_segments(stages)), program.input_kind if program else "")
+        kind = program.input_kind if program else ""
+        return cls(stages, tuple(_segments(stages)), kind, _idle(stages, program))
 
     @classmethod
     def of(cls, *stages: StageTime, python_kind: str = "") -> Self:
         """Put a pipeline together from its stages, for examples and tests."""
         return cls(stages, tuple(_segments(stages)), python_kind)
+
+    @property
+    def why_idle(self) -> str:
+        """Why nothing can be said of the functions that did no work; "" when all of them did."""
+        if not self.idle:
+            return ""
+        names = ", ".join(dataset.function for dataset in self.idle)
+        return (
+            f"{names} did no work in the traced steps, for what it makes was buffered or cached already; "
+            "what it costs when a buffer is filled was not seen"
+        )
 
     @property
     def work_ms(self) -> float:
@@ -173,6 +186,13 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         parallelism=node.parallelism,
         dataset=None if node.path in ROOTS else _dataset(node.name, datasets),
     )
+
+
+def _idle(stages: tuple[StageTime, ...], program: Program | None) -> tuple[Dataset, ...]:
+    """Return the user's own functions in the feeding pipeline that no stage of the trace ran."""
+    ran = {name for stage in stages for name in re.findall(r"\w+:\d+", stage.name)}
+    feeding = program.feeding if program else ()
+    return tuple(d for d in feeding if d.function_at and d.trace_name and d.trace_name not in ran)
 
 
 def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:

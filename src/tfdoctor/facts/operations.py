@@ -34,6 +34,9 @@ SINGLE = re.compile(r"sgemm|scudnn|s1688|_f32|float>?|tf32|= \(?f32\[", re.IGNOR
 HALF = re.compile(r"h884|h1688|h16816|s884|s16816|fp16|bf16|half|hsh|_f16", re.IGNORECASE)
 """Kernels with 16-bit operands, and bfloat16 results in HLO."""
 
+GRADIENT = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
+"""What the names or types of a backward pass hold: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
+
 MOSTLY_NAMED = 0.1
 """Share of unnamed work up to which "there is no such operation" can be said."""
 
@@ -139,10 +142,19 @@ class Operations:
         return sum(row.ms for row in self.rows)
 
     @property
+    def trains(self) -> bool:
+        """Whether any operation computes a gradient, as each whole training step does."""
+        return any(GRADIENT.search(f"{row.name} {row.type}") for row in self.rows)
+
+    @property
     def why_unnamed(self) -> str:
         """Why it cannot be said that a step lacks some operation; "" when it can."""
         if self.unnamed <= MOSTLY_NAMED:
-            return ""
+            return (
+                ""
+                if self.trains
+                else "the traced step holds no gradient: it is no whole training step"
+            )
         return (
             f"the trace does not name the operations of {percent(self.unnamed)} of the compute time "
             "(XLA compiled them, or the profiler did not record their names)"

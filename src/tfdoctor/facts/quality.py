@@ -6,6 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.samples import BUSY_CORES, Samples
+from tfdoctor.facts.step_model import DISTORTED, slowdown
 from tfdoctor.facts.steps import Steps
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.recording import Recording
@@ -49,9 +50,9 @@ class Quality:
         """Collect all that speaks against the figures."""
         doubts = [
             *_of_profiler(trace, device),
-            *_of_steps(steps),
+            *_of_steps(steps, recording),
             *_of_run(recording, steps),
-            *_of_machine(samples),
+            *_of_machine(samples if steps else None),
         ]
         return cls(
             steps.count if steps else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
@@ -81,17 +82,16 @@ def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
             yield Doubt(f"the profiler reported: {text}", "mend that and record again", grave=True)
 
 
-def _of_steps(steps: Steps | None) -> Iterator[Doubt]:
+def _of_steps(steps: Steps | None, recording: Recording) -> Iterator[Doubt]:
     if steps is None:
         what = "no training step was found in the trace"
-        yield Doubt(
-            what, "record the run with `tfdoctor profile`, which marks the steps", grave=True
-        )
+        yield Doubt(what, _why_none(recording), grave=True)
         return
     if steps.count < FEW_STEPS:
         number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
-        what = f"only {number} traced"
-        yield Doubt(what, "record more with `tfdoctor profile --steps 20`", grave=steps.count == 1)
+        start = ", which may be the start-up" if steps.count == 1 else ""
+        what = f"only {number} traced{start}"
+        yield Doubt(what, "trace a training loop of 20 steps or more", grave=steps.count == 1)
         return
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     if spread > UNEVEN:
@@ -99,22 +99,42 @@ def _of_steps(steps: Steps | None) -> Iterator[Doubt]:
         yield Doubt(what, "trace more steps (`--steps 100`)", grave=False)
 
 
+def _why_none(recording: Recording) -> str:
+    said = recording.manifest.missing if recording.manifest else ()
+    why = next((missing.why for missing in said if missing.what in ("steps", "trace")), "")
+    return why or "record a TensorFlow run with `tfdoctor profile`, which marks the steps"
+
+
 def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
+    for note in recording.notes:
+        if "damaged" in note:
+            yield Doubt(note, "record again", grave=False)
     manifest = recording.manifest
     if manifest is None:
         return
     if manifest.window and manifest.window.contains_warmup:
-        what = "the traced window contains warm-up steps, because the run was short"
-        yield Doubt(what, "train for more steps than warm-up and window together", grave=False)
+        what = "the traced window contains warm-up steps, because the first training loop is short"
+        yield Doubt(
+            what, "trace a loop with more steps than warm-up and window together", grave=False
+        )
     if not manifest.finished:
         yield Doubt("the recording was cut off before it was finished", "record again", grave=False)
-    before = float((manifest.steps.untraced or {}).get("median_ms") or 0.0)
-    if steps and before and steps.median_call_ms > before * (1 + SLOWED):
-        slower = percent(steps.median_call_ms / before - 1)
+    times = slowdown(recording, steps) if steps else 1.0
+    if steps and times > 1 + SLOWED:
+        otherwise = milliseconds(steps.median_call_ms / times)
         what = (
-            f"steps took {slower} longer while they were traced ({milliseconds(before)} otherwise)"
+            f"steps took {percent(times - 1)} longer while they were traced ({otherwise} otherwise)"
         )
-        yield Doubt(what, "read shares rather than milliseconds", grave=False)
+        yield Doubt(what, _remedy_of_slowdown(times), grave=times > DISTORTED)
+
+
+def _remedy_of_slowdown(times: float) -> str:
+    if times <= DISTORTED:
+        return "read shares rather than milliseconds"
+    return (
+        "what is shown is mostly the profiler's own cost, above all for many small operations; make "
+        "sure with a timer before you change anything"
+    )
 
 
 def _of_machine(samples: Samples | None) -> Iterator[Doubt]:

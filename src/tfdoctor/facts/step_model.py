@@ -21,10 +21,14 @@ from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, Segment
 from tfdoctor.facts.samples import Samples
 from tfdoctor.facts.steps import PS_PER_MS, Steps
+from tfdoctor.recording import Recording
 from tfdoctor.verdict import Effect, Stage
 
 TRUSTED_RESIDUAL = 0.10
 """Beyond this share of the step the model explains too little: savings become ceilings."""
+
+DISTORTED = 1.5
+"""Times that a call may take longer while it is traced; beyond it a third of the step is profiling."""
 
 WAITING = 0.02
 """A trainer that waits for less than this share of the step keeps up with its input."""
@@ -43,6 +47,7 @@ class StepModel:
     segments: tuple[Segment, ...] = ()
     host_work: float = 0.0
     busy_share: float | None = None  # of the cores that the run may use; None is not sampled
+    slowdown: float = 1.0  # of the training call by being traced
 
     @classmethod
     def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
@@ -54,6 +59,7 @@ class StepModel:
         pipeline: InputPipeline | None,
         hardware: Hardware,
         samples: Samples | None,
+        recording: Recording,
     ) -> Self:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
         return cls(
@@ -62,6 +68,7 @@ class StepModel:
             segments=pipeline.segments if pipeline else (),
             host_work=_host_work(activity, steps, breakdown),
             busy_share=_busy_share(hardware, samples),
+            slowdown=slowdown(recording, steps),
         )
 
     @property
@@ -90,8 +97,13 @@ class StepModel:
 
     @property
     def trusted(self) -> bool:
-        """Whether the formula explains the measured step."""
-        return abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms
+        """Whether the formula explains the measured step, and the step is the run's own."""
+        return abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms and not self.distorted
+
+    @property
+    def distorted(self) -> bool:
+        """Whether the traced steps are mostly the profiler's: what it slows most then looks guilty."""
+        return self.slowdown > DISTORTED
 
     def predict(self, effects: Iterable[Effect]) -> float:
         """Return the step's ms after these effects; their order does not matter."""
@@ -212,6 +224,13 @@ def _apply(work: float, effects: Iterable[Effect]) -> float:
         taken = max((effect.of.value for effect in mine if effect.of), default=0.0)
         saved += taken * (1.0 - _factor(mine))
     return max(0.0, work - saved) * whole
+
+
+def slowdown(recording: Recording, steps: Steps) -> float:
+    """Return how many times as long a training call took while it was traced; 1.0 where unknown."""
+    seen = recording.manifest.steps.untraced if recording.manifest else None
+    before = float((seen or {}).get("median_ms") or 0.0)
+    return steps.median_call_ms / before if before else 1.0
 
 
 def _busy_share(hardware: Hardware, samples: Samples | None) -> float | None:

@@ -20,8 +20,8 @@ model. The saving is a ceiling: the time above what the memory would need.
 
 ## Holds for
 
-GPUs and TPUs foremost; on CPUs oneDNN's depthwise kernels come closer to the memory's rate, and the
-ceiling that the report states is accordingly low.
+GPUs and TPUs. On a CPU, which has no matrix unit to feed, the regular convolution takes longer (measured:
+2.7 times the step of a small separable network), so there the rule only says what they take.
 
 ## Sources
 
@@ -61,6 +61,8 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
         return NotApplicable(reason=operations.why_unnamed)
     if not rows:
         return Healthy(summary="The step runs no depthwise convolution")
+    if hardware.kind == "CPU":
+        return _on_cpu(rows, operations)
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     total = sum(row.ms for row in rows)
     floor = {row.name: _floor_ms(row, rate) for row in rows}
@@ -80,6 +82,16 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
             for row in rows
             if row.ms
         ),
+    )
+
+
+def _on_cpu(rows: list[OperationTime], operations: Operations) -> Healthy:
+    total = sum(row.ms for row in rows)
+    share = percent(total / operations.total_ms)
+    return Healthy(
+        summary=f"Depthwise convolutions take {milliseconds(total)} per step ({share} of the compute time); "
+        "on a CPU regular ones in their place take longer",
+        evidence=(*_measures(rows, operations, total),),
     )
 
 
@@ -160,4 +172,4 @@ def _row(kind: str) -> OperationTime:
 
 
 def _fast() -> OperationTime:
-    return OperationTime(name="model/conv", type="Conv2D", ms=20.0, flops=7e9)
+    return OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)

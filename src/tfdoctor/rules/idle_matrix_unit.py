@@ -126,7 +126,7 @@ def _low(summary: str, evidence: tuple[Evidence, ...]) -> Finding:
         evidence=evidence,
         remedies=(
             Remedy(
-                "Follow the other findings on compute (precision, alignment, fusing), then try larger batches",
+                "Mend precision, alignment and unfused operations where they are found, then try larger batches",
                 "dataset = dataset.batch(4 * batch_size, drop_remainder=True)  # and adapt the learning rate",
             ),
         ),

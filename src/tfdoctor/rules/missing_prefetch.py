@@ -31,7 +31,16 @@ from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTim
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
+from tfdoctor.verdict import (
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Verdict,
+)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -44,6 +53,10 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
         Measure("input work while the step waits", ms(serial), ms(NEGLIGIBLE_MS)),
         Measure("wait for input per step", ms(breakdown["input"])),
     )
+    if pipeline.python_kind not in ("", "tf.data"):
+        return NotApplicable(
+            reason=f"Keras makes the pipeline from {pipeline.python_kind}: there is no dataset to prefetch"
+        )
     if pipeline.prefetches:
         return Healthy(
             summary=f"Batches are made ahead of the step by {_ahead(pipeline)}", evidence=evidence

@@ -42,6 +42,7 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     Measure,
+    NotApplicable,
     Remedy,
     Stage,
     Table,
@@ -65,6 +66,8 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
         Measure("of the pipeline's slowest part in Python", ratio(min(1.0, share)), ratio(SHARE)),
         Measure("Python per step", ms(python)),
     )
+    if not breakdown.waits_for_input and any(dataset.python for dataset in pipeline.idle):
+        return NotApplicable(reason=pipeline.why_idle)
     if not breakdown.waits_for_input:
         everywhere = sum(stage.python_ms for stage in pipeline.stages)
         summary = f"Python takes {milliseconds(everywhere)} per step in the pipeline; the step does not wait for it"
@@ -94,7 +97,7 @@ def _remedy(stage: StageTime, python_kind: str) -> Remedy:
         code = (
             "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
         )
-        return Remedy("Load in several processes", code, stage.at)
+        return Remedy("Load in several processes, or in more than now", code, stage.at)
     if "Generator" in stage.kind or "enerator" in python_kind:
         return Remedy("Read with tf.data instead of a generator", FROM_FILES, stage.at)
     return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)

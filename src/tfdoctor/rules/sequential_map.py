@@ -66,6 +66,8 @@ def check(
     maps = [stage for stage in _limiting(pipeline) if MAP.fullmatch(stage.kind) and stage.work_ms]
     waiting = breakdown.waits_for_input
     stage = max(maps, key=lambda stage: stage.work_ms, default=None)
+    if not waiting and pipeline.why_idle:
+        return NotApplicable(reason=pipeline.why_idle)
     if stage is None or not waiting or not _sequential(stage):
         return Healthy(summary=_fine(pipeline, waiting=waiting))
     if stage.python_ms > stage.work_ms / 2:

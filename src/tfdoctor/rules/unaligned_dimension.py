@@ -206,7 +206,11 @@ def _table(wasteful: list[Padded]) -> Table:
 
 def _remedy(one: Padded) -> Remedy:
     where = f"in {one.row.layer}" if one.row.layer else f"in {one.row.name}"
-    same = "faster kernels" if one.tile.faster_above else "wider at the same cost, nothing saved"
+    same = (
+        "faster kernels"
+        if one.tile.faster_above
+        else "wider at nearly the same cost, nothing saved"
+    )
     effect = "fewer tiles" if one.target < one.width else same
     code = f"{one.width}  ->  {one.target}    # {effect}"
     return Remedy(f"Choose {one.target} instead of {one.width} {where}", code, one.row.at)

@@ -79,16 +79,22 @@ def check(norms: BatchNorms, hardware: Hardware) -> Verdict:
         return _without(norms)
     ready = [norm for norm in norms.unfused if _gains(norm, hardware)]
     if not ready:
-        return NotApplicable(
-            reason=f"{counted(len(norms.unfused), 'batch normalization layer')} in single operations, but "
-            "with widths for which oneDNN's fused operation is slower: align their channels to 16 first"
-        )
+        return NotApplicable(reason=_no_remedy(norms))
     return _finding(ready, norms, hardware)
 
 
 def _gains(norm: BatchNorm, hardware: Hardware) -> bool:
-    """Whether the fused operation is the faster one; oneDNN's is so for whole vectors of channels."""
-    return hardware.kind != "CPU" or norm.channels is None or norm.channels % HALF_SPEED == 0
+    """Whether a remedy fits: XLA fuses all; oneDNN's operation images with whole vectors of channels."""
+    return hardware.kind != "CPU" or (norm.of_images and (norm.channels or 0) % HALF_SPEED == 0)
+
+
+def _no_remedy(norms: BatchNorms) -> str:
+    layers = counted(len(norms.unfused), "batch normalization layer")
+    if any(norm.of_images for norm in norms.unfused):
+        why = "with widths for which oneDNN's fused operation is slower: align their channels to 16 first"
+    else:
+        why = "TensorFlow's fused operation takes images only (rank 4, channels last), and these are none"
+    return f"{layers} in single operations, but {why}"
 
 
 def _without(norms: BatchNorms) -> Verdict:
@@ -145,7 +151,7 @@ def _table(norms: BatchNorms, hardware: Hardware) -> Table:
 
 def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> Cell:
     if not _gains(norm, hardware):
-        return "slower: align the channels first"
+        return "slower: align the channels first" if norm.of_images else "not for this rank"
     fused = _fused_ms(norm, norms, hardware)
     return "unknown" if fused is None else ms(fused)
 
