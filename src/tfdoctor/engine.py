@@ -49,7 +49,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
         for result in results
         if isinstance(result.outcome, Finding) and result.outcome.effects
     }
-    if model is None or not findings:
+    if model is None or model.distorted or not findings:
         return None
     findings = _needed(findings, model)
     effects = [effect for mine in findings.values() for effect in mine]
@@ -106,8 +106,11 @@ def _judge(
     if saving.share < WORTH_SAYING and not saving.after:
         limit = f"{outcome.summary}: changing that would save less than {percent(WORTH_SAYING)} of the step"
         return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
+    if (
+        model.distorted
+    ):  # the traced milliseconds are the profiler's: nothing can be promised of them
+        return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     severity = outcome.severity or _severity(saving.share)
-    severity = Severity.NOTE if model.distorted else severity
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
 
 
@@ -177,9 +180,7 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
         f"The step model takes the measured step of {milliseconds(model.step_ms)}, {parts}, "
         f"and computes {milliseconds(model.step_ms - saved)}."
     )
-    if model.distorted:
-        text += " Tracing slowed the step so much that less will come of it."
-    elif not model.trusted:
+    if not model.trusted:
         text += (
             f" It does not explain {percent(abs(model.residual) / model.step_ms)} of the measured step, "
             "so this is a ceiling."
