@@ -387,7 +387,7 @@ def test_a_module_that_lacks_a_part_is_no_rule() -> None:
 
 
 def test_nothing_is_promised_of_steps_that_are_mostly_the_profilers() -> None:
-    exposed = {part: 0.0 for part in PARTS} | {"device": 100.0}
+    exposed = dict.fromkeys(PARTS, 0.0) | {"device": 100.0}
     chart = Chart([StepModel(device="GPU", exposed=exposed, slowdown=1.6)])
     result = examine(states("fault", part(50)), chart=chart)["fault"]
     assert isinstance(result.outcome, Finding)
