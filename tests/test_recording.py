@@ -262,3 +262,27 @@ def test_folding_adds_to_what_is_missing() -> None:
     assert [entry["what"] for entry in folded["missing"]] == ["samples", "trace"]
     assert folded["steps"] == {"seen": 0}
     assert manifest["missing"] == [{"what": "samples", "why": "off"}]
+
+
+def test_what_is_no_regular_file_is_no_trace(tmp_path: Path) -> None:
+    run = tmp_path / "plugins" / "profile" / "run"
+    (run / "folder.xplane.pb").mkdir(parents=True)
+    os.mkfifo(run / "pipe.xplane.pb")
+    (run / "loop.xplane.pb").symlink_to(run / "loop.xplane.pb")
+
+    with pytest.raises(InputError, match="No trace"):
+        Recording.open(tmp_path)
+
+
+def test_a_manifest_of_endless_brackets_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "tfdoctor.json").write_text("[" * 100_000)
+    assert "damaged" in Recording.open(tmp_path).notes[0]
+
+
+def test_runs_are_looked_for_two_folders_down_and_no_deeper(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b" / "c" / "plugins" / "profile" / "run"
+    deep.mkdir(parents=True)
+    (deep / "h.xplane.pb").write_bytes(b"\n\x04\x12\x02ab")
+    assert Recording.open(tmp_path / "a").traces == (deep / "h.xplane.pb",)
+    with pytest.raises(InputError, match="No trace"):
+        Recording.open(tmp_path)

@@ -137,6 +137,8 @@ def report(
 
     wanted = _formats(formats)
     recording = Recording.open(path)
+    for note in recording.notes:
+        typer.echo(f"tfdoctor: note: {note}", err=True)
     diagnosis = _diagnose(recording, path.resolve().name)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     _write(diagnosis, folder, wanted, prefix)
@@ -144,7 +146,7 @@ def report(
 
 
 def _formats(text: str) -> list[Format]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()] or [text]
     unknown = [name for name in names if name not in set(Format)]
     if unknown:
         known = ", ".join(Format)

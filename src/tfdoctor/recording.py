@@ -25,6 +25,9 @@ MANIFEST, PROGRAM, SAMPLES, GUEST = (
 )
 TRACES = "*.xplane.pb"
 
+DEPTH = 2
+"""How far below a log directory its runs may lie: logs/fit/<time>/plugins/profile/<run>."""
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -52,9 +55,9 @@ class Recording:
                 _sniff(trace)
             manifest, program = _manifest(root, notes), _program(root, notes)
             return cls(root, manifest, traces, program, _samples(root, notes), tuple(notes))
-        except PermissionError as error:
+        except OSError as error:
             raise InputError(
-                f"{error.filename or path} cannot be read: check its permissions."
+                f"{error.filename or path} cannot be read ({error.strerror}): check it and its permissions."
             ) from error
 
 
@@ -64,7 +67,7 @@ def _find(path: Path, notes: list[str]) -> tuple[Path | None, tuple[Path, ...]]:
         raise InputError(f"There is nothing at {path}: check the path.")
     if path.is_file():
         return None, (path,)
-    traces = tuple(sorted(path.glob(TRACES))) or _newest_run(path, notes)
+    traces = _traces(path) or _newest_run(path, notes)
     own = (path / MANIFEST).is_file()
     if not traces and not own:
         raise InputError(
@@ -75,17 +78,23 @@ def _find(path: Path, notes: list[str]) -> tuple[Path | None, tuple[Path, ...]]:
 
 
 def _newest_run(path: Path, notes: list[str]) -> tuple[Path, ...]:
-    runs = {trace.parent for trace in path.glob(f"**/plugins/profile/*/{TRACES}")}
+    places = [f"{'*/' * depth}plugins/profile/*" for depth in range(DEPTH + 1)]
     for start, below in (("plugins", "profile/*"), ("profile", "*")):  # inside a log directory
         if path.name == start:
-            runs |= {trace.parent for trace in path.glob(f"{below}/{TRACES}")}
+            places.append(below)
+    runs = {run for place in places for run in path.glob(place) if _traces(run)}
     # Runs are named by date, and names survive copying where times of files do not.
     ordered = sorted(runs, key=lambda run: (run.name, str(run)))
     if not ordered:
         return ()
     if len(ordered) > 1:
         notes.append(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
-    return tuple(sorted(ordered[-1].glob(TRACES)))
+    return _traces(ordered[-1])
+
+
+def _traces(folder: Path) -> tuple[Path, ...]:
+    """Return the trace files of a folder: a pipe of that name would be waited for, a folder is none."""
+    return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
 
 
 def _sniff(trace: Path) -> None:
@@ -141,7 +150,7 @@ def _json(path: Path, notes: list[str]) -> Json | None:
     """Return a JSON object; anything else is damage."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         data = None
     if isinstance(data, dict):
         return data
@@ -154,7 +163,7 @@ def _program(root: Path | None, notes: list[str]) -> Json | None:
         return None
     try:
         program = json.loads(gzip.decompress((root / PROGRAM).read_bytes()))
-    except (OSError, EOFError, zlib.error, ValueError):
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         program = None
     if isinstance(program, dict):
         return program
@@ -176,7 +185,7 @@ def _lines(lines: list[str]) -> Iterator[Json]:
     for line in lines:
         try:
             sample = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(sample, dict) and isinstance(sample.get("unix_ns"), int):
             yield sample
