@@ -89,3 +89,10 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) 
     (tmp_path / "guest.json").write_text(guest)
     done = manifest.complete(tmp_path, begun, 0, ())
     assert said in " ".join(entry["why"] for entry in done["missing"])
+
+
+def test_the_password_of_a_url_is_masked_wherever_it_stands() -> None:
+    said = manifest.masked(
+        ["t.py", "--db=postgres://u:hunter2@h/x", "redis://:pw@h", "http://h:80/a@b"]
+    )
+    assert said == ["t.py", "--db=postgres://u:***@h/x", "redis://:***@h", "http://h:80/a@b"]

@@ -139,6 +139,7 @@ def _sentence(out: Path, done: dict[str, object]) -> str:
     window = done["window"]
     missing = done["missing"]
     if isinstance(window, dict) and window.get("steps"):
-        return f"tfdoctor: traced {window['steps']} steps, recorded in {out}"
+        steps = "1 step" if window["steps"] == 1 else f"{window['steps']} steps"
+        return f"tfdoctor: traced {steps}, recorded in {out}"
     why = next((m["why"] for m in missing if m["what"] in ("trace", "steps")), "")  # type: ignore[attr-defined]
     return f"tfdoctor: no steps traced ({why}), recorded in {out}"

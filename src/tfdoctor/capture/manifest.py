@@ -20,6 +20,9 @@ SECRET = re.compile(r"token|key|secret|passw|passphrase|credential|auth", re.IGN
 
 MASK = "***"
 
+IN_URL = re.compile(r"(://[^:/@\s]*:)[^/@\s]+@")
+"""The password of a URL: postgres://user:password@host."""
+
 ENVIRONMENT = [
     "CUDA_DEVICE_ORDER",
     "CUDA_VISIBLE_DEVICES",
@@ -79,7 +82,7 @@ def begin(plan: Plan, python: str, command: Iterable[str]) -> dict[str, Any]:
 
 
 def masked(arguments: list[str]) -> list[str]:
-    """Return the arguments without the values of options that look like credentials."""
+    """Return the arguments without passwords: of options that are called so, and in URLs."""
     shown, hide = [], False
     for argument in arguments:
         name, equals, _ = argument.partition("=")
@@ -89,7 +92,7 @@ def masked(arguments: list[str]) -> list[str]:
         elif equals and secret:
             shown.append(f"{name}={MASK}")
         else:
-            shown.append(argument)
+            shown.append(IN_URL.sub(rf"\1{MASK}@", argument))
         hide = secret and argument.startswith("-") and not equals
     return shown
 

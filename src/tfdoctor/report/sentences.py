@@ -34,6 +34,7 @@ _LARGEST = {
 
 _SOURCES = {
     "keras-fit": "the training loop of Keras",
+    "keras-train-on-batch": "train_on_batch of Keras",
     "tf-data-loop": "a loop over a tf.data iterator",
     "repeated-call": "a function called again and again",
     "graph-period": "the period of the graph's executions",
@@ -62,8 +63,9 @@ def saves(saving: Saving | None) -> str:
     if saving is None or not is_known(saving.per_step.value):
         return ""
     if saving.per_step.value <= 0:
-        first = ", ".join(map(text.name, saving.after))
-        return f"nothing until {first} is fixed" if first else "nothing"
+        first = " and ".join(map(text.name, saving.after))
+        verb = "is" if len(saving.after) == 1 else "are"
+        return f"nothing until {first} {verb} fixed" if first else "nothing"
     ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
     return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
 
