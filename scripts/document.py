@@ -219,7 +219,10 @@ def exit_codes_page() -> str:
         ("0", "Done. Findings alone do not change the exit code."),
         ("1", "A defect of tfdoctor. It ends in a traceback, which belongs in a bug report."),
         (str(TfdoctorError.exit_code), "A fault that you can mend, said in one line."),
-        (str(FOUND), "`--fail-on` was given, and a finding of that severity is there."),
+        (
+            str(FOUND),
+            "`--fail-on` was given, and such a finding is there (doubts about the recording apart).",
+        ),
         ("the script's own", SCRIPTS_OWN),
     ]
     return "\n".join(

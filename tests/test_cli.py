@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from typer.testing import CliRunner
 
 import tfdoctor
 from tfdoctor import cli
+from tfdoctor.diagnose import diagnose
+from tfdoctor.diagnosis import Result
+from tfdoctor.recording import Recording
+from tfdoctor.rule import Topic
+from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Severity
 
 HEAVY = {"google", "jinja2", "keras", "numpy", "plotly", "psutil", "rich", "tensorflow", "xprof"}
 """What `--help` and a wrong option must not wait for."""
@@ -159,3 +166,32 @@ def test_what_cannot_be_reported_on_is_refused_in_one_line_and_left_alone(
     assert output.err.startswith("tfdoctor: ")
     assert sorted(there.rglob("*")) == before
     assert list(here.iterdir()) == []
+
+
+SAMPLES = Path(__file__).parents[1] / "sample_traces"
+
+
+def test_a_full_disk_behind_the_output_is_one_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tfdoctor", "report", str(SAMPLES / "cpu-input-bound")]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path), "--format", "json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("topic", "code"), [(Topic.RECORDING, 0), (Topic.INPUT, cli.FOUND)])
+def test_a_doubt_about_the_recording_does_not_fail_a_build(topic: Topic, code: int) -> None:
+    rule = replace(next(iter(all_rules())), topic=topic)
+    result = Result(rule=rule, outcome=rule.sick(), severity=Severity.CRITICAL)
+    diagnosis = replace(
+        diagnose(Recording.open(SAMPLES / "cpu-input-bound"), [], "x", ask_xprof=False),
+        results=(result,),
+    )
+    assert cli.exit_code(diagnosis, cli.FailOn.NOTE) == code

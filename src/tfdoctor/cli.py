@@ -47,7 +47,9 @@ Formats = Annotated[
 ]
 Fail = Annotated[
     FailOn | None,
-    typer.Option(help="Exit with 3 when a finding of this severity or above is there."),
+    typer.Option(
+        help="Exit with 3 when a finding of this severity or above is there (doubts about the recording apart)."
+    ),
 ]
 
 
@@ -58,6 +60,9 @@ def main() -> None:
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:  # a full disk behind the standard output, say
+        typer.echo(f"tfdoctor: {error.filename or 'output'}: {error.strerror}.", err=True)
+        sys.exit(TfdoctorError.exit_code)
 
 
 def _version(*, wanted: bool) -> None:
@@ -142,7 +147,7 @@ def report(
     diagnosis = _diagnose(recording, path.resolve().name)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     _write(diagnosis, folder, wanted, prefix)
-    raise typer.Exit(_verdict(diagnosis, fail_on))
+    raise typer.Exit(exit_code(diagnosis, fail_on))
 
 
 def _formats(text: str) -> list[Format]:
@@ -164,7 +169,7 @@ def _report_after(
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
         return error.exit_code
-    return _verdict(diagnosis, fail_on)
+    return exit_code(diagnosis, fail_on)
 
 
 def _diagnose(recording: "Recording", title: str) -> "Diagnosis":
@@ -192,13 +197,17 @@ def _write(
         typer.echo(f"wrote {path}", file=stream)
 
 
-def _verdict(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
+def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
+    """Return 3 when a finding about the run is of this severity or above, else 0."""
     if fail_on is None:
         return 0
-    from tfdoctor.verdict import Severity  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.verdict import Severity  # noqa: PLC0415 - same
 
     limit = Severity[fail_on.name]
     reached = any(
-        result.severity is not None and result.severity >= limit for result in diagnosis.results
+        result.severity is not None and result.severity >= limit
+        for result in diagnosis.results
+        if result.rule.topic is not Topic.RECORDING  # a busy machine is no fault of the run
     )
     return FOUND if reached else 0
