@@ -72,6 +72,17 @@ def test_marked_steps_are_left_alone() -> None:
     assert names(plane) == {"train", "multi_step_on_iterator"}
 
 
+def test_saved_groups_stay_where_no_step_can_be_marked_anew() -> None:
+    space = Space()
+    plane = space.plane("/host:CPU")
+    plane.line(1, "python").add("FunctionRun", 0, 9, group_id=3)
+    repair.mend(space.proto)
+    assert stats(plane) == [{"group_id": 3}]
+    plane.line(2, "python").add("train_function", 0, 9, group_id=4)
+    repair.mend(space.proto)
+    assert "group_id" not in {m.name for m in plane.proto.stat_metadata.values()}
+
+
 def test_copies_get_the_names_and_sizes_that_xprof_reads() -> None:
     space = Space()
     plane = space.plane("/device:GPU:0")

@@ -21,10 +21,14 @@ DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")
 
 
 def mend(space: Message) -> None:
-    """Apply every repair, in the order in which they depend on each other."""
-    forget_groups(space)
+    """Apply every repair, in the order in which they depend on each other.
+
+    Saved groups are forgotten only where steps can be marked anew: else they are all there is.
+    """
+    if _has(space, ("train", *TRAINING_CALLS)):
+        forget_groups(space)
     zero_iter_num(space)
-    if not _marked(space):
+    if not _has(space, ("train",)):
         mark_steps(space)
     rename_copies(space)
 
@@ -103,9 +107,10 @@ def rename_copies(space: Message) -> None:
                     stat.str_value = f"num_bytes:{size[1]}"
 
 
-def _marked(space: Message) -> bool:
+def _has(space: Message, names: tuple[str, ...]) -> bool:
+    """Whether the host's plane knows an event of one of these names."""
     return any(
-        metadata.name == "train"
+        metadata.name in names
         for plane in space.planes
         if plane.name == HOST
         for metadata in plane.event_metadata.values()
