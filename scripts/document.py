@@ -172,7 +172,7 @@ def rules_index(rules: tuple[Rule, ...]) -> str:
 def cli_page() -> str:
     """Return the commands with their arguments and options."""
     lines = [
-        BANNER.format(source="src/tfdoctor/cli.py"),
+        BANNER.format(source="src/tfdoctor/cli/"),
         "# The command line\n",
         f"{app.info.help}\n",
         "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` what stands below.",
@@ -227,7 +227,7 @@ def exit_codes_page() -> str:
     ]
     return "\n".join(
         [
-            BANNER.format(source="src/tfdoctor/errors.py and cli.py"),
+            BANNER.format(source="src/tfdoctor/errors.py and cli/"),
             "# Exit codes\n",
             *_table(("code", "meaning"), rows),
             "\nFaults that you can mend, by kind:\n",

@@ -1,0 +1,40 @@
+"""Options that several commands share."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tfdoctor.report import Format
+
+
+class FailOn(StrEnum):
+    """From which severity on a finding makes the command fail."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+Formats = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="LIST", help="What to write: html, json, md, separated by commas."
+    ),
+]
+Fail = Annotated[
+    FailOn | None,
+    typer.Option(
+        help="Exit with 3 when a finding of this severity or above is there (doubts about the recording apart)."
+    ),
+]
+
+
+def parse_formats(text: str) -> list[Format]:
+    """Return the formats of a list with commas; another name is a usage error."""
+    names = [name.strip() for name in text.split(",") if name.strip()] or [text]
+    unknown = [name for name in names if name not in set(Format)]
+    if unknown:
+        known = ", ".join(Format)
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {known}", param_hint="--format")
+    return [Format(name) for name in dict.fromkeys(names)]

@@ -1,0 +1,35 @@
+"""``tfdoctor report``: report on what was recorded."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tfdoctor.cli.options import Fail, Formats, parse_formats
+from tfdoctor.cli.reporting import diagnose, exit_code, write
+
+
+def report(
+    *,
+    path: Annotated[
+        Path,
+        typer.Argument(help="A recording, a TensorBoard logdir, a run folder or an *.xplane.pb."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to [default: the recording, else the current one]."),
+    ] = None,
+    formats: Formats = "html,json",
+    fail_on: Fail = None,
+) -> None:
+    """Report what slows a run that was recorded, by tfdoctor or by any TensorFlow profiler."""
+    from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
+
+    wanted = parse_formats(formats)
+    recording = Recording.open(path)
+    for note in recording.notes:
+        typer.echo(f"tfdoctor: note: {note}", err=True)
+    diagnosis = diagnose(recording, path.resolve().name)
+    folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
+    write(diagnosis, folder, wanted, prefix)
+    raise typer.Exit(exit_code(diagnosis, fail_on))

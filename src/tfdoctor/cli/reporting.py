@@ -1,0 +1,77 @@
+"""From a recording to files, a summary on the terminal and an exit code.
+
+Heavy imports stay inside the functions, so that ``--help`` answers at once.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tfdoctor.cli.options import FailOn
+from tfdoctor.errors import TfdoctorError
+from tfdoctor.report import Format
+
+if TYPE_CHECKING:
+    from tfdoctor.diagnosis import Diagnosis
+    from tfdoctor.recording import Recording
+
+FOUND = 3
+"""Exit code when ``--fail-on`` is reached and nothing else went wrong."""
+
+
+def report_after(
+    recording: "Recording", title: str, formats: list[Format], fail_on: FailOn | None
+) -> int:
+    """Report on a run that has ended; a fault here must not hide how the script itself ended."""
+    try:
+        diagnosis = diagnose(recording, title)
+        write(diagnosis, recording.root or Path(), formats, err=True)
+    except TfdoctorError as error:
+        typer.echo(f"tfdoctor: {error}", err=True)
+        return error.exit_code
+    return exit_code(diagnosis, fail_on)
+
+
+def diagnose(recording: "Recording", title: str) -> "Diagnosis":
+    """Examine a recording by every rule."""
+    from tfdoctor.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rules import all_rules  # noqa: PLC0415 - same
+
+    return examine(recording, all_rules(), title)
+
+
+def write(
+    diagnosis: "Diagnosis",
+    folder: Path,
+    formats: list[Format],
+    prefix: str = "",
+    *,
+    err: bool = False,
+) -> None:
+    """Write the reports and print the summary."""
+    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
+    from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - same
+
+    written = write_files(diagnosis, folder, formats, prefix)
+    stream = sys.stderr if err else sys.stdout
+    typer.echo(terminal.render(diagnosis, color=stream.isatty()), file=stream)
+    for path in written:
+        typer.echo(f"wrote {path}", file=stream)
+
+
+def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
+    """Return 3 when a finding about the run is of this severity or above, else 0."""
+    if fail_on is None:
+        return 0
+    from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.verdict import Severity  # noqa: PLC0415 - same
+
+    limit = Severity[fail_on.name]
+    reached = any(
+        result.severity is not None and result.severity >= limit
+        for result in diagnosis.results
+        if result.rule.topic is not Topic.RECORDING  # a busy machine is no fault of the run
+    )
+    return FOUND if reached else 0
