@@ -35,6 +35,8 @@ class Window:
     stopped_unix_ns: int | None = None
     contains_warmup: bool = False
     stopped_by: str = ""
+    profiler: str = "tfdoctor"
+    at: tuple[str | int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class StepsSeen:
     """How the steps were seen, in the whole run."""
 
     source: str | None = None
+    at: tuple[str | int, ...] | None = None
+    why: str = ""
     seen: int = 0
     candidates: tuple[Json, ...] = ()
     discarded: tuple[int, ...] = ()

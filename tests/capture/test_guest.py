@@ -14,8 +14,8 @@ FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("guest/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "atexit", "collections", "functools", "gzip", "hashlib", "importlib", "json", "math", "os",
-    "re", "sys", "threading", "time", "weakref",
+    "atexit", "collections", "functools", "glob", "gzip", "hashlib", "importlib", "json", "math", "os",
+    "re", "shutil", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,34 +19,40 @@ class Marker:
 
 
 class Session:
-    """A profiler that only remembers."""
+    """A profiler that only remembers, and leaves a file where the trace would be."""
 
+    borrowed = False
     refuse: Exception | None = None
+    marked: ClassVar[list[Any]] = []
 
-    def __init__(self) -> None:
-        self.marked: list[Any] = []
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
         self.stopped_ns = 0
 
     @classmethod
-    def start(cls, _api: object, _out: str) -> "Session":
+    def start(cls, _api: object, folder: str) -> "Session":
         if cls.refuse:
             raise cls.refuse
-        return cls()
+        cls.marked.clear()
+        return cls(folder)
 
     def marker(self, name: str, number: int, k: int) -> Marker:
         return Marker(self.marked, name, number, k)
 
-    def stop(self) -> None:
+    def stop(self, _take: object) -> None:
         self.stopped_ns = 5
+        run = self.folder / "plugins" / "profile" / "now"
+        run.mkdir(parents=True)
+        (run / "host.xplane.pb").write_text(self.folder.name)
 
 
 class Registry:
     def __init__(self) -> None:
-        self.written = 0
+        self.written: list[bool] = []
         self.lengths: dict[object, int] = {}
 
-    def write(self) -> None:
-        self.written += 1
+    def describe(self, *, last: bool) -> None:
+        self.written.append(last)
 
     def looped(self, iterator: object) -> None: ...
 
@@ -66,6 +72,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
     module, journal = guest.load("window"), guest.load("journal")
     monkeypatch.setattr(module, "Session", Session)
     monkeypatch.setattr(Session, "refuse", None)
+    Session.marked.clear()
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
     return module.Window(options, journal.Journal(str(tmp_path)), Registry())
 
@@ -77,7 +84,7 @@ def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tu
         marker = source.begin(k)
         if marker is not None:
             marker.__exit__()
-    return [(number, steps) for _, number, steps in (window.session or Session()).marked]
+    return [(number, steps) for _, number, steps in Session.marked]
 
 
 @pytest.mark.parametrize(
@@ -115,14 +122,14 @@ def test_the_end_closes_the_window_once(window: Any) -> None:
     window.close("end-of-run")
     assert window.log.state["window"]["stopped_by"] == "exception"
     assert window.log.state["window"]["steps"] == 5
-    assert window.registry.written == 1
+    assert window.registry.written == [False]  # a longer loop may come
 
 
 def test_only_one_source_is_traced(window: Any) -> None:
     run(window, 12)
     run(window, 15, name="tf-data-loop")
-    assert window.calls == 2
-    assert window.owner.name == "keras-fit"
+    assert window.take.calls == 2
+    assert window.take.source.name == "keras-fit"
     window.save()
     candidates = window.log.state["steps"]["candidates"]
     assert [(c["source"], c["steps"]) for c in candidates] == [
@@ -136,20 +143,82 @@ def test_a_call_that_was_no_step_is_taken_back(window: Any) -> None:
     source = window.source("keras-fit")
     source.retract(source.begin(1), 1)
     assert run(window, 40) == [(number, 1) for number in [10, 11, 12, *range(13, 31)]]
-    assert window.discarded == [12]
+    assert window.kept.discarded == [12]
     assert window.log.state["window"]["steps"] == 20
     assert window.log.state["window"]["calls"] == 20
 
 
 def test_a_refused_profiler_is_recorded(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "refuse", RuntimeError("another profiler is running"))
-    assert run(window, 40) == []
-    assert window.state == "refused"
+    assert run(window, 200) == []
+    assert window.state == "done"  # asked five times
     (missing,) = window.log.state["missing"]
     assert missing["what"] == "trace"
     assert "another profiler" in missing["why"]
-    assert window.source("keras-fit").seen == 40
+    assert window.refusals == 5
+    assert window.source("keras-fit").seen == 200
     assert window.log.errors == []
+
+
+def test_a_profiler_that_becomes_free_is_used(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "refuse", RuntimeError("another profiler is running"))
+    run(window, 25)
+    assert window.log.state["missing"]
+    monkeypatch.setattr(Session, "refuse", None)
+    assert run(window, 100) == [(number, 1) for number in range(31, 51)]
+    assert window.log.state["missing"] == []
+    assert window.log.state["window"]["first_step"] == 31
+
+
+def fit(window: Any, line: int, steps: int) -> None:
+    """One call of Model.fit on a line."""
+    source = window.source("keras-fit", line)
+    source.rounds += 1
+    window.announce(source, steps, skip=1)
+    for _ in range(steps):
+        marker = source.begin(1)
+        if marker is not None:
+            marker.__exit__()
+    window.fit_over(source, "end-of-fit")
+
+
+def kept(window: Any) -> tuple[int, int, str]:
+    """Return what the recording has: first step, steps, and which take wrote its trace."""
+    record = window.log.state["window"]
+    (trace,) = Path(window.log.out).glob("plugins/profile/*/*.xplane.pb")
+    return record["first_step"], record["steps"], trace.read_text()
+
+
+def test_a_long_fit_replaces_a_short_first_one(window: Any) -> None:
+    fit(window, 1, 5)
+    assert kept(window) == (1, 4, "take0")
+    fit(window, 2, 100)
+    assert kept(window) == (10, 20, "take1")
+    assert "of 2 loops" in window.log.state["steps"]["why"]
+    assert window.registry.written == [False, True]
+    fit(window, 3, 500)
+    assert window.takes == 2
+    assert sorted(path.name for path in Path(window.log.out).iterdir()) == ["guest.json", "plugins"]
+
+
+def test_a_shorter_fit_replaces_nothing(window: Any) -> None:
+    fit(window, 1, 25)
+    fit(window, 2, 12)
+    assert kept(window) == (5, 20, "take0")
+    assert window.takes == 1
+
+
+def test_fits_in_a_loop_are_one_loop(window: Any) -> None:
+    for _ in range(60):
+        fit(window, 1, 1)
+    assert kept(window)[1:] == (20, "take1")
+    assert window.source("keras-fit", 1).seen == 60
+
+
+def test_a_run_of_short_fits_is_not_disturbed_for_ever(window: Any) -> None:
+    for line in range(2, 30):
+        fit(window, line, line)
+    assert window.takes == 4
 
 
 def test_stop_after_leaves_once_the_window_is_over(
@@ -168,7 +237,7 @@ def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Session, "marker", broken)
     assert run(window, 40) == []
-    assert window.log.errors[0] == {"where": "step", "error": "ValueError: no marker"}
+    assert window.log.errors[0] == {"where": "arrive", "error": "ValueError: no marker"}
     assert len(window.log.errors) == 20  # the first reports tell all
 
 
@@ -218,7 +287,7 @@ def test_epochs_of_a_dataset_are_one_training(window: Any) -> None:
         loop.epoch("valid", 5, trains=False)
     assert loop.seen == 36
     assert window.log.state["window"]["first_step"] == 10
-    assert window.discarded == [12, 25]
+    assert window.kept.discarded == [12, 25]
     assert window.log.errors == []
 
 
@@ -234,7 +303,7 @@ def test_a_loop_that_is_left_ends_with_its_iterator(window: Any) -> None:
     for _ in range(4):
         loop.epoch("train", 5, exhausts=False)
     assert loop.seen == 20
-    assert window.discarded == []
+    assert window.take.discarded == []
 
 
 def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
@@ -242,7 +311,7 @@ def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
     loop.epoch("train", 15)
     loop.epoch("train", 15, trains=False)
     assert loop.seen == 15
-    assert len(window.discarded) == 2
+    assert len(window.take.discarded) == 2
 
 
 def test_the_outer_iterator_wins(window: Any) -> None:

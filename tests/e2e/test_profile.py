@@ -208,7 +208,7 @@ def test_the_first_fit_that_gets_there_is_traced(profile: Profile) -> None:
     run = profile("two_fits", warmup=35, steps=5)
     clean(run)
     assert kept(run) == list(range(35, 40))
-    assert run.manifest.steps.seen == 80
+    assert [candidate["steps"] for candidate in run.manifest.steps.candidates] == [40, 40]
 
 
 # Ends
@@ -277,19 +277,24 @@ def test_the_users_profiler_ends_our_window(profile: Profile, tmp_path: Path) ->
     run = profile("own_profiler_later", str(tmp_path / "theirs"))
     clean(run)
     assert run.code == 0
-    assert kept(run) == list(range(10, 15))
-    assert run.manifest.window is not None
-    assert run.manifest.window.stopped_by == "user-profiler"
+    assert kept(run) == list(range(18, 38))  # theirs is over, and ours begins anew
     assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
 
 
-def test_the_users_running_profiler_is_left_alone(profile: Profile, tmp_path: Path) -> None:
+def test_the_users_running_profiler_is_marked_and_its_trace_used(
+    profile: Profile, tmp_path: Path
+) -> None:
     run = profile("own_profiler_first", str(tmp_path / "theirs"))
+    clean(run)
     assert run.code == 0
-    assert run.manifest.guest_errors == ()
-    assert "profiles itself" in run.missing()["trace"]
-    assert run.program["graphs"]
-    assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
+    assert kept(run) == list(range(60))
+    window = run.manifest.window
+    assert window is not None
+    assert (window.stopped_by, window.contains_warmup) == ("user-profiler", True)
+    assert "own profiler" in run.manifest.steps.why
+    (theirs,) = tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb")
+    (ours,) = run.recording.traces
+    assert ours.read_bytes() == theirs.read_bytes()
 
 
 # Custom loops

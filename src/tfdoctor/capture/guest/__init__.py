@@ -5,7 +5,17 @@ and Keras modules that the script imports by itself, once it has. Python 3.9 syn
 runs where tfdoctor itself could not. Whatever fails in here is recorded and never raised.
 """
 
-from . import ending, imports, journal, keras_loop, profiler, registry, tf_hooks, window
+from . import (
+    ending,
+    imports,
+    journal,
+    keras_loop,
+    profiler,
+    registry,
+    session_loop,
+    tf_hooks,
+    window,
+)
 
 
 def install(plan):
@@ -14,7 +24,7 @@ def install(plan):
     things = registry.Registry(log)
     view = window.Window(plan, log, things)
     hooks = {}
-    for module in (tf_hooks, registry, keras_loop, profiler):
+    for module in (tf_hooks, registry, keras_loop, session_loop, profiler):
         for name, patches in module.hooks(view).items():
             hooks.setdefault(name, []).extend(patches)
     imports.watch(hooks, log)

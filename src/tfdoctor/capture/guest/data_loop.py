@@ -10,7 +10,9 @@ import threading
 import time
 import weakref
 
+from .call_loop import PATIENCE, Calls
 from .journal import quietly
+from .stack import here
 
 SOURCE = "tf-data-loop"
 
@@ -27,7 +29,7 @@ class Loop:
 
     def __init__(self, key):
         self.key = key  # what its dataset is known by, over epochs
-        self.trained = False  # since the last __next__
+        self.trained = 0  # how often since the last __next__
         self.idle = False  # a step of it did not train: no step unless one does
         self.marker = None
         self.began = 0
@@ -43,14 +45,30 @@ class Loops:
         self.live = {}  # id(iterator): Loop
         self.current = None  # the loop whose steps are counted
         self.function = None  # the outermost tf.function being called
+        self.calls = Calls(window, self)  # of loops that have no iterator
         self.before = quietly("iterator", window.log)(self._before)
         self.ended = quietly("end of an iterator", window.log)(self._ended)
 
     def training(self):
         """Note a training event; say whether a loop known to train contains it."""
         for loop in self.live.values():
-            loop.trained = True
+            loop.trained += 1
+        if self.current is not None and self.current.trained > PATIENCE:
+            self._left()
         return self.current is not None
+
+    def pending(self):
+        """Say whether an iterator is at hand that may prove to be the loop around all this."""
+        return any(loop.trained and not loop.idle for loop in self.live.values())
+
+    def _left(self):
+        """Training goes on without this iterator: its loop was left, and something keeps it alive."""
+        loop, self.current = self.current, None
+        loop.trained, loop.idle = 0, True
+        marker, loop.marker = loop.marker, None
+        if marker is not None:
+            marker.__exit__(None, None, None)
+            self.window.source(SOURCE).retract(marker, 1)
 
     def _before(self, iterator):
         """A `__next__` begins: the step before it is over."""
@@ -62,7 +80,7 @@ class Loops:
         elif self.current is None and not loop.idle and loop.key in self.training_keys:
             self.current = loop
             self.window.registry.looped(iterator)
-        loop.trained = False
+        loop.trained = 0
         if self.current is loop:
             self._begin(loop)
 
@@ -78,7 +96,7 @@ class Loops:
         window = self.window
         self.training_keys.add(loop.key)
         self.current = loop
-        source = window.source(SOURCE)
+        source = window.source(SOURCE, at=here)
         source.seen += 1  # the step that has just shown what this loop is
         source.calls += 1
         window.before_close.append(self._interrupted)

@@ -30,14 +30,18 @@ _wanted = {}
 DATASET_FUNCTIONS = "Dataset_"
 """How tf.data names the functions that it traces."""
 
+SESSION = "session"
+"""The name we give the graph of a session, which has none."""
+
 
 def describe(graph, layers, dataset_graphs, scopes):
     """Return one graph; `scopes` are the name scopes that its layers got."""
-    of_data = id(graph) in dataset_graphs or graph.name.startswith(DATASET_FUNCTIONS)
+    name = getattr(graph, "name", SESSION)
+    of_data = id(graph) in dataset_graphs or name.startswith(DATASET_FUNCTIONS)
     outer = getattr(graph, "outer_graph", None)
     owner = layers.owner(scopes)
     return {
-        "name": graph.name,
+        "name": name,
         "kind": "dataset" if of_data else "function",
         "outer": getattr(outer, "name", None),
         "operations": [_operation(op, owner) for op in graph.get_operations()],

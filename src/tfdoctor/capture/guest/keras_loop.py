@@ -1,4 +1,4 @@
-"""Steps of Keras 3: around each call of the function that `make_train_function` made."""
+"""Steps of Keras: around each call of the function that `make_train_function` made."""
 
 import functools
 import sys
@@ -7,27 +7,32 @@ import weakref
 
 from .frames import hide
 from .journal import quietly
+from .keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
+from .stack import here
 
-TRAINER = "keras.src.backend.tensorflow.trainer"
+FIT, BATCH = "keras-fit", "keras-train-on-batch"
 
 
 def hooks(window):
     """Wrap the functions that a Keras trainer calls once a step."""
-    return {TRAINER: [lambda module: Trainers(window).patch(module.TensorFlowTrainer)]}
+    dialects = {KERAS_3: Keras3, **dict.fromkeys(KERAS_2, Keras2)}
+    return {name: [Trainers(window, dialect).patch] for name, dialect in dialects.items()}
 
 
 class Trainers:
-    """What all Keras models of the process share."""
+    """What all models of one Keras share."""
 
-    def __init__(self, window):
+    def __init__(self, window, dialect):
         self.window = window
-        self.fit = window.source("keras-fit")
-        self.batch = None  # train_on_batch, once there is one
+        self.dialect = dialect
+        self.fit = None  # the loop of the fit that is running
         self.tested = 0
         self.announce = quietly("fit", window.log)(self._announce)
+        self.enter = quietly("fit", window.log)(self._enter)
 
-    def patch(self, trainer):
+    def patch(self, module):
         """Mark training and evaluation apart; prediction is neither."""
+        trainer = getattr(module, self.dialect.model)
         self._wrap_maker(trainer, "make_train_function", "train_function", self._training)
         self._wrap_maker(trainer, "make_test_function", "test_function", self._testing)
         self._wrap_fit(trainer)
@@ -50,12 +55,13 @@ class Trainers:
         setattr(trainer, method, hide(make))
 
     def _wrap_fit(self, trainer):
-        """The window does not outlive the fit it was opened in."""
+        """Know the fit that is running, and when it is over."""
         original = trainer.fit
 
         @functools.wraps(original)
         def fit(model, *args, **kwargs):
-            reason = "exception"
+            outer, reason = self.fit, "exception"
+            source = self.fit = self.enter()
             try:
                 result = original(model, *args, **kwargs)
                 reason = "end-of-fit"
@@ -63,14 +69,22 @@ class Trainers:
                 reason = "interrupt"
                 raise
             finally:
-                if self.window.state == "open" and self.window.owner is self.fit:
-                    self.window.close(reason)
+                self.fit = outer
+                self.window.fit_over(source, reason)
                 self.window.registry.release()
             if self.window.leave:
                 self.window.depart()
             return result
 
         trainer.fit = hide(fit)
+
+    def _enter(self):
+        """A fit begins: those of the same line are one loop."""
+        at = here()
+        source = self.window.source(FIT, tuple(at or ()), lambda: at)
+        source.marks = not self.dialect.marks
+        source.rounds += 1
+        return source
 
     def _announce(self, model, frame):
         """Learn from fit, which is calling, how many steps it will take and what feeds it."""
@@ -79,27 +93,33 @@ class Trainers:
                 break
             frame = frame.f_back
         local = frame.f_locals if frame is not None else {}
-        epochs = local.get("epoch_iterator")
-        if epochs is None:
+        found = self.dialect.read(local)
+        if found is None or self.fit is None:
             return
-        self.window.registry.fitted(model, epochs)
-        if epochs.num_batches and isinstance(local.get("epochs"), int):
-            rounds = local["epochs"] - (local.get("initial_epoch") or 0)
-            k = int(model.steps_per_execution)
-            self.window.announce(self.fit, rounds * epochs.num_batches, k, skip=k)
+        batches, first, adapter, given, size = found
+        self.window.registry.fitted(model, adapter, given, size)
+        if batches and isinstance(local.get("epochs"), int):
+            k = self.dialect.k(model)
+            self.window.announce(self.fit, (local["epochs"] - first) * batches, k, skip=k)
+
+    def _source(self, model, caller):
+        """Return the loop that calls the train function, or None when another one contains it."""
+        if caller != "train_on_batch" and self.fit is not None:
+            return self.fit
+        if self.window.local.loops.training():  # a loop over a dataset contains this call
+            return None
+        return self.window.source(BATCH, id(model), here)
 
     def _training(self, model, function):
         """Return the train function with a marker around each call inside the window."""
-        reference = weakref.ref(model)
-        window, clock = self.window, time.perf_counter_ns
+        reference, clock = weakref.ref(model), time.perf_counter_ns
+        k = self.dialect.k(model)  # compile() makes another function when it changes
 
         def marked(iterator):
-            source, loops = self.fit, window.local.loops
-            if sys._getframe(1).f_code.co_name == "train_on_batch":
-                if loops.training():  # a loop over a dataset contains this call: that is the step
-                    return function(iterator)
-                source = self.batch = window.source("keras-train-on-batch")
-            k = reference().steps_per_execution
+            source = self._source(reference(), sys._getframe(1).f_code.co_name)
+            if source is None:
+                return function(iterator)
+            loops = self.window.local.loops
             marker = source.begin(k)
             loops.depth += 1
             start = clock()
@@ -122,15 +142,15 @@ class Trainers:
         """Return the test function with a marker of its own kind inside the window."""
         window, reference = self.window, weakref.ref(model)
 
-        def marked(iterator):
+        def marked(*args):
             loops = window.local.loops
             loops.depth += 1
             try:
-                if window.state != "open":
-                    return function(iterator)
+                if window.state != "open" or self.dialect.marks:
+                    return function(*args)
                 number, self.tested = self.tested, self.tested + 1
-                with window.session.marker("test", number, reference().steps_per_execution):
-                    return function(iterator)
+                with window.session.marker("test", number, self.dialect.k(reference())):
+                    return function(*args)
             finally:
                 loops.depth -= 1
 

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import time
 import weakref
 
 from . import program
@@ -11,7 +12,13 @@ from .numbering import Numbering
 from .stack import here, way_here
 
 GRAPHS = "tensorflow.python.framework.func_graph"
-LAYERS = "keras.src.layers.layer"
+LAYERS = (
+    "keras.src.layers.layer",
+    "tf_keras.src.engine.base_layer",
+    "keras.src.engine.base_layer",
+    "keras.engine.base_layer",
+)
+"""Where Layer lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before."""
 SCOPES = "keras.src.backend.tensorflow.core"
 OPTIMIZERS = "keras.src.optimizers.base_optimizer"
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
@@ -39,7 +46,9 @@ class Registry:
         self.strategy = lambda: None  # of a loop over a distributed dataset
         self.trainer = lambda: None  # the tf.function that takes the gradients
         self.fit = {}
-        self.written = False
+        self.traced_at = 0.0  # when a function was last traced
+        self.written = False  # nothing more is wanted
+        self.described = False
 
     # What the hooks tell
 
@@ -54,6 +63,7 @@ class Registry:
 
     def graph_made(self, graph):
         """A function is about to be traced."""
+        self.traced_at = time.monotonic()
         self._remember(self.graphs, graph)
 
     def optimizer_made(self, optimizer):
@@ -67,17 +77,14 @@ class Registry:
             self.ways[dataset] = way_here()
             self.numbering.note(dataset)
 
-    def fitted(self, model, epochs):
-        """Keras's fit is about to begin."""
-        adapter = epochs.data_adapter
+    def fitted(self, model, adapter, given, batch_size):
+        """Keras's fit is about to begin; `given` are the datasets it may be fed by."""
         self.model = weakref.ref(model)
-        # A strategy rebuilds the dataset; the adapter still has the one that we know.
-        given = (epochs._distributed_dataset, getattr(adapter, "_dataset", None))
         self.held = next((data for data in given if data in self.lines), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else lambda: None
         self.fit = {
             "adapter": type(adapter).__name__,
-            "batch_size": adapter.batch_size,
+            "batch_size": batch_size,
             "at": here(),
         }
 
@@ -109,12 +116,18 @@ class Registry:
         dataset = dataset_of(iterator)
         return int(dataset.cardinality().numpy()) if dataset is not None else -2
 
-    def write(self):
-        """Write the program once: after the window, or at the end of a run without one."""
+    def describe(self, *, last):
+        """Write the program as it is now: after each window that is kept."""
         if self.written or not self.log.ours() or CONTEXT not in sys.modules:
             return
-        self.written = True
+        self.described = True
+        self.written = last
         quietly("program", self.log)(program.write)(self)
+
+    def write(self):
+        """The run is over: describe it, unless its traced window was, while all of it was alive."""
+        if not self.described:
+            self.describe(last=True)
 
 
 def dataset_of(iterator):
@@ -149,7 +162,7 @@ def hooks(window):
         GRAPHS: [graph],
         DATASETS: [dataset],
         OPTIMIZERS: [optimizer],
-        LAYERS: [layer],
+        **{name: [layer] for name in LAYERS},
         SCOPES: [scope],
     }
 

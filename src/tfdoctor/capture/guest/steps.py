@@ -9,17 +9,24 @@ NEVER = sys.maxsize
 REMEMBERED = 1000
 """Untraced calls whose time is kept, for the report to say what profiling costs."""
 
+OPEN_ENDED = frozenset(("repeated-call", "eager-gradient"))
+"""Sources that see where a step begins and not where the loop ends: the last step has no end."""
+
 
 class Source:
-    """One way to see training steps, and how many it saw."""
+    """One loop that trains: what shows its steps, and how many there were."""
 
-    def __init__(self, name, window):
+    def __init__(self, name, window, at=None):
         self.name = name
         self.window = window
+        self.at = at  # the user's line, [path, line] or None
         self.seen = 0  # steps begun
         self.discarded = 0  # markers' numbers that turned out to be none: never used again
         self.calls = 0
-        self.alarm = NEVER if window.resting() else window.plan["warmup"]
+        self.rounds = 0  # how often this loop was entered, where that can be seen
+        self.end = None  # the step at which it will end, where it says so
+        self.marks = True  # False: the framework sets markers itself, just before it calls us
+        self.alarm = window.first_alarm()
         self.spans = collections.deque(maxlen=REMEMBERED)  # (ns, steps) of untraced calls
 
     def begin(self, k):
@@ -40,13 +47,12 @@ class Source:
         self.seen -= k
         self.calls -= 1
         if marker is not None:
-            self.window.calls -= 1
-            self.window.discarded.append(self.seen + self.discarded)
+            self.window.retract(self.seen + self.discarded)
             self.discarded += k
 
     def summary(self):
         """Return what the manifest says of this candidate."""
-        return {"source": self.name, "steps": self.seen, "calls": self.calls}
+        return {"source": self.name, "steps": self.seen, "calls": self.calls, "at": self.at}
 
     def untraced(self):
         """Return the usual time of a step outside the window, or None when there was none."""

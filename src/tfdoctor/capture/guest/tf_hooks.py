@@ -1,23 +1,49 @@
-"""Where TensorFlow tells of custom loops: iterators, gradients and calls of tf.functions."""
+"""Where TensorFlow tells of loops: iterators, gradients and calls of tf.functions."""
 
 import functools
+import threading
+import time
 
+from .call_loop import LOOPS, TRAINS
 from .data_loop import Local
 from .frames import hide
+from .journal import quietly
 
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 DISTRIBUTED = "tensorflow.python.distribute.input_lib"
 FUNCTIONS = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
+CONCRETE = "tensorflow.python.eager.polymorphic_function.concrete_function"
+FUNCTIONS_2_9, CONCRETE_2_9 = (
+    "tensorflow.python.eager.def_function",
+    "tensorflow.python.eager.function",
+)
 TAPES = "tensorflow.python.eager.backprop"
+
+NONE = {}
+"""The marks of a graph that takes no gradients."""
+
+BODIES = ("Dataset_reduce", "Dataset_scan")
+"""What AutoGraph makes of `for x in dataset`, by the names of the functions that tf.data traces."""
 
 
 def hooks(window):
     """Return what to patch in which module."""
     local = window.local = Local(window)
+    marks = window.graph_marks
+
+    def function(module):
+        patch_calls(module, "Function", window, lambda self: self.__dict__)
+
+    def concrete(module):
+        patch_calls(module, "ConcreteFunction", window, lambda self: marks.get(self.graph, NONE))
+
     return {
         ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window, local)],
         DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, window, local)],
-        FUNCTIONS: [lambda module: patch_function(module.Function, window, local)],
+        FUNCTIONS: [function],
+        FUNCTIONS_2_9: [function],
+        CONCRETE: [concrete],
+        CONCRETE_2_9: [concrete],
         TAPES: [lambda module: patch_tape(module.GradientTape, window, local)],
     }
 
@@ -48,39 +74,81 @@ def patch_iterator(kind, window, local):
     kind.__next__ = hide(__next__)
 
 
-def patch_function(function, window, local):
+def patch_calls(module, name, window, flags_of):
     """Keep the outermost tf.function being called, and note the calls of those that train."""
-    original = function.__call__
+    function = getattr(module, name, None)
+    if function is None or function.__module__ != module.__name__:
+        return  # later versions keep the old module's name for what lives elsewhere
+    original, local = function.__call__, window.local
+    enter = quietly("call", window.log)(lambda calls, flags, key: calls.enter(flags, key))
+    leave = quietly("call", window.log)(
+        lambda calls, flags, key, failed: calls.leave(flags, key, failed=failed)
+    )
 
     @functools.wraps(original)
     def __call__(self, *args, **kwargs):
         loops = local.loops
         if loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
+        key, failed = id(self), True
         loops.function = window.calling = self
+        window.calling_since, window.calling_thread = time.monotonic(), threading.get_ident()
         try:
-            return original(self, *args, **kwargs)
+            flags = flags_of(self)
+            if TRAINS in flags:
+                enter(loops.calls, flags, key)
+            result = original(self, *args, **kwargs)
+            failed = False
         finally:
             loops.function = window.calling = None
-            if "_tfdoctor_trains" in self.__dict__:
-                loops.training()
+            flags = flags_of(self)  # the call may have traced it
+            if TRAINS in flags:
+                leave(loops.calls, flags, key, failed)
+        return result
 
     function.__call__ = hide(__call__)
 
 
 def patch_tape(tape, window, local):
     """A gradient is a training event; while a tf.function is traced, it marks the function."""
-    original = tape.gradient
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import ops
+
+    original, eager = tape.gradient, context.executing_eagerly
+    mark = quietly("gradient", window.log)(lambda function, graph: _mark(window, function, graph))
+    stepped = quietly("gradient", window.log)(lambda loops: loops.calls.gradient())
 
     @functools.wraps(original)
     def gradient(self, *args, **kwargs):
         loops = local.loops
         function = loops.function or window.calling  # replicas are traced in threads of their own
-        if function is not None:
-            function.__dict__["_tfdoctor_trains"] = True
-            window.registry.trains(function)
+        graph = None if eager() else ops.get_default_graph()
+        if function is not None or graph is not None:
+            mark(function, graph)
         elif not loops.depth:
-            loops.training()
+            stepped(loops)
+            if window.leave:
+                window.depart()
         return original(self, *args, **kwargs)
 
     tape.gradient = hide(gradient)
+
+
+def _mark(window, function, graph):
+    """Note on a function, and on its graph, that it trains, and whether in a loop of its own."""
+    marks, outermost = {TRAINS: True}, graph
+    while graph is not None:
+        if type(graph).__name__ == "WhileBodyFuncGraph" or getattr(graph, "name", "").startswith(
+            BODIES
+        ):
+            marks[LOOPS] = True
+        outermost, graph = graph, getattr(graph, "outer_graph", None)
+        if not hasattr(graph, "outer_graph"):
+            break  # the eager world's own empty graph
+    if outermost is not None:
+        window.graph_marks.setdefault(outermost, {}).update(marks)
+    if function is not None:
+        function.__dict__.update(marks)
+        window.registry.trains(function)
+    if LOOPS in marks:
+        window.watch.begin()

@@ -1,44 +1,76 @@
-"""The traced window: which steps, when the profiler starts and when it stops."""
+"""The traced window: which loop, which of its steps, when the profiler starts and when it stops.
+
+A window that got all its steps after the warm-up is the recording. One that had to make do with less
+(a short first fit) is kept until a better one comes.
+"""
 
 import sys
 import threading
 import time
+import weakref
 
+from . import state
 from .journal import quietly
 from .profiler import Session
-from .steps import NEVER, Source
+from .steps import NEVER, OPEN_ENDED, Source
+from .takes import Take
+from .watch import Watch
 
 FEWEST_CALLS = 5
 """With several steps a call, a window of `--steps` alone could hold a single call."""
 
+MOST_TAKES = 4
+"""Every window disturbs the run for a moment; a run of many short fits gets no more of them."""
+
+MANY_ROUNDS = 3
+"""A fit that is entered so often is itself inside a loop, and the window may outlast it."""
+
+MOST_REFUSALS = 5
+"""How often to ask again for a profiler that somebody else has."""
+
 
 class Window:
-    """Warm-up, then so many steps of the first source that gets there."""
+    """Warm-up, then so many steps of the first loop that gets there."""
 
     def __init__(self, plan, log, registry):
         self.plan, self.log, self.registry = plan, log, registry
-        self.state = "waiting"  # waiting, open, done or refused
-        self.start, self.stop = plan["warmup"], plan["warmup"] + plan["steps"]
-        self.owner = self.session = self.profiler = None
+        self.lock = threading.RLock()
+        self.profiler = None
+        self.graph_marks = weakref.WeakKeyDictionary()  # what is known of traced graphs
+        self.local = None  # the loops of each thread: set by tf_hooks
+        self.watch = Watch(self)
+        self.before_open = []  # called once, just before the profiler starts
+        self.before_close = []  # called each time, just before it stops
+        for name in ("arrive", "close", "announce"):
+            setattr(self, name, quietly(name, log)(getattr(self, "_" + name)))
+        self.reset()
+
+    def reset(self):
+        """Forget all steps: a new recording begins, or a fork of the process its own."""
+        self.state = "waiting"  # waiting, open or done
         self.sources = {}
         self.training_keys = set()
         self.calling = None  # the outermost tf.function being called, by whichever thread
-        self.calls = 0
-        self.discarded = []
+        self.calling_since, self.calling_thread = 0.0, None
+        self.session = self.take = self.kept = None
+        self.takes = self.refusals = 0
+        self.stop, self.deadline = NEVER, None
         self.leave = False  # --stop-after: the next step ends the run
-        self.record = None
-        self.arrive = quietly("step", log)(self._arrive)
-        self.close = quietly("end of the window", log)(self._close)
-        self.before_open = []  # called once, just before the profiler starts
-        self.before_close = []  # called once, just before it stops
 
-    def source(self, name):
-        """Return the counter of one way to see steps."""
-        if name not in self.sources:
-            self.sources[name] = Source(name, self)
-        return self.sources[name]
+    def first_alarm(self):
+        """Return the step at which a new source asks for the first time."""
+        if self.state == "open" and self.take.source is None:
+            return 0
+        return NEVER if self.state == "done" else self.plan["warmup"]
 
-    def announce(self, source, total, k=1, skip=0):
+    def source(self, name, key=None, at=None):
+        """Return the counter of one loop; `key` tells loops of a kind apart, `at` finds its line."""
+        found = self.sources.get((name, key))
+        if found is None:
+            found = self.sources[name, key] = Source(name, self, at and at())
+        return found
+
+    def _announce(self, source, total, k=1, skip=0):
         """`total` more steps, `k` a call, are to come: fit the window into them.
 
         `skip` steps build the graph; they are only traced when there are no others.
@@ -47,11 +79,12 @@ class Window:
             return
         planned = self._planned(k)
         done, end = source.seen, source.seen + total
+        source.end = end
         first = max(self.plan["warmup"], done)
-        if end < first + planned:
+        if end < first + planned and source.rounds < MANY_ROUNDS:
             earliest = done + skip if total > skip else done
             first = max(earliest, min(first, end - planned))
-        source.alarm = first
+        source.alarm = max(0, first if source.marks else first - k)
 
     def _planned(self, k):
         """Return how many steps to trace when a call takes k of them."""
@@ -59,121 +92,210 @@ class Window:
 
     def _arrive(self, source, number, k):
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
-        if self.state == "waiting":
-            self._open(source, number, k)
-        if self.state != "open" or source is not self.owner:
-            return None
-        if number >= self.stop:
-            self._close("steps")
-            return None
-        self.calls += 1
-        return self.session.marker("train", number + source.discarded, k)
+        with self.lock:
+            if self.state == "waiting" and self._worth(source, number, k):
+                self._open(source, number, k)
+            if self.state != "open":
+                return None
+            if self.take.source is None:
+                self.take.begin(source, number)
+            if source is not self.take.source:
+                return None
+            if number >= self.stop or (self.deadline and time.monotonic() >= self.deadline):
+                self._close("steps" if number >= self.stop else "time")
+                return None
+            self.take.calls += 1
+            if not source.marks:
+                return SILENT
+            return self.session.marker("train", number + source.discarded, k)
+
+    def _worth(self, source, number, k):
+        """Say whether a window now may become better than the one there is."""
+        if self.kept is None:
+            return True
+        planned = self._planned(k)
+        left = planned if source.end is None else min(planned, source.end - number)
+        if source.rounds >= MANY_ROUNDS:
+            left = planned
+        good = max(0, number + left - max(number, self.plan["warmup"]))
+        if (good, left) > self.kept.good:
+            return True
+        source.alarm = NEVER  # until it announces more
+        return False
+
+    # Opening
 
     def _open(self, source, number, k):
-        """Start the profiler; the recording keeps why it could not."""
-        self.owner, self.state = source, "open"
-        self.start, self.stop = number, number + self._planned(k)
-        for prepare in self.before_open:
-            prepare()
-        try:
-            self.session = Session.start(self.profiler, self.plan["out"])
-        except Exception as error:  # AlreadyExistsError: the user profiles, and was first
-            self._refuse(error)
+        """Trace from this step on."""
+        if self.plan.get("seconds"):
+            self._start(source, self.plan["seconds"])
+        else:
+            self._start(source, None)
+        if self.state != "open":
             return
-        self.record = {
-            "warmup": number,
-            "steps": 0,
-            "first_step": number,
-            "calls": 0,
-            "source": source.name,
-            "started_unix_ns": time.time_ns(),
-            "stopped_unix_ns": None,
-            "contains_warmup": number < self.plan["warmup"],
-            "stopped_by": "unfinished",
-        }
-        self.log.state["window"] = self.record
+        # A marker that the framework sets has begun already: the next one is the first.
+        first = number if source.marks else number + k
+        self.take.begin(source, first)
+        self.stop = NEVER if self.deadline else first + self._planned(k)
         self.save()
 
-    def _refuse(self, error):
-        """Leave the profiler to whoever has it."""
-        self.state = "refused"
-        self.log.missing(
-            "trace",
-            "the profiler could not be started, most likely because the script profiles itself: "
-            "switch that off (profile_batch=0 of the TensorBoard callback) and record again "
-            f"({type(error).__name__}: {str(error)[:200]})",
-        )
-        self._rest()
+    def open_for(self, source, seconds):
+        """Trace for a time, whatever is seen meanwhile; `source` may be None."""
+        with self.lock:
+            if self.state == "waiting":
+                self._start(source, seconds)
+                if self.state == "open":
+                    self.save()
+
+    def _start(self, source, seconds):
+        """Start the profiler; the recording keeps why it could not."""
+        prepare, self.before_open = self.before_open, []
+        for each in prepare:
+            each()
+        take = Take(self.log.out, self.takes, source, self.plan["warmup"])
+        try:
+            session = Session.start(self.profiler, take.folder)
+        except Exception as error:  # AlreadyExistsError: somebody else profiles, and was first
+            self._refused(source, error)
+            return
+        self.opened(take, session)
+        if seconds:
+            self.deadline = time.monotonic() + seconds
+            self.watch.begin()
+
+    def opened(self, take, session):
+        """A profiler is running."""
+        self.take, self.session, self.state = take, session, "open"
+        self.takes += 1
+        self.stop, self.deadline = NEVER, None
+        if take.source is None:
+            for each in self.sources.values():
+                each.alarm = 0
+        self._forgive()
+
+    def _forgive(self):
+        """There is a trace now: what was said of its absence no longer holds."""
+        missing = self.log.state["missing"]
+        missing[:] = [entry for entry in missing if entry["what"] != "trace"]
+
+    def _refused(self, source, error):
+        """Leave the profiler to whoever has it, and ask again later."""
+        self.refusals += 1
+        if source is not None:
+            source.alarm = source.seen + self.plan["steps"]
+        if self.refusals >= MOST_REFUSALS:
+            self._rest()
+        if self.kept is None:
+            self._forgive()
+            self.log.missing("trace", state.refusal(error))
         self.save()
+
+    # Closing
 
     def _close(self, reason):
         """Stop the profiler and write what was learnt; a second call does nothing."""
-        if self.state != "open" or not self.log.ours():
-            return
-        for prepare in self.before_close:
-            prepare()
-        self.state = "done"
-        self._rest()
-        reached = min(self.owner.seen, self.stop)
-        reason = "steps" if reached == self.stop else reason
-        self.record.update(
-            steps=reached - self.start,
-            calls=self.calls,
-            stopped_by=reason,
-        )
-        try:
-            self.session.stop()
-        except Exception as error:  # for example: the recording's folder is gone
-            self.log.fault("profiler.stop", error)
-            self.log.missing("trace", f"the trace could not be written: {error}")
-        self.record["stopped_unix_ns"] = self.session.stopped_ns
-        self.registry.write()
-        self.leave = self.plan["stop_after"] and reason in ("steps", "end-of-fit")
+        with self.lock:
+            if self.state != "open" or not self.log.ours():
+                return
+            for each in self.before_close:
+                each()
+            take, session = self.take, self.session
+            source = take.source
+            reached = min(source.seen, self.stop) if source else 0
+            reason = "steps" if reached == self.stop else reason
+            if source and source.name in OPEN_ENDED and reason not in ("steps", "time"):
+                self._drop_last(source)
+            self.state = "waiting"
+            try:
+                session.stop(take)
+            except Exception as error:  # for example: the recording's folder is gone
+                self.log.fault("profiler.stop", error)
+                self.log.missing("trace", f"the trace could not be written: {error}")
+            take.end(reached, reason, session.stopped_ns or time.time_ns())
+            self._choose(take, complete=reason in ("steps", "time"))
+
+    def _drop_last(self, source):
+        """The end of the last step was not seen: what came after the loop is none of it."""
+        if self.take.calls > 1:
+            self.take.discarded.append(source.seen - 1 + source.discarded)
+
+    def _choose(self, take, *, complete):
+        """Keep the better of this take and the one before; go on looking unless it is complete."""
+        full = complete and not take.record["contains_warmup"]
+        full = full or take.good[0] >= self.plan["steps"]
+        better = self.kept is None or take.good > self.kept.good
+        if take.traced() and better:
+            take.keep()
+            self.kept = take
+            self.log.state["window"] = take.record
+        elif self.kept is None and not take.traced():
+            self.log.state["window"] = take.record  # what was tried, and log.missing why it failed
+            take.drop()
+        else:
+            take.drop()
+        self.take = self.session = None
+        self.leave = bool(self.plan["stop_after"] and complete)
+        if full or self.takes >= MOST_TAKES or self.leave:
+            self._rest()
+        elif take.source is not None:
+            take.source.alarm = max(take.source.seen, self.plan["warmup"])
+        if self.kept is take:
+            self.registry.describe(last=self.state == "done")
         self.save()
 
     def _rest(self):
         """Let every source count on without asking."""
+        self.state = "done"
         for source in self.sources.values():
-            source.alarm = NEVER
+            source.alarm = 0 if self.leave else NEVER
 
-    def resting(self):
-        """Say whether no window can come any more."""
-        return self.state in ("done", "refused")
+    def retract(self, number):
+        """A marker of this number stood for no step."""
+        if self.take is not None:
+            self.take.calls -= 1
+            self.take.discarded.append(number)
+
+    def fit_over(self, source, reason):
+        """A fit has returned: the window does not outlive it, unless fits are what is repeated."""
+        mine = self.state == "open" and source is not None and self.take.source is source
+        if (
+            mine
+            and not self.session.borrowed
+            and (source.rounds < MANY_ROUNDS or reason != "end-of-fit")
+        ):
+            self.close(reason)
+
+    # The end
 
     def depart(self):
         """Raise SystemExit in the user's main thread when `--stop-after` asked for it."""
         self.leave = False
+        self._rest()
         if threading.current_thread() is threading.main_thread():
             self.log.state["stopped_after"] = True
             self.save()
             sys.exit(0)
         self.log.missing("stop", "--stop-after had no effect: training is not in the main thread")
 
+    def reset_after_fork(self):
+        """A fork that was made before TensorFlow was in use trains for itself; others stay silent."""
+        used = self.state != "waiting" or any(each.seen for each in self.sources.values())
+        self.lock = threading.RLock()
+        self.reset()
+        if used:
+            self._rest()
+
     def save(self):
         """Bring the state file up to date."""
-        chosen = self.owner or max(
-            self.sources.values(), key=lambda source: source.seen, default=None
-        )
-        self.log.state["steps"] = {
-            "source": chosen.name if chosen else None,
-            "seen": chosen.seen if chosen else 0,
-            "candidates": [each.summary() for each in self.sources.values() if each.seen],
-            "discarded": self.discarded,
-            "untraced": chosen.untraced() if chosen else None,
-        }
-        self.log.state["versions"] = versions()
+        state.fill(self)
         self.log.write()
 
 
-def versions():
-    """Return the versions of what the script has imported."""
-    found = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in ("tensorflow", "keras", "numpy"):
-        version = getattr(sys.modules.get(name), "__version__", None)
-        if isinstance(version, str):
-            found[name] = version
-    build = getattr(sys.modules.get("tensorflow.python.platform.build_info"), "build_info", {})
-    for name in ("cuda", "cudnn"):
-        if build.get(f"{name}_version"):
-            found[name] = str(build[f"{name}_version"])
-    return found
+class Silent:
+    """Stands for a marker that the framework itself has set."""
+
+    def __exit__(self, *_):
+        """Leave it to the framework."""
+
+
+SILENT = Silent()

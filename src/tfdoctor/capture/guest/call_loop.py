@@ -1,0 +1,108 @@
+"""Steps of loops without a dataset: repeated calls of a tf.function that trains, or eager gradients.
+
+`for _ in range(n): train_step(x)` shows nothing but the call. A function trains when a gradient was
+taken while it was traced. When a loop over a dataset contains the calls, that loop is the step.
+"""
+
+import time
+
+from .stack import here, way_here
+
+FUNCTION, GRADIENT, GRAPH = "repeated-call", "eager-gradient", "graph-loop"
+
+TRAINS, LOOPS = "_tfdoctor_trains", "_tfdoctor_loops"
+"""Marks on a tf.function: it takes gradients; it takes them inside a loop of its own."""
+
+PATIENCE = 100
+"""Calls to wait for the next `__next__` of an iterator that is at hand: its loop may be the outer one."""
+
+GRAPH_SECONDS = 3.0
+"""How long to trace a loop inside a tf.function, whose steps nobody sees from Python."""
+
+
+class Calls:
+    """The repeated calls of one thread."""
+
+    def __init__(self, window, loops):
+        self.window = window
+        self.loops = loops
+        self.open = None  # (source, marker, its start) of the eager gradient that came last
+        self.called = None  # (source, marker, its start) of the tf.function that is running
+
+    def enter(self, flags, key):
+        """A tf.function is about to be called; `flags` are its marks."""
+        self.called = None
+        if TRAINS not in flags or self.loops.current is not None:
+            return
+        if LOOPS in flags:
+            self._enter_graph_loop(key)
+            return
+        source = self.window.source(FUNCTION, key, here)
+        self.called = source, self._begin(source), time.perf_counter_ns()
+
+    def leave(self, flags, key, *, failed):
+        """The call is over."""
+        called, self.called = self.called, None
+        if called is None:
+            if TRAINS in flags and not failed:
+                self._first(flags, key)
+            return
+        source, marker, began = called
+        if marker is not None:
+            marker.__exit__(None, None, None)
+        if failed:
+            source.retract(marker, 1)
+        elif marker is None:
+            source.spans.append((time.perf_counter_ns() - began, 1))
+        self.loops.training()
+
+    def _first(self, flags, key):
+        """The call that has just shown that its function trains was a step as well."""
+        if self.loops.training():
+            return
+        if LOOPS in flags:
+            self.window.source(GRAPH, key, here).calls += 1
+            return
+        source = self.window.source(FUNCTION, key, here)
+        source.seen += 1
+        source.calls += 1
+
+    def _enter_graph_loop(self, key):
+        """A call whose steps are all inside: there is a window by time only."""
+        source = self.window.source(GRAPH, key, here)
+        source.calls += 1
+        if self.window.state == "waiting":
+            self.window.open_for(source, self.window.plan.get("seconds") or GRAPH_SECONDS)
+
+    def gradient(self):
+        """A gradient was asked for outside of every function: one step ends and another begins."""
+        if self.loops.training():
+            return
+        source = self.window.source(GRADIENT, way_here(), here)
+        if self.open is not None and self.open[0] is not source and self._mine(self.open[0]):
+            return  # the other model of a GAN: the first one's gradients are the steps
+        self.over()
+        self.open = source, self._begin(source), time.perf_counter_ns()
+
+    def _mine(self, source):
+        """Say whether a source is being traced."""
+        return self.window.take is not None and self.window.take.source is source
+
+    def over(self):
+        """The step of the last eager gradient is over."""
+        opened, self.open = self.open, None
+        if opened is None:
+            return
+        source, marker, began = opened
+        if marker is not None:
+            marker.__exit__(None, None, None)
+        else:
+            source.spans.append((time.perf_counter_ns() - began, 1))
+
+    def _begin(self, source):
+        """Begin a step, unless an iterator at hand may prove to be the outer loop."""
+        if self.loops.pending() and source.seen < PATIENCE:
+            source.seen += 1
+            source.calls += 1
+            return None
+        return source.begin(1)
