@@ -29,23 +29,23 @@ class Calls:
         self.open = None  # (source, marker, its start) of the eager gradient that came last
         self.called = None  # (source, marker, its start) of the tf.function that is running
 
-    def enter(self, flags, key):
+    def enter(self, flags):
         """A tf.function is about to be called; `flags` are its marks."""
         self.called = None
         if TRAINS not in flags or self.loops.current is not None:
             return
         if LOOPS in flags:
-            self._enter_graph_loop(key)
+            self._enter_graph_loop()
             return
-        source = self.window.source(FUNCTION, key, here)
+        source = self.window.source(FUNCTION, way_here(), here)
         self.called = source, self._begin(source), time.perf_counter_ns()
 
-    def leave(self, flags, key, *, failed):
+    def leave(self, flags, *, failed):
         """The call is over."""
         called, self.called = self.called, None
         if called is None:
             if TRAINS in flags and not failed:
-                self._first(flags, key)
+                self._first(flags)
             return
         source, marker, began = called
         if marker is not None:
@@ -56,20 +56,20 @@ class Calls:
             source.spans.append((time.perf_counter_ns() - began, 1))
         self.loops.training()
 
-    def _first(self, flags, key):
+    def _first(self, flags):
         """The call that has just shown that its function trains was a step as well."""
         if self.loops.training():
             return
         if LOOPS in flags:
-            self.window.source(GRAPH, key, here).calls += 1
+            self.window.source(GRAPH, way_here(), here).calls += 1
             return
-        source = self.window.source(FUNCTION, key, here)
+        source = self.window.source(FUNCTION, way_here(), here)
         source.seen += 1
         source.calls += 1
 
-    def _enter_graph_loop(self, key):
+    def _enter_graph_loop(self):
         """A call whose steps are all inside: there is a window by time only."""
-        source = self.window.source(GRAPH, key, here)
+        source = self.window.source(GRAPH, way_here(), here)
         source.calls += 1
         if self.window.state == "waiting":
             self.window.open_for(source, self.window.plan.get("seconds") or GRAPH_SECONDS)

@@ -112,7 +112,7 @@ def _scalar(value):
     if hasattr(value, "numpy"):
         value = value.numpy()
     if hasattr(value, "ndim"):
-        value = value.item() if value.ndim == 0 else None
+        value = value.item() if value.ndim == 0 and hasattr(value, "item") else None
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return value if isinstance(value, (bool, int, float, str)) else None

@@ -8,7 +8,7 @@ import weakref
 from .frames import hide
 from .journal import quietly
 from .keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
-from .stack import here
+from .stack import here, way_here
 
 FIT, BATCH = "keras-fit", "keras-train-on-batch"
 
@@ -102,21 +102,25 @@ class Trainers:
             k = self.dialect.k(model)
             self.window.announce(self.fit, (local["epochs"] - first) * batches, k, skip=k)
 
-    def _source(self, model, caller):
-        """Return the loop that calls the train function, or None when another one contains it."""
+    def _source(self, caller):
+        """Return the loop that calls the train function, or None when another one contains it.
+
+        A GAN's discriminator is called twice an iteration, for real and for made-up data: each place
+        that calls is a loop of its own.
+        """
         if caller != "train_on_batch" and self.fit is not None:
             return self.fit
         if self.window.local.loops.training():  # a loop over a dataset contains this call
             return None
-        return self.window.source(BATCH, id(model), here)
+        return self.window.source(BATCH, way_here(), here)
 
     def _training(self, model, function):
         """Return the train function with a marker around each call inside the window."""
-        reference, clock = weakref.ref(model), time.perf_counter_ns
+        clock = time.perf_counter_ns
         k = self.dialect.k(model)  # compile() makes another function when it changes
 
         def marked(iterator):
-            source = self._source(reference(), sys._getframe(1).f_code.co_name)
+            source = self._source(sys._getframe(1).f_code.co_name)
             if source is None:
                 return function(iterator)
             loops = self.window.local.loops

@@ -38,8 +38,12 @@ def _compiled(trainer):
 
 def _policy():
     """Return the name of the global dtype policy, without importing Keras for it."""
-    keras = sys.modules.get("keras")
-    return keras.config.dtype_policy().name if keras is not None else None
+    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+    if keras is None:
+        return None
+    if hasattr(keras, "config"):  # Keras 3
+        return keras.config.dtype_policy().name
+    return keras.mixed_precision.global_policy().name
 
 
 def _inner(optimizer):

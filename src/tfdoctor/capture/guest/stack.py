@@ -5,7 +5,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-START = os.getcwd()
+START = getattr(sys.modules[__package__], "START", None) or os.getcwd()
 """Scripts change their working directory; relative file names were made before that."""
 
 FOREIGN = re.compile(
@@ -45,7 +45,12 @@ def way_here():
 
     Places are instructions, for `train, valid = make(9), make(1)` is a single line.
     """
-    frame, places = sys._getframe(1), []
+    return way_of(sys._getframe(1))
+
+
+def way_of(frame):
+    """Return all places of the user's at or above a frame, which may be another thread's."""
+    places = []
     while frame is not None:
         path = user_file(frame.f_code.co_filename)
         if path is not None:

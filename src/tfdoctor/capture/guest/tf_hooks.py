@@ -80,9 +80,9 @@ def patch_calls(module, name, window, flags_of):
     if function is None or function.__module__ != module.__name__:
         return  # later versions keep the old module's name for what lives elsewhere
     original, local = function.__call__, window.local
-    enter = quietly("call", window.log)(lambda calls, flags, key: calls.enter(flags, key))
+    enter = quietly("call", window.log)(lambda calls, flags: calls.enter(flags))
     leave = quietly("call", window.log)(
-        lambda calls, flags, key, failed: calls.leave(flags, key, failed=failed)
+        lambda calls, flags, failed: calls.leave(flags, failed=failed)
     )
 
     @functools.wraps(original)
@@ -90,20 +90,20 @@ def patch_calls(module, name, window, flags_of):
         loops = local.loops
         if loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
-        key, failed = id(self), True
+        failed = True
         loops.function = window.calling = self
         window.calling_since, window.calling_thread = time.monotonic(), threading.get_ident()
         try:
             flags = flags_of(self)
             if TRAINS in flags:
-                enter(loops.calls, flags, key)
+                enter(loops.calls, flags)
             result = original(self, *args, **kwargs)
             failed = False
         finally:
             loops.function = window.calling = None
             flags = flags_of(self)  # the call may have traced it
             if TRAINS in flags:
-                leave(loops.calls, flags, key, failed)
+                leave(loops.calls, flags, failed)
         return result
 
     function.__call__ = hide(__call__)

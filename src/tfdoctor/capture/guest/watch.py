@@ -6,7 +6,7 @@ import time
 
 from .call_loop import GRAPH, GRAPH_SECONDS, LOOPS
 from .journal import quietly
-from .stack import user_line
+from .stack import user_line, way_of
 
 EVERY_S = 0.05
 
@@ -54,14 +54,11 @@ class Watch:
         if function is not None and LOOPS in getattr(function, "__dict__", ()):
             since = max(window.calling_since, window.registry.traced_at)
             if now - since >= LONG_CALL_S:
-                source = window.source(GRAPH, id(function), self._line)
+                frame = sys._current_frames().get(window.calling_thread)
+                source = window.source(GRAPH, way_of(frame), lambda: user_line(frame))
                 window.open_for(source, seconds or GRAPH_SECONDS)
         elif seconds and self._unseen(now):
             window.open_for(None, seconds)
-
-    def _line(self):
-        """Return the user's line that is calling."""
-        return user_line(sys._current_frames().get(self.window.calling_thread))
 
     def _unseen(self, now):
         """Say whether TensorFlow has worked for long enough and shown no step."""
