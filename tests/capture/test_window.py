@@ -1,90 +1,19 @@
 """Which steps are traced, decided without TensorFlow."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from tests.capture import guest
-
-
-class Marker:
-    def __init__(self, opened: list[Any], *stats: Any) -> None:
-        opened.append(stats)
-        self.closed = False
-
-    def __exit__(self, *_: object) -> None:
-        self.closed = True
-
-
-class Session:
-    """A profiler that only remembers, and leaves a file where the trace would be."""
-
-    borrowed = False
-    refuse: Exception | None = None
-    marked: ClassVar[list[Any]] = []
-
-    def __init__(self, folder: str) -> None:
-        self.folder = Path(folder)
-        self.stopped_ns = 0
-
-    @classmethod
-    def start(cls, _api: object, folder: str) -> "Session":
-        if cls.refuse:
-            raise cls.refuse
-        cls.marked.clear()
-        return cls(folder)
-
-    def marker(self, name: str, number: int, k: int) -> Marker:
-        return Marker(self.marked, name, number, k)
-
-    def stop(self, _take: object) -> None:
-        self.stopped_ns = 5
-        run = self.folder / "plugins" / "profile" / "now"
-        run.mkdir(parents=True)
-        (run / "host.xplane.pb").write_text(self.folder.name)
-
-
-class Registry:
-    def __init__(self) -> None:
-        self.written: list[bool] = []
-        self.lengths: dict[object, int] = {}
-
-    def describe(self, *, last: bool) -> None:
-        self.written.append(last)
-
-    def looped(self, iterator: object) -> None: ...
-
-    def dataset_key(self, iterator: Any) -> str:
-        return str(iterator.data)
-
-    def cardinality(self, iterator: Any) -> int:
-        return self.lengths.get(iterator.data, -2)
+from tests.capture.windows import Session, make, run
 
 
 @pytest.fixture
 def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return make(tmp_path, monkeypatch)
-
-
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
-    module, journal = guest.load("window"), guest.load("journal")
-    monkeypatch.setattr(module, "Session", Session)
-    monkeypatch.setattr(Session, "refuse", None)
-    Session.marked.clear()
-    options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
-    return module.Window(options, journal.Journal(str(tmp_path)), Registry())
-
-
-def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tuple[int, int]]:
-    """Make so many calls; return (number, steps) of those that were marked."""
-    source = window.source(name)
-    for _ in range(calls):
-        marker = source.begin(k)
-        if marker is not None:
-            marker.__exit__()
-    return [(number, steps) for _, number, steps in Session.marked]
 
 
 @pytest.mark.parametrize(
@@ -248,92 +177,82 @@ def test_the_usual_step_time_leaves_the_first_call_out(window: Any) -> None:
     assert source.untraced() == {"count": 3, "median_ms": 2.0}
 
 
-# Loops over datasets
+# Windows by time
 
 
-class Iterator:
-    def __init__(self, data: str) -> None:
-        self.data = data
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Set the guest's clock by hand."""
+    now = [100.0]
+    for name in ("window", "takes", "watch"):
+        monkeypatch.setattr(guest.load(name).time, "monotonic", lambda: now[0])
+    return now
 
 
-class Loop:
-    """A thread's view of iterators, driven by hand."""
-
-    def __init__(self, window: Any) -> None:
-        self.window = window
-        self.loops = guest.load("data_loop").Loops(window)
-        window.local = SimpleNamespace(loops=self.loops)
-
-    def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
-        iterator = Iterator(data)
-        for _ in range(batches):
-            self.loops.before(iterator)
-            if trains:
-                self.loops.training()
-        if exhausts:
-            self.loops.before(iterator)
-            self.loops.ended(id(iterator))
-        del iterator
-
-    @property
-    def seen(self) -> int:
-        return int(self.window.source("tf-data-loop").seen)
+def test_a_window_of_seconds_ends_by_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, seconds=2.0)
+    now = clock(monkeypatch)
+    run(window, 40)
+    assert window.state == "open"
+    now[0] += 2.0
+    run(window, 1)
+    record = window.log.state["window"]
+    assert (record["stopped_by"], record["steps"], window.state) == ("time", 30, "done")
 
 
-def test_epochs_of_a_dataset_are_one_training(window: Any) -> None:
-    loop = Loop(window)
-    for _ in range(3):
-        loop.epoch("train", 12)
-        loop.epoch("valid", 5, trains=False)
-    assert loop.seen == 36
-    assert window.log.state["window"]["first_step"] == 10
-    assert window.kept.discarded == [12, 25]
-    assert window.log.errors == []
+def test_a_loop_that_is_left_does_not_trace_for_ever(
+    window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock(monkeypatch)
+    run(window, 15)
+    now[0] += 9.0
+    window.watch.look()
+    assert window.state == "open"
+    now[0] += 2.0
+    window.watch.look()
+    record = window.log.state["window"]
+    assert (record["stopped_by"], record["steps"], window.state) == ("idle", 5, "waiting")
 
 
-def test_a_loop_that_never_trains_is_none(window: Any) -> None:
-    loop = Loop(window)
-    loop.epoch("vocabulary", 50, trains=False)
-    assert loop.seen == 0
+def test_slow_steps_are_not_taken_for_an_end(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = clock(monkeypatch)
+    for _ in range(15):
+        run(window, 1)
+        now[0] += 8.0
+    now[0] += 60.0
+    window.watch.look()
+    assert window.state == "open"
+
+
+def test_a_loop_inside_a_function_is_traced_once_it_has_run_for_a_while(
+    window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock(monkeypatch)
+    window.calling = SimpleNamespace(_tfdoctor_loops=True)
+    window.calling_since = now[0]
+    window.watch.look()
     assert window.state == "waiting"
+    now[0] += 1.0
+    window.watch.look()
+    assert window.state == "open"
+    now[0] += 3.0
+    window.watch.look()
+    record = window.log.state["window"]
+    assert (record["source"], record["stopped_by"], record["steps"]) == ("graph-loop", "time", 0)
 
 
-def test_a_loop_that_is_left_ends_with_its_iterator(window: Any) -> None:
-    loop = Loop(window)
-    for _ in range(4):
-        loop.epoch("train", 5, exhausts=False)
-    assert loop.seen == 20
-    assert window.take.discarded == []
-
-
-def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
-    loop = Loop(window)
-    loop.epoch("train", 15)
-    loop.epoch("train", 15, trains=False)
-    assert loop.seen == 15
-    assert len(window.take.discarded) == 2
-
-
-def test_the_outer_iterator_wins(window: Any) -> None:
-    loop = Loop(window)
-    outer, inner = Iterator("labelled"), Iterator("unlabelled")
-    for _ in range(8):
-        loop.loops.before(outer)
-        loop.loops.before(inner)
-        loop.loops.training()
-    assert loop.seen == 8
-
-
-def test_a_look_at_a_batch_does_not_count(window: Any) -> None:
-    loop = Loop(window)
-    peek = Iterator("train")
-    loop.loops.before(peek)
-    loop.epoch("train", 6)
-    assert loop.seen == 6
-
-
-@pytest.mark.parametrize(("batches", "first"), [(100, 10), (30, 10), (25, 5), (8, 1)])
-def test_the_dataset_says_how_much_is_to_come(window: Any, batches: int, first: int) -> None:
-    window.registry.lengths["train"] = batches
-    Loop(window).epoch("train", batches)
-    assert window.log.state["window"]["first_step"] == first
+def test_a_job_without_steps_is_traced_by_time_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch, seconds=2.0)
+    now = clock(monkeypatch)
+    context = SimpleNamespace(_context=SimpleNamespace(_initialized=True))
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", context)
+    window.watch.look()
+    now[0] += 10.0
+    window.watch.look()
+    assert window.state == "open"
+    now[0] += 2.0
+    window.watch.look()
+    assert window.log.state["window"]["source"] == "time"

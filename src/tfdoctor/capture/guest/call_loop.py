@@ -26,16 +26,17 @@ class Calls:
     def __init__(self, window, loops):
         self.window = window
         self.loops = loops
-        self.open = None  # (source, marker, its start) of the eager gradient that came last
+        self.open = {}  # source: (marker, its start) of the eager gradient that came last
         self.called = None  # (source, marker, its start) of the tf.function that is running
+        window.before_close.append(self.over)
 
     def enter(self, flags):
         """A tf.function is about to be called; `flags` are its marks."""
         self.called = None
-        if TRAINS not in flags or self.loops.current is not None:
+        if self.loops.current is not None:
             return
         if LOOPS in flags:
-            self._enter_graph_loop()
+            self.called = self._enter_graph_loop()
             return
         source = self.window.source(FUNCTION, way_here(), here)
         self.called = source, self._begin(source), time.perf_counter_ns()
@@ -44,10 +45,12 @@ class Calls:
         """The call is over."""
         called, self.called = self.called, None
         if called is None:
-            if TRAINS in flags and not failed:
+            if not failed:
                 self._first(flags)
             return
         source, marker, began = called
+        if source.name == GRAPH:
+            return
         if marker is not None:
             marker.__exit__(None, None, None)
         if failed:
@@ -68,32 +71,31 @@ class Calls:
         source.calls += 1
 
     def _enter_graph_loop(self):
-        """A call whose steps are all inside: there is a window by time only."""
+        """A call whose steps are all inside begins: there is a window by time only."""
         source = self.window.source(GRAPH, way_here(), here)
         source.calls += 1
         if self.window.state == "waiting":
             self.window.open_for(source, self.window.plan.get("seconds") or GRAPH_SECONDS)
+        return source, None, 0
 
     def gradient(self):
         """A gradient was asked for outside of every function: one step ends and another begins."""
         if self.loops.training():
             return
         source = self.window.source(GRADIENT, way_here(), here)
-        if self.open is not None and self.open[0] is not source and self._mine(self.open[0]):
-            return  # the other model of a GAN: the first one's gradients are the steps
-        self.over()
-        self.open = source, self._begin(source), time.perf_counter_ns()
-
-    def _mine(self, source):
-        """Say whether a source is being traced."""
-        return self.window.take is not None and self.window.take.source is source
+        self._over(source)
+        self.open[source] = self._begin(source), time.perf_counter_ns()
 
     def over(self):
-        """The step of the last eager gradient is over."""
-        opened, self.open = self.open, None
-        if opened is None:
+        """The window closes: the steps under way end here."""
+        for source in list(self.open):
+            self._over(source)
+
+    def _over(self, source):
+        """The step that this source's last gradient began is over."""
+        if source not in self.open:
             return
-        source, marker, began = opened
+        marker, began = self.open.pop(source)
         if marker is not None:
             marker.__exit__(None, None, None)
         else:

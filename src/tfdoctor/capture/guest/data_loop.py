@@ -68,7 +68,9 @@ class Loops:
         marker, loop.marker = loop.marker, None
         if marker is not None:
             marker.__exit__(None, None, None)
-            self.window.source(SOURCE).retract(marker, 1)
+            source = self.window.source(SOURCE)
+            source.retract(marker, 1)
+            self.window.loop_over(source)
 
     def _before(self, iterator):
         """A `__next__` begins: the step before it is over."""

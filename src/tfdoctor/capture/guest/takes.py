@@ -9,6 +9,12 @@ import time
 TRACES = os.path.join("plugins", "profile", "*", "*.xplane.pb")
 
 
+IDLE_S = 10.0
+"""A loop that has not stepped for so long, and for so many of its longest steps, was left."""
+
+IDLE_STEPS = 10
+
+
 class Take:
     """One traced window."""
 
@@ -18,6 +24,7 @@ class Take:
         self.source = source  # None while a window by time has met no step
         self.warmup = warmup
         self.calls = 0
+        self.stepped_at, self.longest = time.monotonic(), 0.0
         self.discarded = []  # numbers of markers that were no steps
         self.start = source.seen if source else 0
         self.record = {
@@ -44,6 +51,23 @@ class Take:
             at=source.at,
             contains_warmup=number < self.warmup,
         )
+
+    def stepped(self):
+        """A traced call begins."""
+        now = time.monotonic()
+        if self.calls:
+            self.longest = max(self.longest, now - self.stepped_at)
+        self.stepped_at = now
+        self.calls += 1
+
+    def idle(self, now):
+        """Say whether its loop seems to be over, without a word."""
+        return now - self.stepped_at > max(IDLE_S, IDLE_STEPS * self.longest)
+
+    def drop_last(self):
+        """The end of the last step was not seen: what came after the loop is none of it."""
+        if self.calls > 1:
+            self.discarded.append(self.source.seen - 1 + self.source.discarded)
 
     def end(self, reached, reason, stopped_ns):
         """The window is closed at a step: nothing more comes."""

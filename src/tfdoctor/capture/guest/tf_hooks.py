@@ -151,4 +151,5 @@ def _mark(window, function, graph):
         function.__dict__.update(marks)
         window.registry.trains(function)
     if LOOPS in marks:
+        window.watch.graphs = True
         window.watch.begin()

@@ -8,7 +8,7 @@ from .call_loop import GRAPH, GRAPH_SECONDS, LOOPS
 from .journal import quietly
 from .stack import user_line, way_of
 
-EVERY_S = 0.05
+EVERY_S = 0.1
 
 LONG_CALL_S = 1.0
 """A loop inside a tf.function that has run for so long is past its warm-up."""
@@ -25,6 +25,7 @@ class Watch:
     def __init__(self, window):
         self.window = window
         self.thread = None
+        self.graphs = False  # there are functions with a training loop inside
         self.working_since = None
         self.look = quietly("watch", window.log)(self._look)
 
@@ -35,16 +36,33 @@ class Watch:
             self.thread.start()
 
     def _run(self):
-        while self.window.state != "done" and self.window.log.ours():
+        while self._needed():
             time.sleep(EVERY_S)
             self.look()
 
+    def _needed(self):
+        """Say whether there may be something to do."""
+        window = self.window
+        if not window.log.ours() or window.state == "done":
+            return False
+        return window.state == "open" or self.graphs or bool(window.plan.get("seconds"))
+
     def _look(self):
         window, now = self.window, time.monotonic()
-        if window.state == "open" and window.deadline and now >= window.deadline:
-            window.close("time")
+        if window.state == "open":
+            self._close(now)
         elif window.state == "waiting":
             self._open(now)
+
+    def _close(self, now):
+        """Close a window whose time is over, or whose loop was left: a trace must not grow for ever."""
+        window = self.window
+        take, session = window.take, window.session
+        if window.deadline is not None:
+            if now >= window.deadline:
+                window.close("time")
+        elif take is not None and session is not None and not session.borrowed and take.idle(now):
+            window.close("idle")
 
     def _open(self, now):
         """Open a window for what has been running long enough without a step."""

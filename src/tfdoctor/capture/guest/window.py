@@ -102,9 +102,9 @@ class Window:
             if source is not self.take.source:
                 return None
             if number >= self.stop or (self.deadline and time.monotonic() >= self.deadline):
-                self._close("steps" if number >= self.stop else "time")
+                self._close("steps" if number >= self.stop else "time", number)
                 return None
-            self.take.calls += 1
+            self.take.stepped()
             if not source.marks:
                 return SILENT
             return self.session.marker("train", number + source.discarded, k)
@@ -161,7 +161,7 @@ class Window:
         self.opened(take, session)
         if seconds:
             self.deadline = time.monotonic() + seconds
-            self.watch.begin()
+        self.watch.begin()
 
     def opened(self, take, session):
         """A profiler is running."""
@@ -192,7 +192,7 @@ class Window:
 
     # Closing
 
-    def _close(self, reason):
+    def _close(self, reason, reached=None):
         """Stop the profiler and write what was learnt; a second call does nothing."""
         with self.lock:
             if self.state != "open" or not self.log.ours():
@@ -201,10 +201,12 @@ class Window:
                 each()
             take, session = self.take, self.session
             source = take.source
-            reached = min(source.seen, self.stop) if source else 0
+            if reached is None:
+                reached = source.seen if source else 0
+            reached = min(reached, self.stop)
             reason = "steps" if reached == self.stop else reason
             if source and source.name in OPEN_ENDED and reason not in ("steps", "time"):
-                self._drop_last(source)
+                take.drop_last()
             self.state = "waiting"
             try:
                 session.stop(take)
@@ -213,11 +215,6 @@ class Window:
                 self.log.missing("trace", f"the trace could not be written: {error}")
             take.end(reached, reason, session.stopped_ns or time.time_ns())
             self._choose(take, complete=reason in ("steps", "time"))
-
-    def _drop_last(self, source):
-        """The end of the last step was not seen: what came after the loop is none of it."""
-        if self.take.calls > 1:
-            self.take.discarded.append(source.seen - 1 + source.discarded)
 
     def _choose(self, take, *, complete):
         """Keep the better of this take and the one before; go on looking unless it is complete."""
@@ -254,6 +251,11 @@ class Window:
         if self.take is not None:
             self.take.calls -= 1
             self.take.discarded.append(number)
+
+    def loop_over(self, source):
+        """A loop was left before its window was full."""
+        if self.state == "open" and self.take.source is source and not self.session.borrowed:
+            self.close("end-of-loop")
 
     def fit_over(self, source, reason):
         """A fit has returned: the window does not outlive it, unless fits are what is repeated."""

@@ -1,0 +1,83 @@
+"""A window without TensorFlow: its profiler only remembers, and its registry only counts."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.capture import guest
+
+
+class Marker:
+    def __init__(self, opened: list[Any], *stats: Any) -> None:
+        opened.append(stats)
+        self.closed = False
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
+
+
+class Session:
+    """A profiler that only remembers, and leaves a file where the trace would be."""
+
+    borrowed = False
+    refuse: Exception | None = None
+    marked: ClassVar[list[Any]] = []
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self.stopped_ns = 0
+
+    @classmethod
+    def start(cls, _api: object, folder: str) -> "Session":
+        if cls.refuse:
+            raise cls.refuse
+        cls.marked.clear()
+        return cls(folder)
+
+    def marker(self, name: str, number: int, k: int) -> Marker:
+        return Marker(self.marked, name, number, k)
+
+    def stop(self, _take: object) -> None:
+        self.stopped_ns = 5
+        run = self.folder / "plugins" / "profile" / "now"
+        run.mkdir(parents=True)
+        (run / "host.xplane.pb").write_text(self.folder.name)
+
+
+class Registry:
+    traced_at = 0.0
+
+    def __init__(self) -> None:
+        self.written: list[bool] = []
+        self.lengths: dict[object, int] = {}
+
+    def describe(self, *, last: bool) -> None:
+        self.written.append(last)
+
+    def looped(self, iterator: object) -> None: ...
+
+    def dataset_key(self, iterator: Any) -> str:
+        return str(iterator.data)
+
+    def cardinality(self, iterator: Any) -> int:
+        return self.lengths.get(iterator.data, -2)
+
+
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
+    module, journal = guest.load("window"), guest.load("journal")
+    monkeypatch.setattr(module, "Session", Session)
+    monkeypatch.setattr(Session, "refuse", None)
+    Session.marked.clear()
+    options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
+    return module.Window(options, journal.Journal(str(tmp_path)), Registry())
+
+
+def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tuple[int, int]]:
+    """Make so many calls; return (number, steps) of those that were marked."""
+    source = window.source(name)
+    for _ in range(calls):
+        marker = source.begin(k)
+        if marker is not None:
+            marker.__exit__()
+    return [(number, steps) for _, number, steps in Session.marked]
