@@ -116,14 +116,16 @@ class Trainers:
 
     def _training(self, model, function):
         """Return the train function with a marker around each call inside the window."""
-        clock = time.perf_counter_ns
+        window, clock = self.window, time.perf_counter_ns
         k = self.dialect.k(model)  # compile() makes another function when it changes
 
         def marked(iterator):
+            if window.quiet:
+                return function(iterator)
             source = self._source(sys._getframe(1).f_code.co_name)
             if source is None:
                 return function(iterator)
-            loops = self.window.local.loops
+            loops = window.local.loops
             marker = source.begin(k)
             loops.depth += 1
             start = clock()

@@ -36,7 +36,7 @@ class Sessions:
         def run(session, fetches, *args, **kwargs):
             module._tfdoctor_made = True
             loops = window.local.loops
-            key = None if loops.depth else self.key(session, fetches)
+            key = None if window.quiet or loops.depth else self.key(session, fetches)
             if key is None:
                 return original(session, fetches, *args, **kwargs)
             source = window.source(SOURCE, key, here)

@@ -16,6 +16,7 @@ def fill(window):
         "at": chosen.at if chosen else None,
         "why": why(take, loops) if take else "",
         "seen": chosen.seen if chosen else 0,
+        "seen_all": not window.quiet,
         "candidates": [each.summary() for each in loops],
         "discarded": take.discarded if take else [],
         "untraced": chosen.untraced() if chosen else None,

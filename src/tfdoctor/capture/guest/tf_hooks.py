@@ -57,7 +57,7 @@ def patch_iterator(kind, window, local):
     @functools.wraps(original)
     def __next__(self):
         loops = local.loops
-        if loops.depth or not eager():
+        if window.quiet or loops.depth or not eager():
             return original(self)
         loops.before(self)
         if window.leave:
@@ -88,7 +88,7 @@ def patch_calls(module, name, window, flags_of):
     @functools.wraps(original)
     def __call__(self, *args, **kwargs):
         loops = local.loops
-        if loops.function is not None or loops.depth:
+        if window.quiet or loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
         failed = True
         loops.function = window.calling = self
@@ -120,6 +120,8 @@ def patch_tape(tape, window, local):
 
     @functools.wraps(original)
     def gradient(self, *args, **kwargs):
+        if window.quiet:
+            return original(self, *args, **kwargs)
         loops = local.loops
         function = loops.function or window.calling  # replicas are traced in threads of their own
         graph = None if eager() else ops.get_default_graph()

@@ -29,6 +29,10 @@ MOST_REFUSALS = 5
 """How often to ask again for a profiler that somebody else has."""
 
 
+AFTERWARDS = 200
+"""Steps to count after the window, for how long they take untraced; then the hooks rest."""
+
+
 class Window:
     """Warm-up, then so many steps of the first loop that gets there."""
 
@@ -48,6 +52,7 @@ class Window:
     def reset(self):
         """Forget all steps: a new recording begins, or a fork of the process its own."""
         self.state = "waiting"  # waiting, open or done
+        self.quiet = False  # done, and enough was seen after it: hooks do nothing any more
         self.sources = {}
         self.training_keys = set()
         self.calling = None  # the outermost tf.function being called, by whichever thread
@@ -61,7 +66,7 @@ class Window:
         """Return the step at which a new source asks for the first time."""
         if self.state == "open" and self.take.source is None:
             return 0
-        return NEVER if self.state == "done" else self.plan["warmup"]
+        return AFTERWARDS if self.state == "done" else self.plan["warmup"]
 
     def source(self, name, key=None, at=None):
         """Return the counter of one loop; `key` tells loops of a kind apart, `at` finds its line."""
@@ -93,6 +98,7 @@ class Window:
     def _arrive(self, source, number, k):
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
         with self.lock:
+            self.quiet = self.state == "done" and not self.leave
             if self.state == "waiting" and self._worth(source, number, k):
                 self._open(source, number, k)
             if self.state != "open":
@@ -241,10 +247,10 @@ class Window:
         self.save()
 
     def _rest(self):
-        """Let every source count on without asking."""
+        """Let every source count on for a while, without asking."""
         self.state = "done"
         for source in self.sources.values():
-            source.alarm = 0 if self.leave else NEVER
+            source.alarm = 0 if self.leave else source.seen + AFTERWARDS
 
     def retract(self, number):
         """A marker of this number stood for no step."""
