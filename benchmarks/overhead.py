@@ -137,7 +137,8 @@ HEAD = "| loop | step | more | that is |\n|---|---|---|---|"
 def figures() -> Iterator[str]:
     """Yield the page's part with figures, line by line."""
     machine = host()
-    yield f"Measured on {dt.datetime.now(tz=dt.UTC).date()} on {machine.cores_logical} cores of {machine.cpu_model}."
+    today = dt.datetime.now(tz=dt.UTC).date()
+    yield f"Measured on {today} on {machine.cores_logical} cores of {machine.cpu_model}."
     yield "\n### Outside the traced window, against TensorFlow without any hook\n"
     yield HEAD
     yield from (steps("outside", style, width) for style, width in STEPS)
