@@ -4,9 +4,7 @@ A step lasts from its own start to the start of the next one, so that the time b
 (callbacks, metrics, an epoch's end) belongs to the step before it and nothing is lost.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import quantiles
 from typing import Self
@@ -15,41 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.cycle import CALL
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.step import PS_PER_MS, Step, chain, host_lines
+from tfdoctor.facts.step_markers import marked, step_line, train_function_calls
+from tfdoctor.facts.step_search import search
 from tfdoctor.recording import Recording
-from tfdoctor.trace import Event, Line, Plane, Trace
-from tfdoctor.trace.names import END_OF_WINDOW, TRAINING_CALLS
+from tfdoctor.trace import Event, Line, Trace
+from tfdoctor.trace.names import END_OF_WINDOW
 
-PS_PER_MS = 1_000_000_000
+__all__ = ["PS_PER_MS", "Step", "Steps", "Window"]
 
-TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
-"""A marker's name, when it is a training step's: xprof knows the first two, users write the third."""
+GRAPH_LOOP = "graph-loop"
+"""What the recorder calls a loop inside a tf.function: a marker around its call is no step."""
+
+HIDDEN = (
+    "the loop that trains is inside a graph, and the trace does not show its iterations (XLA runs the "
+    "whole loop as one program, or it had ended before the trace began); move the loop out of the "
+    "compiled function to have its steps measured"
+)
 
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
 
 OUTLIER_FLOOR = 1.3
 """An outlier is at least this many times the median: very even steps have no quartiles to speak of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One call of the training step, in ps since the profile's start.
-
-    ``calls`` training steps ran inside it (``steps_per_execution``); ``call_end_ps`` is when the
-    call returned, ``end_ps`` when the next one began.
-    """
-
-    number: int
-    start_ps: int
-    call_end_ps: int
-    end_ps: int
-    calls: int = 1
-
-    @property
-    def total_ms(self) -> float:
-        """Milliseconds per training step."""
-        return (self.end_ps - self.start_ps) / PS_PER_MS / self.calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +51,12 @@ class Steps:
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, device: Device) -> Self:
-        """Find the steps: markers, else a device's step line, else calls of Keras' train function.
+        """Find the steps: markers, else a device's step line, else what recurs and trains.
 
         Raises:
-            Unavailable: nothing in the trace says where a step begins.
+            Unavailable: nothing in the trace says where a step begins, or not with certainty.
         """
-        source, steps, closed = _find(trace, device)
+        source, steps, closed = _find(trace, recording, device)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
@@ -158,93 +146,50 @@ def _typical(times: list[float]) -> tuple[bool, ...]:
     return tuple(time <= fence for time in times)
 
 
-def _find(trace: Trace, device: Device) -> tuple[str, list[Step], bool]:
-    finders: tuple[tuple[str, Callable[[Trace], list[Step]]], ...] = (
-        ("markers", _marked),
-        ("tpu-steps" if device.kind == "TPU" else "markers", lambda _: _step_line(device.busiest)),
-        ("repeated-call", _train_function_calls),
-    )
-    for source, find in finders:
-        if steps := find(trace):
-            end = _window_end(trace, steps[-1])
-            if end is not None:
-                steps[-1] = replace(steps[-1], end_ps=end)
-            return source, steps, end is not None
-    return "none", [], False
+Found = tuple[str, list[Step], bool]
+"""How the steps were found, the steps, and whether the last one's end is known."""
 
 
-def _marked(trace: Trace) -> list[Step]:
-    raw = [
-        Step(
-            int(event.stats["step_num"]),
-            event.start_ps,
-            event.end_ps,
-            event.end_ps,
-            max(1, int(event.stats.get("steps", 1))),
-        )
-        for line in _host_lines(trace)
-        for event in map(line.event, _with_stats(line))
-        if {"_r", "step_num"} <= event.stats.keys() and TRAINING.match(event.name)
-    ]
-    return _chain(raw)
+def _find(trace: Trace, recording: Recording, device: Device) -> Found:
+    manifest = recording.manifest
+    if manifest and GRAPH_LOOP in (
+        manifest.steps.source,
+        manifest.window and manifest.window.source,
+    ):
+        return _searched(trace, in_graph=True)
+    if steps := marked(trace, manifest):
+        return _closed("markers", steps, trace)
+    if steps := step_line(device.busiest):
+        return _closed("tpu-steps" if device.kind == "TPU" else "markers", steps, trace)
+    return _searched(trace, in_graph=False)
 
 
-def _step_line(plane: Plane | None) -> list[Step]:
-    """Read the line "Steps" of the device that the report is about."""
-    return _chain(
-        [
-            _device_step(number, event.name, event.start_ps, event.end_ps)
-            for line in (plane.lines if plane else ())
-            if line.name == "Steps"
-            for number, event in enumerate(line.events())
-        ]
-    )
+def _searched(trace: Trace, *, in_graph: bool) -> Found:
+    """Look for steps that nobody marked; Keras' train function is known by its name."""
+    source, steps = search(trace, in_graph=in_graph)
+    if not steps and not in_graph:
+        source, steps = CALL, train_function_calls(trace)
+    if not steps:
+        if in_graph:
+            raise Unavailable(HIDDEN)
+        return "none", [], False
+    if source == CALL:
+        return _closed(source, chain(steps), trace)
+    return source, chain(steps), True
 
 
-def _device_step(number: int, name: str, start: int, end: int) -> Step:
-    digits = re.search(r"\d+$", name)
-    return Step(int(digits[0]) if digits else number, start, end, end)
-
-
-def _train_function_calls(trace: Trace) -> list[Step]:
-    """Take the calls of Keras' train function: of several, the one with the most time in it."""
-    found: dict[str, list[Step]] = defaultdict(list)
-    for line in _host_lines(trace):
-        kinds = [i for i, kind in enumerate(line.types) if kind.name in TRAINING_CALLS]
-        for index in np.flatnonzero(np.isin(line.kind, kinds)):
-            event = line.event(int(index))
-            name = _called_function(line, int(index)) or event.name
-            number = len(found[name])
-            found[name].append(Step(number, event.start_ps, event.end_ps, event.end_ps))
-    return _chain(max(found.values(), key=lambda s: sum(x.total_ms for x in s), default=[]))
-
-
-def _called_function(line: Line, index: int) -> str:
-    """Return the concrete function that a call runs: the nested EagerExecute names it."""
-    end = line.start_ps[index] + line.duration_ps[index]
-    for inner in range(index + 1, min(index + 8, len(line))):
-        if line.start_ps[inner] >= end:
-            break
-        if name := line.stats.get(inner, {}).get("eager_op"):
-            return str(name)
-    return ""
-
-
-def _chain(steps: list[Step]) -> list[Step]:
-    """Let each step end where the next one begins, its call at the latest there too."""
-    steps = sorted(steps, key=lambda step: step.start_ps)
-    following = [step.start_ps for step in steps[1:]]
-    chained = [
-        replace(s, call_end_ps=min(s.call_end_ps, nxt), end_ps=nxt)
-        for s, nxt in zip(steps, following, strict=False)
-    ]
-    return chained + steps[len(chained) :]
+def _closed(source: str, steps: list[Step], trace: Trace) -> Found:
+    """Let the last step end with the window, when the trace says when that was."""
+    end = _window_end(trace, steps[-1])
+    if end is None:
+        return source, steps, False
+    return source, [*steps[:-1], replace(steps[-1], end_ps=end)], True
 
 
 def _window_end(trace: Trace, last: Step) -> int | None:
     ends = [
         event.start_ps
-        for line in _host_lines(trace)
+        for line in host_lines(trace)
         for event in _named(line, END_OF_WINDOW)
         if event.start_ps >= last.call_end_ps
     ]
@@ -254,11 +199,3 @@ def _window_end(trace: Trace, last: Step) -> int | None:
 def _named(line: Line, name: str) -> Iterator[Event]:
     kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
     return (line.event(int(i)) for i in np.flatnonzero(np.isin(line.kind, kinds)))
-
-
-def _with_stats(line: Line) -> Iterator[int]:
-    return (index for index, stats in line.stats.items() if "step_num" in stats)
-
-
-def _host_lines(trace: Trace) -> tuple[Line, ...]:
-    return trace.host.lines if trace.host else ()

@@ -32,8 +32,42 @@ EXECUTOR_DONE = "ExecutorDoneCallback"
 EAGER_OPERATION = re.compile(r"EagerLocalExecute: (?!_|IteratorGetNext|MakeIterator|Optional)(\w+)")
 """One operation that Python runs by itself; names that begin with "__" are whole functions."""
 
+EAGER_CALL = "EagerLocalExecute: "
+"""What Python runs, an operation or a whole function, in the order in which it asks for it."""
+
+EAGER_NEXT = re.compile(r"EagerLocalExecute: IteratorGetNext\w*")
+"""Python asks an iterator for the next batch."""
+
+FUNCTION_RUN = "FunctionRun"
+FUNCTION_RUNS = (FUNCTION_RUN, "SessionRun", "RunGraph")
+"""Python starts a graph; its id is that of the executors that run it. (v1: SessionRun; workers: RunGraph)"""
+
+PIPELINE_CALL = re.compile(r"(?:Reduce)?Iterator::")
+"""A call of a tf.data iterator, of one that `for x in dataset` in a graph goes over too."""
+
+FRAME = re.compile(r"(.*?)/(body|cond)/_\d+(?=/)")
+"""What lowering a `while` puts before the names of its body's and of its condition's operations."""
+
+UPDATE = re.compile(
+    r"(?:Resource)?(?:Sparse)?Apply(?!Tensor)\w+|AssignSub(?:VariableOp)?|(?:Resource)?ScatterSub"
+)
+"""Types of operations by which optimizers change weights, and nearly nothing else does."""
+
+ASSIGN = re.compile(
+    r"Assign(?:Add)?(?:VariableOp)?|(?:Resource)?Scatter(?:Add|Update)|ResourceScatterNd\w+"
+)
+"""Types that change weights, and metrics, counters and accumulated gradients as well."""
+
+GRADIENT = re.compile(
+    r"gradient_tape/|(?:^|/)gradients\w*/|(?:Grad|GradV\d|Backprop\w*|GradientArgs)$"
+)
+"""What the names or the types of a backward pass hold."""
+
 XLA_ON_CPU = re.compile(r"CpuExecutable::Execute\w*")
 """A whole program that XLA compiled for the CPU; its parts are recorded only where they do not wait."""
+
+XLA_RUN = re.compile(r"(?:Cpu|Gpu)Executable::Execute\w*")
+"""A whole program that XLA compiled, as the host starts it."""
 
 INPUT_THREAD = "tf_data_"
 """What the names of tf.data's own threads begin with."""

@@ -1,0 +1,75 @@
+"""Work that recurs: the candidates for what a training step is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.training_work import Role, TrainingWork
+
+GRAPH, CALL = "graph-period", "repeated-call"
+"""Where steps that nobody marked are found: inside a graph, or from call to call."""
+
+MOSTLY = 0.9
+"""Share of the rounds that must look alike: a last batch or a test in between is no other rhythm."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cycle:
+    """Whole rounds of something that changes weights, by their start, in ps.
+
+    ``updates`` and ``assigns`` count the operations of one round that certainly, and that perhaps,
+    belong to an optimizer, by distinct name; those of rounds inside a round are not among them.
+    """
+
+    source: str  # GRAPH or CALL
+    where: str  # "the loop `while` of `train_epoch`", for people
+    starts_ps: NDArray[np.int64]  # (n,)
+    ends_ps: NDArray[np.int64]  # (n,)
+    updates: int
+    assigns: int
+    call: str = ""  # the function that is called, for CALL
+
+    def __len__(self) -> int:
+        return len(self.starts_ps)
+
+    @property
+    def total_ps(self) -> int:
+        """The time in it."""
+        return int((self.ends_ps - self.starts_ps).sum())
+
+    def holding(self, times: NDArray[np.int64]) -> int:
+        """Return how many rounds hold one of these times, which are sorted."""
+        first = np.searchsorted(times, self.starts_ps)
+        return int(np.count_nonzero(np.searchsorted(times, self.ends_ps) > first))
+
+    def takes_gradients(self, gradients: NDArray[np.int64]) -> bool:
+        """Whether gradients are computed in it, round by round."""
+        return len(self) > 0 and self.holding(gradients) >= MOSTLY * len(self)
+
+    def contains(self, other: "Cycle") -> bool:
+        """Whether the other's rounds begin in this one's."""
+        size, others = (len(self), -self.total_ps), (len(other), -other.total_ps)
+        if not len(self) or size >= others:
+            return False
+        latest = np.searchsorted(self.starts_ps, other.starts_ps, side="right") - 1
+        inside = (latest >= 0) & (other.starts_ps < self.ends_ps[latest])
+        return bool(np.count_nonzero(inside) >= MOSTLY * len(other))
+
+    def keeps_step_with(self, other: "Cycle") -> bool:
+        """Whether a round of one always comes between two of the other: two halves of one step."""
+        few, many = sorted((self.starts_ps, other.starts_ps), key=len)
+        if len(many) - len(few) > 1:
+            return False
+        place = np.searchsorted(many, few)
+        return bool(np.all(np.diff(place) == 1))
+
+
+def count_changes(work: TrainingWork, rows: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return how many distinct operations of these update weights, and how many assign."""
+    kinds = np.unique(work.kind[rows])
+    roles = work.role[kinds]
+    return (
+        int(np.count_nonzero(roles & Role.UPDATE)),
+        int(np.count_nonzero(roles & Role.ASSIGN)),
+    )
