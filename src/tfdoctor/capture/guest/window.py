@@ -139,8 +139,11 @@ class Window:
             self._start(source, None)
         if self.state != "open":
             return
-        # A marker that the framework sets has begun already: the next one is the first.
-        first = number if source.marks else number + k
+        first = number
+        if (
+            not source.marks
+        ):  # the framework has begun its marker already: the next one is the first
+            first, self.take.calls = number + k, -1
         self.take.begin(source, first)
         self.stop = NEVER if self.deadline else first + self._planned(k)
         self.save()
