@@ -49,8 +49,8 @@ def main():
     """Build the graph and run it."""
     tf.set_random_seed(1)
     features, labels = input_fn()
-    hidden = dense(features, 768, "hidden1", tf.nn.relu)
-    hidden = dense(hidden, 768, "hidden2", tf.nn.relu)
+    hidden = dense(features, 1024, "hidden1", tf.nn.relu)
+    hidden = dense(hidden, 1024, "hidden2", tf.nn.relu)
     logits = dense(hidden, 2, "logits")
     loss = tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)

@@ -16,7 +16,7 @@ args = parser.parse_args()
 np.random.seed(0)
 tf.random.set_seed(0)
 
-N, D, H = 10240, 64, 1024
+N, D, H = 7680, 64, 1024
 X = np.random.randn(N, D).astype(np.float32)
 Y = np.sin(X[:, :1]) + 0.5 * X[:, 1:2] ** 2
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from keras import layers, models, optimizers
+from keras import layers, models, optimizers, utils
 
 from stopwatch import tick
 
@@ -30,6 +30,7 @@ class Corridor:
         return self.observe(), -np.abs(self.at)
 
 
+utils.set_random_seed(3)
 policy = models.Sequential(
     [layers.Input((3,)), layers.Dense(256, "relu"), layers.Dense(256, "relu"), layers.Dense(2)]
 )
@@ -73,7 +74,6 @@ def play(env, rng):
 
 
 if __name__ == "__main__":
-    tf.random.set_seed(3)
     rng = np.random.default_rng(3)
     episodes = play(Corridor(rng), rng)
     for episode in range(120):

@@ -1,5 +1,7 @@
 """TensorFlow 1: a plain `Session`, placeholders and `feed_dict`."""
 
+import sys
+
 import numpy as np
 import tensorflow as tf
 
@@ -9,8 +11,8 @@ v1 = tf.compat.v1
 v1.disable_eager_execution()
 
 learning_rate = 0.002
-training_steps = 180
-batch_size = 128
+training_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 180
+batch_size = 256
 
 rng = np.random.default_rng(0)
 data = rng.random((5000, 784), dtype=np.float32)
@@ -21,9 +23,9 @@ Y = v1.placeholder(tf.float32, [None, 10])
 keep = v1.placeholder(tf.float32)
 
 weights = {
-    "h1": tf.Variable(v1.random_normal([784, 512], stddev=0.05, seed=1)),
-    "h2": tf.Variable(v1.random_normal([512, 512], stddev=0.05, seed=2)),
-    "out": tf.Variable(v1.random_normal([512, 10], stddev=0.05, seed=3)),
+    "h1": tf.Variable(v1.random_normal([784, 640], stddev=0.05, seed=1)),
+    "h2": tf.Variable(v1.random_normal([640, 640], stddev=0.05, seed=2)),
+    "out": tf.Variable(v1.random_normal([640, 10], stddev=0.05, seed=3)),
 }
 biases = {name: tf.Variable(tf.zeros([w.shape[1]])) for name, w in weights.items()}
 

@@ -1,11 +1,13 @@
 """A plain stopwatch for the scripts beside it: it does nothing unless STEP_TIMES names a file.
 
 Each line it writes at the script's end is a moment, in ns since 1970, and how many steps began then.
+It needs Python 3.9 and the standard library only, as it runs where the scripts run.
 """
 
 import atexit
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = []
@@ -23,3 +25,26 @@ def _write(path, offset):
 
 if "STEP_TIMES" in os.environ:
     atexit.register(_write, os.environ["STEP_TIMES"], time.time_ns() - time.perf_counter_ns())
+
+
+@dataclass(frozen=True)
+class Span:
+    """From one tick to the next, in ns since 1970, and the steps that ran in it."""
+
+    start_ns: int
+    steps: int
+    end_ns: int
+
+    @property
+    def ms(self):
+        """Milliseconds per step."""
+        return (self.end_ns - self.start_ns) / 1e6 / self.steps
+
+
+def read(path):
+    """Return what a script wrote: the spans with steps in them, and how many steps began in all."""
+    text = Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
+    ticks = [tuple(map(int, line.split())) for line in text.splitlines()]
+    following = [moment for moment, _ in ticks[1:]]
+    spans = [Span(*ticks[i], then) for i, then in enumerate(following) if ticks[i][1]]
+    return spans, sum(steps for _, steps in ticks)

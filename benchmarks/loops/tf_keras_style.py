@@ -32,7 +32,7 @@ print("x_train shape:", x_train.shape)
 print(x_train.shape[0], "train samples")
 
 model = Sequential()
-model.add(Conv2D(16, kernel_size=(3, 3), activation="relu", input_shape=input_shape))
+model.add(Conv2D(24, kernel_size=(3, 3), activation="relu", input_shape=input_shape))
 model.add(Conv2D(32, (3, 3), activation="relu"))
 model.add(MaxPooling2D(pool_size=(2, 2)))
 model.add(Dropout(0.25))

@@ -1,0 +1,244 @@
+"""Compares tfdoctor's steps with a plain stopwatch's, for training loops in every style.
+
+``python benchmarks/steps.py`` runs each script of ``loops/`` alone and under ``tfdoctor profile``.
+In both runs the script itself notes when a step begins. ``--only dcgan`` runs one script,
+``--keras2 PYTHON`` runs `tf_keras_style` also by a Python that has Keras 2, and ``--table`` writes
+the figures into ``docs/explanation/steps.md``.
+"""
+
+import argparse
+import ast
+import datetime as dt
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from loops.stopwatch import Span, read
+
+from tfdoctor.capture.machine import host
+from tfdoctor.manifest import Manifest
+from tfdoctor.recording import Recording
+
+LOOPS = Path(__file__).with_name("loops")
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "steps.md"
+MARKED = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
+
+TFDOCTOR = (sys.executable, "-m", "tfdoctor")
+
+WARMUP = 10
+"""Where nothing was traced, the stopwatch's steps count from here on, as tfdoctor's would."""
+
+CRITERION = 0.05
+"""tfdoctor's median step is right when it is so near to the stopwatch's in the same run."""
+
+QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+TIMES = re.compile(r"\b\d+m?s(/step|/epoch)?\b|(?<=^[IWEF])\d{4} [\d:.]+ +\d+(?= )", re.MULTILINE)
+"""What differs between any two runs: Keras' own times, and the time and process of a line of log."""
+
+COLUMNS = {
+    "script": 23,
+    "source": 20,
+    "traced": 6,
+    "stopwatch": 9,
+    "tfdoctor": 9,
+    "off by": 8,
+    "alone": 9,
+    "same output": 11,
+}
+"""What a row shows, and how wide on a terminal. Times are medians in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a script did: its exit code, its output without times, the stopwatch's spans."""
+
+    code: int
+    stdout: str
+    stderr: str
+    spans: Sequence[Span]
+    begun: int
+
+    @classmethod
+    def of(cls, *command: str) -> Self:
+        """Run a command with the stopwatch on."""
+        with tempfile.TemporaryDirectory() as folder:
+            ticks = Path(folder, "ticks")
+            env = os.environ | QUIET | {"STEP_TIMES": str(ticks)}
+            done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+            spans, begun = read(ticks)
+        theirs = [line for line in done.stderr.splitlines() if not line.startswith("tfdoctor: ")]
+        stdout, stderr = TIMES.sub("…", done.stdout), TIMES.sub("…", "\n".join(theirs))
+        return cls(done.returncode, stdout, stderr, spans, begun)
+
+    def difference(self, other: Self) -> str:
+        """Return what another run did differently; "" when nothing."""
+        pairs = {
+            "exit code": (self.code, other.code),
+            "stdout": (self.stdout, other.stdout),
+            "stderr": (self.stderr, other.stderr),
+        }
+        return ", ".join(name for name, (one, two) in pairs.items() if one != two)
+
+    def during(self, manifest: Manifest) -> slice:
+        """Return which spans lie in the traced window; without one, those after the warm-up."""
+        window = manifest.window
+        if window is None or not window.stopped_unix_ns:
+            return slice(min(WARMUP, len(self.spans) // 2), None)
+        first = sum(span.start_ns < window.started_unix_ns for span in self.spans)
+        # The profiler is stopped within the last span: its time is not all the script's.
+        last = sum(span.start_ns < window.stopped_unix_ns for span in self.spans) - 1
+        return slice(first, last) if last > first else slice(max(0, first - 1), last + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A script, run alone and under tfdoctor, and what tfdoctor says of it."""
+
+    script: Path
+    alone: Run
+    profiled: Run
+    manifest: Manifest
+    steps: dict[str, Any]  # of the JSON report
+    variant: str = ""
+
+    @classmethod
+    def of(cls, script: Path, python: str, out: Path) -> Self:
+        """Run a script by some Python, record into a folder."""
+        alone = Run.of(python, str(script))
+        options = ("--no-report", "--python", python, "--out", str(out))
+        profiled = Run.of(*TFDOCTOR, "profile", *options, str(script))
+        written = out / "report.json"
+        Run.of(*TFDOCTOR, "report", "--format", "json", str(out))
+        steps = json.loads(written.read_text("utf-8"))["steps"] if written.exists() else {}
+        manifest = Recording.open(out).manifest or Manifest()
+        variant = "" if python == sys.executable else ", Keras 2"
+        return cls(script, alone, profiled, manifest, steps, variant)
+
+    def cells(self) -> tuple[str, ...]:
+        """Return a row of the table."""
+        window = self.profiled.during(self.manifest)
+        stopwatch = _median(self.profiled.spans[window]) if self.manifest.window else None
+        tfdoctor = self.steps.get("median_ms")
+        differs = self.alone.difference(self.profiled)
+        return (
+            self.script.stem + self.variant,
+            self.steps.get("source") or "none",
+            str(self.steps.get("count", 0)),
+            _text(stopwatch),
+            _text(tfdoctor),
+            _error(tfdoctor, stopwatch),
+            _text(_median(self.alone.spans[window])),
+            f"no: {differs}" if differs else "yes",
+        )
+
+    def remarks(self) -> Iterator[str]:
+        """Say what a reader of the row should know."""
+        yield from self._numbering()
+        kinds = [f"{each['source']} {each['steps']}" for each in self.manifest.steps.candidates]
+        if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
+            yield "loops that tfdoctor saw: " + ", ".join(kinds)
+        yield from (f"missing: {entry.what}: {entry.why}" for entry in self.manifest.missing)
+        yield from (f"guest error: {one.where}: {one.error}" for one in self.manifest.guest_errors)
+        if self.steps.get("missing"):
+            yield f"no steps: {self.steps['missing']}"
+        if self.alone.code:
+            yield f"the script itself fails: {self.alone.stderr[-300:]}"
+
+    def _numbering(self) -> Iterator[str]:
+        """Say where tfdoctor and the stopwatch count differently."""
+        seen, window, spans = self.manifest.steps.seen, self.manifest.window, self.profiled.spans
+        every = sum(each["steps"] for each in self.manifest.steps.candidates)
+        if self.profiled.begun not in (seen, every):
+            yield f"tfdoctor counted {seen} steps, the stopwatch {self.profiled.begun}"
+        if window is None or not spans:
+            return
+        begun = sum(span.steps for span in spans if span.start_ns < window.started_unix_ns)
+        # The stopwatch runs on from one fit to the next, tfdoctor counts each from its beginning.
+        first = window.first_step + (every - seen if every == self.profiled.begun else 0)
+        if not 0 <= begun - first <= spans[0].steps:
+            yield f"tfdoctor began at its step {first}, the stopwatch's step {begun}"
+        if window.stopped_by != "steps":
+            yield f"the window was closed by {window.stopped_by} after {window.steps} steps"
+
+
+def _median(spans: Sequence[Span]) -> float | None:
+    return statistics.median(span.ms for span in spans) if spans else None
+
+
+def _text(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _error(value: float | None, truth: float | None) -> str:
+    if value is None or not truth:
+        return "-"
+    off = value / truth - 1
+    return f"{off:+.1%}" + (" (!)" if abs(off) > CRITERION else "")
+
+
+def style(script: Path) -> str:
+    """Return a script's style: the first line of its docstring."""
+    said = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    return said.split("\n")[0].rstrip(".")
+
+
+def table(measurements: Iterable[Measurement]) -> str:
+    """Return the figures in Markdown."""
+    machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
+    rows = [("style", *COLUMNS), ("---",) * (1 + len(COLUMNS))]
+    rows += [(style(each.script), *each.cells()) for each in measurements]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    where = f"Measured on {today}, on {machine.cores_usable:g} shared cores ({machine.cpu_model})."
+    return "\n".join([where, "", *lines]) + "\n"
+
+
+def show(cells: Iterable[str], remarks: Iterable[str] = ()) -> None:
+    """Print a row, and below it what there is to say."""
+    print(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True))
+    )
+    for remark in remarks:
+        print(f"    {remark}")
+    sys.stdout.flush()
+
+
+def plan(only: Sequence[str], keras2: str | None) -> Iterator[tuple[Path, str]]:
+    """Yield each script with the Python to run it."""
+    for script in sorted(LOOPS.glob("*.py")):
+        if script.stem != "stopwatch" and (not only or script.stem in only):
+            yield script, sys.executable
+            if keras2 and script.stem == "tf_keras_style":
+                yield script, keras2
+
+
+def main() -> None:
+    """Run the scripts and print a line for each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--keras2", metavar="PYTHON")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
+    options = parser.parse_args()
+    found = []
+    show(COLUMNS)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (script, python) in enumerate(plan(options.only, options.keras2)):
+            out = (options.keep or Path(folder)) / f"{number}-{script.stem}"
+            found.append(Measurement.of(script, python, out))
+            show(found[-1].cells(), found[-1].remarks())
+    if options.table:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(MARKED.sub(rf"\g<1>{table(found)}\g<2>", page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
