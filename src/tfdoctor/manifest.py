@@ -47,6 +47,7 @@ class StepsSeen:
     at: tuple[str | int, ...] | None = None
     why: str = ""
     seen: int = 0
+    seen_all: bool = True
     candidates: tuple[Json, ...] = ()
     discarded: tuple[int, ...] = ()
     untraced: Json | None = None
@@ -116,6 +117,9 @@ class Manifest:
     samplers: tuple[Sampling, ...] = ()
     missing: tuple[Missing, ...] = ()
     guest_errors: tuple[GuestError, ...] = ()
+    processes: tuple[Json, ...] = ()  # the Python processes of the run: pid, argv, trained, why
+    worker: Json | None = None  # which worker of several this is: name, rank, size
+    workers: tuple[str, ...] = ()  # the names of all, where their recordings lie below `workers`
 
     @classmethod
     def from_json(cls, data: object) -> Self:

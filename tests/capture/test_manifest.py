@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.capture import manifest
+from tfdoctor.capture.guest.masking import masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.manifest import Manifest
+from tfdoctor.recording import processes
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,7 @@ from tfdoctor.manifest import Manifest
     ],
 )
 def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]) -> None:
-    assert manifest.masked(arguments) == shown
+    assert masked(arguments) == shown
 
 
 def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +42,7 @@ def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatc
         "HOME_ADDRESS": "no",
     }.items():
         monkeypatch.setenv(name, value)
-    found = manifest.begin(Plan("train.py"), "python", ["python", "train.py"])["environment"]
+    found = manifest.begin(Plan("train.py"), ["python", "train.py"])["environment"]
     assert found["TF_CPP_MIN_LOG_LEVEL"] == "2"
     assert found["CUDA_VISIBLE_DEVICES"] == "0"
     assert found["OMP_NUM_THREADS"] == "4"
@@ -53,16 +55,19 @@ def test_exit_codes_are_those_of_a_shell(returned: int, code: int) -> None:
 
 
 def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
-    begun = manifest.begin(Plan("train.py", ("--lr", "1")), "python3", ["python3", "train.py"])
+    begun = manifest.begin(Plan("train.py", ("--lr", "1")), ["python3", "train.py"])
     read = Manifest.from_json(begun)
     assert not read.finished
     assert read.host.memory_bytes > 0
     assert read.plan == {
+        "kind": "script",
         "script": "train.py",
         "steps": 20,
         "warmup": 10,
+        "seconds": None,
         "stop_after": False,
         "sample_every_ms": 200,
+        "watch_s": 60.0,
     }
     manifest.write(tmp_path, begun)
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
@@ -81,18 +86,19 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
         ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
         ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "too abruptly"),
         ("[]", "is damaged"),
-        ("{", "cannot be read"),
+        ("{", "is damaged"),
     ],
 )
 def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) -> None:
-    begun = manifest.begin(Plan("train.py"), "python3", ["python3", "train.py"])
-    (tmp_path / "guest.json").write_text(guest)
-    done = manifest.complete(tmp_path, begun, 0, ())
+    begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
+    folder = tmp_path / "processes" / "vm.7"
+    folder.mkdir(parents=True)
+    (folder / "guest.json").write_text(guest)
+    (process,) = processes.read(tmp_path)
+    done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
     assert said in " ".join(entry["why"] for entry in done["missing"])
 
 
 def test_the_password_of_a_url_is_masked_wherever_it_stands() -> None:
-    said = manifest.masked(
-        ["t.py", "--db=postgres://u:hunter2@h/x", "redis://:pw@h", "http://h:80/a@b"]
-    )
+    said = masked(["t.py", "--db=postgres://u:hunter2@h/x", "redis://:pw@h", "http://h:80/a@b"])
     assert said == ["t.py", "--db=postgres://u:***@h/x", "redis://:***@h", "http://h:80/a@b"]

@@ -41,7 +41,7 @@ def test_not_python(tmp_path: Path, head: bytes) -> None:
 def test_python_with_a_shebang_is_python(tmp_path: Path) -> None:
     script = tmp_path / "train"
     script.write_text("#!/usr/bin/env python3\n")
-    Plan(script=str(script)).check_script()
+    Plan(script=str(script)).check()
 
 
 def test_missing_interpreter(tmp_path: Path) -> None:

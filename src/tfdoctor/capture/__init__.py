@@ -1,6 +1,6 @@
 """Recording a run: the only part of tfdoctor that starts processes and looks at devices."""
 
 from tfdoctor.capture.launch import Outcome, profile
-from tfdoctor.capture.plan import Plan
+from tfdoctor.capture.plan import Kind, Plan
 
-__all__ = ["Outcome", "Plan", "profile"]
+__all__ = ["Kind", "Outcome", "Plan", "profile"]

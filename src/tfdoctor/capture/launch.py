@@ -1,27 +1,23 @@
 """Runs the user's script as it would run by itself, with the guest inside and samplers beside."""
 
-import json
-import os
-import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from tfdoctor.capture import manifest
+from tfdoctor.capture.arrange import arrange
+from tfdoctor.capture.environment import environment
+from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
-from tfdoctor.capture.sampler import Samples
-from tfdoctor.capture.sampler.host import HostSampler
-from tfdoctor.capture.sampler.nvml import NvmlSampler
+from tfdoctor.capture.progress import Title
+from tfdoctor.capture.sampler import Sampler, Samples
+from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.errors import CaptureError, OutputError
-from tfdoctor.recording import GUEST, SAMPLES, Recording
-
-HERE = Path(__file__).parent
+from tfdoctor.manifest import Json
+from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,107 +35,78 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
         CaptureError: the script cannot be started; nothing was created.
         OutputError: the recording cannot be written where it should be.
     """
-    plan.check_script()
-    python = plan.interpreter()
-    command = [python, plan.script, *plan.args]
-    out = _folder(plan)
-    state = manifest.begin(plan, python, command)
-    manifest.write(out, state)
-    samples = Samples(out / SAMPLES, plan.sample_every_ms, [HostSampler(), NvmlSampler()])
-    returncode = _run(command, _environment(plan, out), samples)
-    done = manifest.complete(out, state, returncode, samples.stop())
+    stderr = stderr or sys.stderr
+    plan.check()
+    command = plan.command()
+    folder = claim(plan)
+    state = manifest.begin(plan, command, folder.worker)
+    manifest.write(folder.out, state)
+    samples = Samples(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
+    given = environment(plan, folder.processes)
+    with forwarded() as forwarder:
+        with Title(folder.processes, stderr, quiet=plan.quiet):
+            returncode = _run(command, given, samples, forwarder, folder)
+        done = _record(folder, state, returncode, samples)
+    if not (plan.quiet and _traced(done)):
+        print(_sentence(folder.out, done), file=stderr)
+    return Outcome(Recording.open(folder.out), manifest.exit_code(returncode))
+
+
+def _samplers(plan: Plan) -> list[Sampler]:
+    """Return what to sample with; without sampling, nothing of it is imported."""
+    if not plan.sample_every_ms:
+        return []
+    from tfdoctor.capture.sampler.host import HostSampler  # noqa: PLC0415 - only when needed
+    from tfdoctor.capture.sampler.nvml import NvmlSampler  # noqa: PLC0415 - same
+
+    return [HostSampler(), NvmlSampler()]
+
+
+def _run(
+    command: list[str],
+    given: Mapping[str, str],
+    samples: Samples,
+    forwarder: Forwarder,
+    folder: Folder,
+) -> int:
+    """Run the script in our terminal and process group; return how it ended."""
     try:
-        manifest.write(out, done)
-        (out / GUEST).unlink(missing_ok=True)
+        child = subprocess.Popen(command, env=given)  # noqa: S603  # the user's script
+    except OSError as error:
+        (folder.out / MANIFEST).unlink()
+        folder.drop()
+        raise CaptureError(f"{command[0]} could not be started: {error.strerror}.") from error
+    forwarder.started(child.send_signal)
+    samples.start(child.pid)
+    return child.wait()
+
+
+def _record(folder: Folder, state: Json, returncode: int, samples: Samples) -> Json:
+    """Write what the run has left; return the manifest."""
+    try:
+        left = processes.read(folder.out)
+        return arrange(folder, manifest.end(state, returncode, samples.stop(), left), left)
     except OSError as error:
         raise OutputError(
-            f"{out} can no longer be written ({error.strerror}); "
+            f"{folder.out} can no longer be written ({error.strerror}); "
             f"the script itself ended with {manifest.exit_code(returncode)}."
         ) from error
-    print(_sentence(out, done), file=stderr or sys.stderr)
-    return Outcome(Recording.open(out), manifest.exit_code(returncode))
 
 
-def _folder(plan: Plan) -> Path:
-    """Create the recording's folder; a recording is never overwritten."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    out = plan.out or Path("runs", f"{Path(plan.script).stem}-{stamp}")
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise OutputError(f"{out} is not empty: choose another --out, or remove it first.")
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / GUEST
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error.strerror}): choose --out.") from error
-    return out.resolve()
+def _traced(done: Json) -> bool:
+    return bool(done["workers"] or (done["window"] or {}).get("steps"))
 
 
-def _environment(plan: Plan, out: Path) -> dict[str, str]:
-    """Return the script's environment: the user's, and the way in for the guest."""
-    before = os.environ.get("PYTHONPATH")
-    guest = {
-        "guest": str(HERE / "guest"),
-        "out": str(out),
-        "pythonpath": before,
-        "steps": plan.steps,
-        "warmup": plan.warmup,
-        "stop_after": plan.stop_after,
-    }
-    paths = [str(HERE / "site"), *([before] if before else [])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TFDOCTOR_PLAN": json.dumps(guest)}
-
-
-def _run(command: list[str], environment: dict[str, str], samples: Samples) -> int:
-    """Run the script in our terminal and process group; return how it ended."""
-    children: list[subprocess.Popen[bytes]] = []
-    with _signals(children):
-        try:
-            child = subprocess.Popen(command, env=environment)  # noqa: S603  # the user's script
-        except OSError as error:
-            raise CaptureError(f"{command[0]} could not be started: {error.strerror}.") from error
-        children.append(child)
-        samples.start(child.pid)
-        return child.wait()
-
-
-@contextmanager
-def _signals(children: list["subprocess.Popen[bytes]"]) -> Iterator[None]:
-    """Leave Ctrl-C to the script, and pass on what was sent to us alone.
-
-    Handlers, not SIG_IGN: the script would inherit that, and never see Ctrl-C.
-    """
-
-    def forward(number: int, _frame: object) -> None:
-        for child in children:
-            child.send_signal(number)
-
-    def leave(_number: int, _frame: object) -> None:
-        """The terminal has sent it to the script as well."""
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    wanted = {signal.SIGINT: leave, signal.SIGTERM: forward, signal.SIGHUP: forward}
-    kept = {
-        number: signal.signal(number, handler)
-        for number, handler in wanted.items()
-        if signal.getsignal(number) is not signal.SIG_IGN  # nohup: keep it ignored
-    }
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-
-
-def _sentence(out: Path, done: dict[str, object]) -> str:
+def _sentence(out: Path, done: Json) -> str:
     """Return the one line that tfdoctor adds to what the script said."""
-    window = done["window"]
-    missing = done["missing"]
-    if isinstance(window, dict) and window.get("steps"):
+    if done["workers"]:
+        return f"tfdoctor: {len(done['workers'])} processes trained, recorded in {out}"
+    window = done["window"] or {}
+    if window.get("steps"):
         steps = "1 step" if window["steps"] == 1 else f"{window['steps']} steps"
         return f"tfdoctor: traced {steps}, recorded in {out}"
-    why = next((m["why"] for m in missing if m["what"] in ("trace", "steps")), "")  # type: ignore[attr-defined]
+    if window.get("source") == "time" and window.get("stopped_unix_ns"):
+        took = (window["stopped_unix_ns"] - window["started_unix_ns"]) / 1e9
+        return f"tfdoctor: traced {took:.1f} s, recorded in {out}"
+    why = next((m["why"] for m in done["missing"] if m["what"] in ("trace", "steps")), "")
     return f"tfdoctor: no steps traced ({why}), recorded in {out}"

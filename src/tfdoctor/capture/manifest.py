@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -10,30 +9,32 @@ from pathlib import Path
 from typing import Any
 
 import tfdoctor
-from tfdoctor.capture import machine
-from tfdoctor.capture.plan import Plan
-from tfdoctor.manifest import SCHEMA, Clock, Sampling, fold
-from tfdoctor.recording import GUEST, MANIFEST, PROGRAM
-
-SECRET = re.compile(r"token|key|secret|passw|passphrase|credential|auth", re.IGNORECASE)
-"""Options whose values are nobody's business; `--author` is masked too, which hurts nobody."""
-
-MASK = "***"
-
-IN_URL = re.compile(r"(://[^:/@\s]*:)[^/@\s]+@")
-"""The password of a URL: postgres://user:password@host."""
+from tfdoctor.capture import gaps, machine
+from tfdoctor.capture.guest.masking import masked
+from tfdoctor.capture.plan import Kind, Plan
+from tfdoctor.manifest import SCHEMA, Clock, Json, Sampling, fold
+from tfdoctor.recording import MANIFEST
+from tfdoctor.recording.processes import Process
 
 ENVIRONMENT = [
     "CUDA_DEVICE_ORDER",
+    "CUDA_LAUNCH_BLOCKING",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
     "KERAS_BACKEND",
     "XLA_FLAGS",
     "KMP_AFFINITY",
     "KMP_BLOCKTIME",
+    "LD_PRELOAD",
+    "MALLOC_ARENA_MAX",
     "MKL_NUM_THREADS",
+    "NCCL_IB_DISABLE",
+    "NCCL_P2P_DISABLE",
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
+    "ONEDNN_DEFAULT_FPMATH_MODE",
+    "ONEDNN_MAX_CPU_ISA",
+    "PYTHONOPTIMIZE",
     "TF_CPP_MIN_LOG_LEVEL",
     "TF_CUDNN_DETERMINISTIC",
     "TF_CUDNN_USE_AUTOTUNE",
@@ -48,28 +49,35 @@ ENVIRONMENT = [
     "TF_NUM_INTRAOP_THREADS",
     "TF_USE_LEGACY_KERAS",
     "TF_XLA_FLAGS",
+    "TPU_VISIBLE_CHIPS",
 ]
-"""The environment is never recorded as a whole: only these, which change how TensorFlow runs."""
+"""The environment is never recorded as a whole: only these, which change how TensorFlow runs. A job's
+layout (TF_CONFIG, RANK …) is recorded as a worker's rank and the number of workers alone."""
 
 
-def begin(plan: Plan, python: str, command: Iterable[str]) -> dict[str, Any]:
+def begin(plan: Plan, command: Iterable[str], worker: Json | None = None) -> dict[str, Any]:
     """Return the manifest of a run that is about to start."""
+    command = list(command)
+    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     return {
         "schema": SCHEMA,
         "tfdoctor": tfdoctor.__version__,
         "finished": False,
-        "command": masked(list(command)),
+        "command": masked(command),
         "cwd": str(Path.cwd()),
-        "python": python,
-        "environment": {name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+        "python": "" if plan.kind is Kind.COMMAND else command[0],
+        "environment": dict(zip(environment, masked(environment.values()), strict=True)),
         "versions": {},
         "host": asdict(machine.host()),
         "plan": {
+            "kind": plan.kind.value,
             "script": plan.script,
             "steps": plan.steps,
             "warmup": plan.warmup,
+            "seconds": plan.seconds,
             "stop_after": plan.stop_after,
             "sample_every_ms": plan.sample_every_ms,
+            "watch_s": plan.watch_s,
         },
         "window": None,
         "steps": {"source": None, "seen": 0, "candidates": [], "discarded": []},
@@ -78,23 +86,10 @@ def begin(plan: Plan, python: str, command: Iterable[str]) -> dict[str, Any]:
         "samplers": [],
         "missing": [],
         "guest_errors": [],
+        "processes": [],
+        "worker": worker,
+        "workers": [],
     }
-
-
-def masked(arguments: list[str]) -> list[str]:
-    """Return the arguments without passwords: of options that are called so, and in URLs."""
-    shown, hide = [], False
-    for argument in arguments:
-        name, equals, _ = argument.partition("=")
-        secret = bool(SECRET.search(name))
-        if hide and not argument.startswith("-"):
-            shown.append(MASK)
-        elif equals and secret:
-            shown.append(f"{name}={MASK}")
-        else:
-            shown.append(IN_URL.sub(rf"\1{MASK}@", argument))
-        hide = secret and argument.startswith("-") and not equals
-    return shown
 
 
 def clock() -> dict[str, int]:
@@ -109,20 +104,27 @@ def write(out: Path, manifest: Mapping[str, Any]) -> None:
     temporary.replace(out / MANIFEST)
 
 
-def complete(
-    out: Path, manifest: Mapping[str, Any], returncode: int, samplers: tuple[Sampling, ...]
+def end(
+    manifest: Json, returncode: int, samplers: tuple[Sampling, ...], left: Iterable[Process]
 ) -> dict[str, Any]:
-    """Return the manifest of a run that has ended."""
-    guest, fault = _guest(out)
-    done = fold(manifest, guest)
-    done["finished"] = True
-    done["outcome"] = {
-        "exit_code": exit_code(returncode),
-        "signal": -returncode if returncode < 0 else None,
+    """Return the manifest of a run that has ended, without what its processes have recorded."""
+    return {
+        **manifest,
+        "finished": True,
+        "outcome": {
+            "exit_code": exit_code(returncode),
+            "signal": -returncode if returncode < 0 else None,
+        },
+        "clock": [*manifest["clock"], clock()],
+        "samplers": [asdict(sampler) for sampler in samplers],
+        "processes": [_described(process) for process in left],
     }
-    done["clock"] = [*manifest["clock"], clock()]
-    done["samplers"] = [asdict(sampler) for sampler in samplers]
-    done["missing"] = [*done["missing"], *_missing(out, done, guest, fault)]
+
+
+def of_process(ended: Json, process: Process | None) -> dict[str, Any]:
+    """Return the manifest of a run's process, which may be none: what was traced, and what is missing."""
+    done = fold(ended, process.state if process else {})
+    done["missing"] = [*done["missing"], *gaps.missing(done, process)]
     return done
 
 
@@ -131,49 +133,14 @@ def exit_code(returncode: int) -> int:
     return 128 - returncode if returncode < 0 else returncode
 
 
-def _guest(out: Path) -> tuple[dict[str, Any], str]:
-    """Return what the guest left, or why there is nothing."""
-    try:
-        state = json.loads((out / GUEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}, "the hook did not start: --python may be no Python, or it ran with -I, -E or -S"
-    except (OSError, ValueError) as error:
-        return {}, f"what the hook wrote cannot be read: {error}"
-    return (state, "") if isinstance(state, dict) else ({}, "what the hook wrote is damaged")
-
-
-def _missing(
-    out: Path, done: Mapping[str, Any], guest: Mapping[str, Any], fault: str
-) -> list[dict[str, str]]:
-    """Say what the recording lacks and what to do about it."""
-    if fault:
-        return [{"what": "steps", "why": fault}]
-    known = {entry["what"] for entry in done["missing"]}
-    found = {}
-    if "trace" not in known and not list(out.glob("plugins/profile/*/*.xplane.pb")):
-        found["trace"] = _no_trace(done, guest)
-    if "tensorflow" in done["versions"] and not (out / PROGRAM).is_file():
-        found["program"] = "what the script built was not described: it ended too abruptly"
-    if done["plan"]["sample_every_ms"] == 0:
-        found["samples"] = "sampling was switched off: leave --sample-every away"
-    return [{"what": what, "why": why} for what, why in found.items()]
-
-
-def _no_trace(done: Mapping[str, Any], guest: Mapping[str, Any]) -> str:
-    """Return why there is no trace."""
-    seen, warmup = done["steps"]["seen"], done["plan"]["warmup"]
-    if done["window"]:
-        return "the run ended while it was traced, too abruptly for the trace to be written"
-    if not seen and "tensorflow" not in done["versions"]:
-        return "the script did not import TensorFlow: give the script that trains"
-    if not seen:
-        return (
-            "no training step was seen: the script used neither Model.fit nor a loop over a "
-            "tf.data dataset that takes gradients"
-        )
-    if not guest.get("finished"):
-        return f"the run was killed after {seen} or more steps, before the traced window"
-    advice = (
-        f"run with --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
-    )
-    return f"the run ended after {seen} steps, during warm-up ({warmup}): {advice}"
+def _described(process: Process) -> dict[str, Any]:
+    """Say in the manifest which process this was, and why it is not reported on."""
+    state = process.state
+    return {
+        "pid": state.get("pid"),
+        "argv": state.get("argv", []),
+        "rank": process.worker["rank"],
+        "steps": process.seen,
+        "trained": process.trained,
+        "why": "" if process.trained else gaps.why_not(process),
+    }

@@ -4,14 +4,26 @@ import importlib.util
 import shutil
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from tfdoctor.errors import CaptureError
 
+WATCH_S = 60.0
+"""A run that has trained for so long without a step that we see is told how to be traced by time."""
+
+
+class Kind(StrEnum):
+    """What the user gave to run."""
+
+    SCRIPT = "script"
+    MODULE = "module"
+    COMMAND = "command"
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One call of `tfdoctor profile`."""
+    """One call of `tfdoctor profile`; `script` is a file, a module's name or a program, by `kind`."""
 
     script: str
     args: tuple[str, ...] = ()
@@ -21,12 +33,53 @@ class Plan:
     warmup: int = 10
     stop_after: bool = False
     sample_every_ms: int = 200
+    seconds: float | None = None
+    kind: Kind = Kind.SCRIPT
+    quiet: bool = False
+    watch_s: float = WATCH_S
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise CaptureError("Nothing to trace: --steps must be 1 or more.")
         if self.warmup < 0 or self.sample_every_ms < 0:
             raise CaptureError("--warmup and --sample-every cannot be negative.")
+        if self.seconds is not None and not 0 < self.seconds < float("inf"):
+            raise CaptureError("Nothing to trace: --for must be longer than nothing.")
+
+    @property
+    def name(self) -> str:
+        """What the run is called where no better name is given."""
+        if self.kind is Kind.MODULE:
+            return self.script
+        words = (self.script, *self.args) if self.kind is Kind.COMMAND else (self.script,)
+        script = next((word for word in words if word.endswith((".py", ".sh"))), self.script)
+        return Path(script).stem or "run"
+
+    def check(self) -> None:
+        """Refuse, before anything is created, what could not be run.
+
+        Raises:
+            CaptureError: there is no such script or program, or it is of another kind.
+        """
+        match self.kind:
+            case Kind.SCRIPT:
+                _check_script(self.script)
+            case Kind.COMMAND:
+                _check_program(self.script, self.python)
+            case Kind.MODULE if not all(part.isidentifier() for part in self.script.split(".")):
+                raise CaptureError(f"{self.script} is no module's name: -m takes package.module.")
+            case Kind.MODULE:
+                pass
+
+    def command(self) -> list[str]:
+        """Return what to start."""
+        match self.kind:
+            case Kind.SCRIPT:
+                return [self.interpreter(), self.script, *self.args]
+            case Kind.MODULE:
+                return [self.interpreter(), "-m", self.script, *self.args]
+            case Kind.COMMAND:
+                return [self.script, *self.args]
 
     def interpreter(self) -> str:
         """Return the Python that runs the script."""
@@ -36,28 +89,36 @@ class Plan:
             return sys.executable
         return _executable("python3")
 
-    def check_script(self) -> None:
-        """Refuse, before anything is created, what Python could not run as a script."""
-        path = Path(self.script)
-        if not path.exists():
-            raise CaptureError(f"There is no script {self.script}: check the path.")
-        if path.is_dir():
-            raise CaptureError(f"{self.script} is a folder: name the Python script inside it.")
-        try:
-            with path.open("rb") as file:
-                head = file.read(4096)
-        except OSError as error:
-            raise CaptureError(
-                f"{self.script} cannot be read ({error.strerror}): check its permissions."
-            ) from error
-        _check_head(self.script, path.suffix, head)
-
 
 def _executable(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise CaptureError(f"There is no Python {name} to run the script with: see --python.")
     return found
+
+
+def _check_program(program: str, python: str | None) -> None:
+    if python is not None:
+        raise CaptureError("--python is for a script or -m: a command names its own interpreter.")
+    if shutil.which(program) is None:
+        hint = "leave the -- away" if program.endswith(".py") else "check its path"
+        raise CaptureError(f"There is no program {program} to run: {hint}.")
+
+
+def _check_script(script: str) -> None:
+    path = Path(script)
+    if not path.exists():
+        raise CaptureError(f"There is no script {script}: check the path.")
+    if path.is_dir():
+        raise CaptureError(f"{script} is a folder: name the Python script inside it.")
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise CaptureError(
+            f"{script} cannot be read ({error.strerror}): check its permissions."
+        ) from error
+    _check_head(script, path.suffix, head)
 
 
 def _check_head(script: str, suffix: str, head: bytes) -> None:
@@ -68,4 +129,7 @@ def _check_head(script: str, suffix: str, head: bytes) -> None:
             f"{script} is a notebook: convert it first (jupyter nbconvert --to script {script})."
         )
     if b"\0" in head or (first.startswith(b"#!") and b"python" not in first):
-        raise CaptureError(f"{script} is not a Python script: name the script that trains.")
+        raise CaptureError(
+            f"{script} is not a Python script: name the script that trains, or run it as a command "
+            f"(tfdoctor profile -- {script})."
+        )

@@ -5,22 +5,52 @@ and Keras modules that the script imports by itself, once it has. Python 3.9 syn
 runs where tfdoctor itself could not. Whatever fails in here is recorded and never raised.
 """
 
-from . import (
-    ending,
-    imports,
-    journal,
-    keras_loop,
-    profiler,
-    registry,
-    session_loop,
-    tf_hooks,
-    window,
-)
+import json
+import sys
+
+from . import journal
+
+_begun = []
+"""The journal of the process that tfdoctor itself has started."""
 
 
-def install(plan):
+def begin(text):
+    """Say, in the process that tfdoctor itself has started, that the hook is there."""
+    log = journal.Journal(processes=json.loads(text)["processes"])
+    log.write()
+    _begun.append(log)
+
+
+def enter(text, name):
+    """Install the guest, for `name` (TensorFlow or Keras) is about to be imported; return its finder."""
+    plan = json.loads(text)
+    known = bool(_begun) and _begun[0].ours()  # and not a fork that imports TensorFlow for itself
+    log = _begun[0] if known else journal.Journal(processes=plan["processes"])
+    log.state["wanted"] = name
+    try:
+        install({**plan, "out": log.out}, log)
+    except Exception as error:
+        log.fault("install", error)
+        log.write()
+        raise
+    return sys.meta_path[0]
+
+
+def install(plan, log=None):
     """Prepare the hooks that come into force as the script imports TensorFlow."""
-    log = journal.Journal(plan["out"])
+    from . import (
+        ending,
+        forks,
+        imports,
+        keras_loop,
+        profiler,
+        registry,
+        session_loop,
+        tf_hooks,
+        window,
+    )
+
+    log = log or journal.Journal(plan["out"])
     things = registry.Registry(log)
     view = window.Window(plan, log, things)
     hooks = {}
@@ -29,4 +59,5 @@ def install(plan):
             hooks.setdefault(name, []).extend(patches)
     imports.watch(hooks, log)
     ending.install(view)
+    forks.watch(view)
     log.write()

@@ -1,6 +1,7 @@
 """The end of the run, however it comes: close the window and write what there is."""
 
 import atexit
+import functools
 import os
 import sys
 
@@ -14,7 +15,7 @@ def install(window):
     atexit.register(finish)
     # Handlers run last in, first out: this one must run before those of TensorFlow.
     window.before_open.append(lambda: atexit.register(finish))
-    window.before_open.append(lambda: _before_hard_exit(window, finish))
+    _before_hard_exit(window, finish)
     _hide_our_frames()
 
 
@@ -37,11 +38,12 @@ def _reason():
 
 
 def _before_hard_exit(window, finish):
-    """`os._exit` runs no handlers; while the profiler runs that would lose the trace."""
+    """`os._exit` runs no handlers, and multiprocessing's forks end by it: what was seen would be lost."""
     leave = os._exit
 
+    @functools.wraps(leave)
     def _exit(status):
-        if window.state == "open" and window.log.ours():
+        if window.log.ours() and any(source.seen for source in window.sources.values()):
             finish()
         leave(status)
 

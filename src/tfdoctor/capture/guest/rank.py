@@ -1,0 +1,57 @@
+"""Which worker of several a process is, as launchers say it in its environment."""
+
+import json
+import re
+from collections.abc import Mapping
+
+CLUSTERS = ("TF_CONFIG", "CLUSTER_SPEC")
+"""JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's."""
+
+NUMBERS = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+"""A worker's number and how many there are. Slurm's batch script has a number too, but no step."""
+
+FIRST = ("chief", "master", "worker")
+"""Kinds of tasks that train, in the order of their numbers; others come after them."""
+
+
+def rank(environment: Mapping[str, str]) -> "dict | None":
+    """Return {"name", "rank", "size"} of a worker among several, or None."""
+    for name in CLUSTERS:
+        found = _of_cluster(environment.get(name))
+        if found:
+            return found
+    for number, size in NUMBERS:
+        found = _of_numbers(environment.get(number), environment.get(size))
+        if found:
+            return found
+    return None
+
+
+def _of_numbers(number, size):
+    if not (number or "").isdigit() or not (size or "").isdigit() or int(size) < 2:  # noqa: PLR2004
+        return None  # a job of one is no worker among several
+    return {"name": f"worker-{int(number)}", "rank": int(number), "size": int(size)}
+
+
+def _of_cluster(text):
+    try:
+        spec = json.loads(text or "")
+        kind, index = str(spec["task"]["type"]), int(spec["task"]["index"])
+        counts = {str(name): len(tasks) for name, tasks in spec["cluster"].items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    size = sum(counts.values())
+    if size < 2:  # noqa: PLR2004  # a job of one
+        return None
+    order = sorted(
+        counts,
+        key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0, name),
+    )
+    before = sum(counts[name] for name in order[: order.index(kind)]) if kind in order else size
+    name = re.sub(r"[^\w.-]", "_", kind)  # it becomes the name of a folder
+    return {"name": f"{name}-{index}", "rank": before + index, "size": size}

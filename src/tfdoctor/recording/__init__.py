@@ -1,0 +1,79 @@
+"""A recording on disk: what was run, its traces, what it built, and the samples beside it.
+
+Left of this module is TensorFlow; right of it are only bytes. A TensorBoard log directory, one of
+its run folders and a single `*.xplane.pb` are recordings too, which merely carry less.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from tfdoctor.errors import InputError
+from tfdoctor.manifest import SCHEMA, Host, Json, Manifest, fold
+from tfdoctor.recording import files, workers
+from tfdoctor.recording.files import GUEST, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.places import Place
+
+__all__ = ["GUEST", "MANIFEST", "PROGRAM", "SAMPLES", "Host", "Manifest", "Recording"]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What there is to read; `notes` says what was passed over or damaged."""
+
+    root: Path | None
+    manifest: Manifest | None
+    traces: tuple[Path, ...]
+    program: Json | None
+    samples: tuple[Json, ...]
+    notes: tuple[str, ...]
+    workers: tuple[Path, ...] = ()
+    """The recordings of all workers, chief first, when this one is of several; it is the chief's."""
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a recording, a log directory, a run folder or a trace file; never write there.
+
+        Raises:
+            InputError: nothing there can be read as a recording.
+        """
+        path = Path(path)
+        try:
+            found = workers.of(path)
+            return cls._of_workers(path, found) if found else cls._open(path)
+        except OSError as error:
+            raise InputError(
+                f"{error.filename or path} cannot be read ({error.strerror}): check it and its permissions."
+            ) from error
+
+    @classmethod
+    def _of_workers(cls, path: Path, found: tuple[Path, ...]) -> Self:
+        """Open the chief's recording in the name of all."""
+        chief = cls.open(found[0])
+        notes = (*chief.notes, workers.note(path, found)) if len(found) > 1 else chief.notes
+        return replace(chief, root=path, notes=notes, workers=found)
+
+    @classmethod
+    def _open(cls, path: Path) -> Self:
+        notes: list[str] = []
+        place = Place.find(path, notes)
+        for trace in place.traces:
+            files.refuse_strangers(trace)
+        manifest = _manifest(place, notes)
+        program = files.program(place.program, notes) if place.program else None
+        samples = files.samples(place.samples, notes) if place.samples else ()
+        return cls(place.root, manifest, place.traces, program, samples, tuple(notes))
+
+
+def _manifest(place: Place, notes: list[str]) -> Manifest | None:
+    data = files.json_object(place.manifest, notes) if place.manifest else None
+    if data is None:
+        return None
+    if place.guest is not None:  # tfdoctor was killed: the guest's own word is all there is
+        data = fold(data, place.guest)
+    manifest = Manifest.from_json(data)
+    if manifest.schema > SCHEMA:
+        notes.append(f"{MANIFEST} is of a later tfdoctor (schema {manifest.schema}): update it")
+    if not manifest.finished:
+        notes.append("The recording is unfinished: tfdoctor was killed, or is still running")
+    return manifest

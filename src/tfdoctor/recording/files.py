@@ -1,0 +1,108 @@
+"""The files of a recording: read with care, for what is damaged is left out and said."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from tfdoctor.errors import InputError
+from tfdoctor.manifest import Json
+
+MANIFEST, PROGRAM, SAMPLES, GUEST = (
+    "tfdoctor.json",
+    "program.json.gz",
+    "samples.jsonl",
+    "guest.json",
+)
+TRACES = "*.xplane.pb"
+RUNS = "plugins/profile/*"
+"""Where TensorBoard looks for traces: one folder a run, one file a host in it."""
+
+
+def json_object(path: Path, notes: list[str]) -> Json | None:
+    """Return a JSON object; anything else is damage."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict):
+        return data
+    notes.append(f"{path.name} is damaged and was left out")
+    return None
+
+
+def program(path: Path, notes: list[str]) -> Json | None:
+    """Return what a run built, or None when that was not recorded or is damaged."""
+    if not path.is_file():
+        return None
+    try:
+        data = json.loads(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict):
+        return data
+    notes.append(f"{PROGRAM} is damaged and was left out")
+    return None
+
+
+def samples(path: Path, notes: list[str]) -> tuple[Json, ...]:
+    """Return the samples of a file, one a line."""
+    if not path.is_file():
+        return ()
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = tuple(_samples(lines))
+    if len(found) < len(lines):
+        notes.append(f"{len(lines) - len(found)} damaged line(s) of {SAMPLES} were left out")
+    return found
+
+
+def _samples(lines: list[str]) -> Iterator[Json]:
+    for line in lines:
+        try:
+            sample = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(sample, dict) and isinstance(sample.get("unix_ns"), int):
+            yield sample
+
+
+def traces(folder: Path) -> tuple[Path, ...]:
+    """Return the trace files of a folder: a pipe of that name would be waited for, a folder is none."""
+    return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
+
+
+def refuse_strangers(trace: Path) -> None:
+    """Refuse, by its first bytes, what is certainly no XSpace.
+
+    Raises:
+        InputError: it is none.
+    """
+    size = trace.stat().st_size
+    with trace.open("rb") as file:
+        head = file.read(64)
+    fault = _fault(head, size)
+    if fault:
+        raise InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote.")
+
+
+def _fault(head: bytes, size: int) -> str | None:
+    """Return what a file is instead of an XSpace, or None."""
+    if size == 0:
+        return "empty"
+    if head.startswith(b"\x1f\x8b"):
+        return "compressed (gunzip it first)"
+    text = head.lstrip().lower()
+    if text.startswith((b"<!doctype", b"<html", b"<?xml")):
+        return "a web page"
+    if text.startswith((b"{", b"[")) and head[:1] != b"\n":
+        return "JSON"
+    # An XSpace is a list of planes (field 1), errors (2), warnings (3) and host names (4).
+    if head[0] not in (0x0A, 0x12, 0x1A, 0x22):
+        return "no XSpace"
+    return "text" if _is_text(head) else None
+
+
+def _is_text(head: bytes) -> bool:
+    """Say whether a file reads as text; a protobuf has lengths and ids that do not."""
+    return head.isascii() and all(char.isprintable() or char in "\t\r\n" for char in head.decode())

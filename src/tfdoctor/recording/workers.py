@@ -1,0 +1,62 @@
+"""The workers of a run: a recording each below `workers`, and their traces together as one run."""
+
+import json
+import shlex
+from pathlib import Path
+
+from tfdoctor.manifest import Json
+from tfdoctor.recording.files import MANIFEST, RUNS
+
+WORKERS = "workers"
+
+
+def of(path: Path) -> tuple[Path, ...]:
+    """Return the recordings of all workers of a run, the chief first; none when it had one process."""
+    return tuple(
+        sorted((found.parent for found in path.glob(f"{WORKERS}/*/{MANIFEST}")), key=_order)
+    )
+
+
+def _order(folder: Path) -> tuple[float, int, str]:
+    worker = _worker(folder)
+    rank, place = worker.get("rank"), worker.get("place")
+    return (
+        rank if isinstance(rank, int) else float("inf"),
+        place if isinstance(place, int) else 0,
+        folder.name,
+    )
+
+
+def _worker(folder: Path) -> Json:
+    """Return what a worker's manifest says of its place among the others; damage puts it last."""
+    try:
+        worker = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("worker")
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    return worker if isinstance(worker, dict) else {}
+
+
+def is_one(path: Path) -> bool:
+    """Say whether a folder is the recording of one worker among several."""
+    return path.absolute().parent.name == WORKERS
+
+
+def traces(path: Path) -> tuple[Path, ...]:
+    """Return a worker's trace, which lies among those of the others in the newest run."""
+    path = path.absolute()
+    found = path.parent.parent.glob(f"{RUNS}/{path.name}.*")
+    return tuple(sorted((trace for trace in found if _trace(trace, path.name)), reverse=True)[:1])
+
+
+def _trace(path: Path, worker: str) -> bool:
+    return path.name == f"{worker}.xplane.pb" and path.is_file()
+
+
+def note(path: Path, found: tuple[Path, ...]) -> str:
+    """Say that there are others than the chief, and how to see them."""
+    chief, *others = (worker.name for worker in found)
+    places = shlex.quote(str(path / WORKERS / others[0]))
+    return (
+        f"{len(found)} workers were recorded and {chief} is shown; to see another: "
+        f"`tfdoctor report {places}` ({', '.join(others)})"
+    )
