@@ -70,6 +70,22 @@ def test_operations_of_the_training_function_are_the_cpus_work() -> None:
     assert labelled(trace([lane])) == ["m/c", "m/r"]
 
 
+def test_training_that_tf_data_runs_is_the_cpus_work() -> None:
+    """`for x in dataset` inside a tf.function is a dataset itself: it scans the batches."""
+    reduce = line("tf_data_reduce_dataset/1", captured(0, 1, 77), captured(1, 2, 78))
+    pool = line(
+        "tf_data_private_threadpool/1",
+        executor(0, 4, 77),
+        ("gradient_tape/m/c:Conv2DBackpropFilter", 1, 2),
+        ("adam/Assign:AssignSubVariableOp", 2, 3),
+        executor(5, 9, 78),
+        ("Cast:Cast", 6, 8),
+    )
+    of = trace([reduce, pool])
+    assert labelled(of) == ["adam/Assign", "gradient_tape/m/c"]
+    assert activity(of).within_data
+
+
 def test_operations_that_tf_data_started_are_told_apart_by_their_execution() -> None:
     data = line("tf_data_iterator_resource/1", captured(0, 1, 77))
     lane = line(

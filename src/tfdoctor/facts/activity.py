@@ -17,15 +17,18 @@ from tfdoctor.facts.device import Device, spans, work_lines
 from tfdoctor.trace import EventType, Intervals, Line, Trace
 from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import (
+    ASSIGN,
     CAPTURED_FUNCTION,
     COLLECTIVE,
     COPY,
     EAGER_OPERATION,
     EXECUTOR,
+    GRADIENT,
     INPUT_THREAD,
     TPU_COLLECTIVES,
     TPU_INFEEDS,
     TPU_TRANSFERS,
+    UPDATE,
     WAIT,
     XLA_ON_CPU,
 )
@@ -74,16 +77,20 @@ class Activity:
     stages: dict[Stage, Work]  # DEVICE, TRANSFER, COLLECTIVE, INPUT (infeed) of the busiest device
     dispatch: Intervals  # the host's executor threads launch operations (accelerators only)
     missing: str = ""  # why the device's work is not known
+    within_data: bool = False  # tf.data itself runs the training: `for x in dataset` in a graph
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
         """Sort all events of the host and of the busiest device."""
         wait = _host_spans(trace, WAIT)
-        computing = _host_operations(trace)
+        captured = _captured_functions(trace)
+        training = _training(trace, captured)
+        computing = _host_operations(trace, captured - training, training)
         if device.kind == "CPU":
-            return cls(wait, {Stage.DEVICE: computing}, Intervals())
+            stages = {Stage.DEVICE: computing}
+            return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = _sort_device(device) if device.busiest else {}
-        return cls(wait, stages, computing.spans(), device.missing)
+        return cls(wait, stages, computing.spans(), device.missing, bool(training))
 
     def of(self, stage: Stage) -> Intervals:
         """Return when a stage was at work."""
@@ -105,19 +112,46 @@ def select(line: Line, mask: NDArray[np.bool_]) -> Line:
     )
 
 
-def _host_operations(trace: Trace) -> Work:
+def _host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work:
     """Gather the operations of the training function: not tf.data's, not those that hold others."""
     if trace.host is None:
         return _work([], ())
     types = trace.host.types
     is_operation = np.array([bool(operation_label(kind)) for kind in types], dtype=bool)
-    foreign = _captured_functions(trace)
     lines = [
-        select(line, is_operation[line.kind] & ~_run_by(line, foreign))
+        select(line, is_operation[line.kind] & _ours(line, foreign, training))
         for line in trace.host.lines
-        if len(line) and not line.name.startswith(INPUT_THREAD)
+        if len(line) and (training or not line.name.startswith(INPUT_THREAD))
     ]
     return _work([select(line, leaves(line)) for line in lines], types)
+
+
+def _ours(line: Line, foreign: set[int], training: set[int]) -> NDArray[np.bool_]:
+    """Return (n,) whether the training did it: on tf.data's own threads few executions are that."""
+    runs = _executions(line)
+    if line.name.startswith(INPUT_THREAD):
+        return np.isin(runs, np.array(sorted(training), np.uint64))
+    return ~np.isin(runs, np.array(sorted(foreign), np.uint64))
+
+
+def _training(trace: Trace, captured: set[int]) -> set[int]:
+    """Return which of tf.data's executions take gradients and change weights."""
+    if not captured or trace.host is None:
+        return set()
+    kinds = trace.host.types
+    gradients = np.array([bool(GRADIENT.search(kind.name)) for kind in kinds], dtype=bool)
+    changes = np.array([_changes(kind) for kind in kinds], dtype=bool)
+    found = [
+        {int(run) for line in trace.host.lines for run in np.unique(_executions(line, wanted))}
+        for wanted in (gradients, changes)
+    ]
+    return captured & found[0] & found[1]
+
+
+def _changes(kind: EventType) -> bool:
+    """Say whether an operation changes weights."""
+    ending = kind.name.rpartition(":")[2]
+    return bool(UPDATE.fullmatch(ending) or ASSIGN.fullmatch(ending))
 
 
 def operation_label(kind: EventType) -> tuple[str, str, str] | None:
@@ -164,15 +198,19 @@ def executors(
     return starts, starts + line.duration_ps[indices], ids
 
 
-def _run_by(line: Line, executions: set[int]) -> NDArray[np.bool_]:
-    """Return (n,) whether an event lies in an executor's stretch of one of these executions."""
+def _executions(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.uint64]:
+    """Return (n,) the id of the execution that an event lies in, 0 for none.
+
+    ``wanted``, (number of kinds,), picks events by kind; (n,) is then their number.
+    """
     starts, ends, ids = executors(line)
-    if not len(starts) or not executions:
-        return np.zeros(len(line), dtype=bool)
-    wanted: NDArray[np.bool_] = np.array([one in executions for one in ids])
-    latest = np.searchsorted(starts, line.start_ps, side="right") - 1
-    inside: NDArray[np.bool_] = (latest >= 0) & (line.start_ps < ends[latest]) & wanted[latest]
-    return inside
+    times = line.start_ps if wanted is None else line.start_ps[wanted[line.kind]]
+    if not len(starts):
+        return np.zeros(len(times), np.uint64)
+    latest = np.searchsorted(starts, times, side="right") - 1
+    inside = (latest >= 0) & (times < ends[latest])
+    found: NDArray[np.uint64] = np.where(inside, np.array(ids, np.uint64)[latest], np.uint64(0))
+    return found
 
 
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:

@@ -45,7 +45,8 @@ class Breakdown:
     def measure(cls, steps: Steps, activity: Activity, device: Device) -> Self:
         """Divide every step among the stages."""
         layers = _layers(activity)
-        rows = tuple(_divide(step, layers, device) for step in steps.steps)
+        rest = _owner_of_rest(activity, device)
+        rows = tuple(_divide(step, layers, rest) for step in steps.steps)
         return cls(rows, _typical(rows, steps))
 
     @classmethod
@@ -82,7 +83,7 @@ def _layers(activity: Activity) -> dict[Stage, Intervals]:
     return layers
 
 
-def _divide(step: Step, layers: Mapping[Stage, Intervals], device: Device) -> dict[str, float]:
+def _divide(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[str, float]:
     parts = dict.fromkeys(map(str, PARTS), 0.0)
     inside = Intervals()
     for stage, intervals in layers.items():
@@ -96,14 +97,18 @@ def _divide(step: Step, layers: Mapping[Stage, Intervals], device: Device) -> di
     )
     rest = (call - inside).total
     between = step.end_ps - step.start_ps - inside.total - rest
-    parts[_owner_of_rest(device)] += rest
+    parts[owner] += rest
     parts[Stage.BETWEEN] += between
     return {part: value / PS_PER_MS / step.calls for part, value in parts.items()}
 
 
-def _owner_of_rest(device: Device) -> str:
-    """Return whose the rest of the call is: nobody knows when the device was not recorded."""
-    return UNKNOWN if device.missing else Stage.HOST
+def _owner_of_rest(activity: Activity, device: Device) -> str:
+    """Return whose the rest of the call is.
+
+    Nobody knows when the device was not recorded, nor when tf.data itself runs the training: its
+    wait for the next batch is then not told apart.
+    """
+    return UNKNOWN if device.missing or activity.within_data else Stage.HOST
 
 
 def _typical(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:

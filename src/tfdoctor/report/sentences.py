@@ -37,6 +37,8 @@ _SOURCES = {
     "keras-train-on-batch": "train_on_batch of Keras",
     "tf-data-loop": "a loop over a tf.data iterator",
     "repeated-call": "a function called again and again",
+    "eager-gradient": "a gradient taken again and again",
+    "session-run": "calls of Session.run that train",
     "graph-period": "the period of the graph's executions",
     "markers": "step markers in the trace",
     "tpu-steps": "the TPU's own step line",
