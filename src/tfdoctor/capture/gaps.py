@@ -10,8 +10,8 @@ NO_HOOK = {
     Kind.SCRIPT: "the hook did not start: --python may be no Python, or it ran with -I, -E or -S",
     Kind.MODULE: "the hook did not start: --python may be no Python, or it ran with -I, -E or -S",
     Kind.COMMAND: (
-        "no Python below the command imported TensorFlow with the hook: Python's -I, -E and -S, "
-        "containers and launchers of remote hosts keep TFDOCTOR_PLAN and PYTHONPATH from it"
+        "no Python below the command imported TensorFlow, or the hook could not reach it: containers and "
+        "remote hosts need TFDOCTOR_PLAN and PYTHONPATH passed on"
     ),
 }
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tfdoctor import __version__
+from tfdoctor.cli.command_line import ProfileCommand
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.profile import profile
 from tfdoctor.cli.report import report
@@ -55,7 +56,5 @@ def _options(
     """Take the options that belong to no command."""
 
 
-app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})(
-    profile
-)
+app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(profile)
 app.command()(report)

@@ -20,14 +20,28 @@ if TYPE_CHECKING:
 FOUND = 3
 """Exit code when ``--fail-on`` is reached and nothing else went wrong."""
 
+INTERRUPTED = 130
+"""Exit code of Ctrl-C, as a shell shows it."""
+
 
 def report_after(
-    recording: "Recording", title: str, formats: list[Format], fail_on: FailOn | None
+    recording: "Recording",
+    title: str,
+    formats: list[Format],
+    fail_on: FailOn | None,
+    *,
+    quiet: bool = False,
 ) -> int:
     """Report on a run that has ended; a fault here must not hide how the script itself ended."""
+    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
+
     try:
-        diagnosis = diagnose(recording, title)
-        write(diagnosis, recording.root or Path(), formats, err=True)
+        with line("reading the trace …", sys.stderr, quiet=quiet):
+            diagnosis = diagnose(recording, title)
+        write(diagnosis, recording.root or Path(), formats, err=True, quiet=quiet)
+    except KeyboardInterrupt:
+        typer.echo(f"tfdoctor: not reported: run `tfdoctor report {recording.root}`", err=True)
+        return INTERRUPTED
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
         return error.exit_code
@@ -49,12 +63,15 @@ def write(
     prefix: str = "",
     *,
     err: bool = False,
+    quiet: bool = False,
 ) -> None:
-    """Write the reports and print the summary."""
+    """Write the reports and print the summary, unless nobody wants to see it."""
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - same
 
     written = write_files(diagnosis, folder, formats, prefix)
+    if quiet:
+        return
     stream = sys.stderr if err else sys.stdout
     typer.echo(terminal.render(diagnosis, color=stream.isatty()), file=stream)
     for path in written:
