@@ -52,7 +52,7 @@ def environment(**extra: str) -> dict[str, str]:
     return {key: os.environ[key] for key in kept if key in os.environ} | QUIET | extra
 
 
-def command(script: Path, out: Path, *args: str, **plan: object) -> list[str]:
+def command(script: Path | str, out: Path, *args: str, **plan: object) -> list[str]:
     options = {"script": str(script), "args": list(args), "out": str(out), **plan}
     start = f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import runpy; "
     start += f"sys.argv = sys.argv[1:]; runpy.run_path({str(DRIVER)!r}, run_name='__main__')"
@@ -95,6 +95,60 @@ def plain(
         timeout=300,
         check=False,
     )
+
+
+def training(folder: Path) -> Path:
+    """Return a script that takes 40 steps of a small loop over a dataset, and says so."""
+    path = folder / "train.py"
+    path.write_text(TRAINING)
+    return path
+
+
+TRAINING = """
+import sys
+
+def main(steps=40):
+    import tensorflow as tf
+
+    weights = tf.Variable(tf.zeros((4, 1)))
+    data = tf.data.Dataset.from_tensor_slices(tf.ones((8, 4))).repeat().batch(2).take(steps)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
+        weights.assign_sub(0.01 * tape.gradient(loss, weights))
+
+    for x in data:
+        step(x)
+    print("trained", *sys.argv[1:], flush=True)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def shell(words: list[str], out: Path, cwd: Path, **options: Any) -> Run:
+    """Run a command under tfdoctor: `tfdoctor profile -- WORDS`."""
+    env = options.pop("env", None) or environment()
+    plan = {"kind": "command", "sample_every_ms": 0, **options}
+    done = subprocess.run(
+        command(words[0], out, *words[1:], **plan),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=env,
+        timeout=300,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr, out)
+
+
+def fake_tensorflow(folder: Path) -> None:
+    """Put a package of that name where scripts of this folder find it: the hook comes in by it."""
+    (folder / "tensorflow").mkdir()
+    (folder / "tensorflow" / "__init__.py").write_text("__version__ = '2.0'\n")
 
 
 def own_lines(stderr: str) -> str:

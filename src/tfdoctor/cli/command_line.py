@@ -17,7 +17,7 @@ COMMAND = "tfdoctor.command"
 class ProfileCommand(TyperCommand):
     """Ends the options where Python would, and tells a program by the separator before it."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # typer has its own Context, or click's
         """Parse our options; what follows `-m module` is kept from the parser."""
         own, module = self._own(args)
         rest = args[own:]
@@ -27,7 +27,7 @@ class ProfileCommand(TyperCommand):
             ctx.meta[COMMAND] = True
         return super().parse_args(ctx, [*args[:own], *rest])
 
-    def collect_usage_pieces(self, _ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, _ctx: Any) -> list[str]:  # noqa: ANN401  # same
         """Return what the usage line shows: three ways to name what is run."""
         return ["[OPTIONS]", "(SCRIPT | -m MODULE | -- PROGRAM)", "[ARGS]..."]
 
