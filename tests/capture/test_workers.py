@@ -1,0 +1,251 @@
+"""Several processes that train: which are shown, under which names, and that none is lost."""
+
+import json
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.running import SOURCES, environment
+from tfdoctor.capture import Plan, arrange, folder, manifest
+from tfdoctor.capture.guest.rank import rank
+from tfdoctor.errors import OutputError
+from tfdoctor.manifest import Json
+from tfdoctor.recording import Recording, processes
+
+XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
+
+CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
+
+
+def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
+    return json.dumps({"cluster": tasks, "task": {"type": kind, "index": index}})
+
+
+# Who am I
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, None),
+        ({"RANK": "3", "WORLD_SIZE": "8"}, ("worker-3", 3, 8)),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, None),  # a job of one
+        ({"RANK": "0"}, None),  # anything may be called so
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
+        ({"PMI_RANK": "1", "PMI_SIZE": "4"}, ("worker-1", 1, 4)),
+        ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, ("worker-2", 2, 4)),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the batch script that starts them
+        ({"TF_CONFIG": cluster("chief", 0)}, ("chief-0", 0, 4)),
+        ({"TF_CONFIG": cluster("worker", 1)}, ("worker-1", 2, 4)),
+        ({"TF_CONFIG": cluster("ps", 0)}, ("ps-0", 3, 4)),
+        ({"TF_CONFIG": cluster("evaluator", 0)}, ("evaluator-0", 4, 4)),
+        ({"TF_CONFIG": cluster("worker", 0, {"worker": ["a:1"]})}, None),
+        ({"TF_CONFIG": cluster("../etc", 0)}, (".._etc-0", 4, 4)),
+        ({"CLUSTER_SPEC": cluster("worker", 0)}, ("worker-0", 1, 4)),
+        ({"TF_CONFIG": "{", "RANK": "1", "WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
+        ({"TF_CONFIG": "[1]"}, None),
+        ({"TF_CONFIG": '{"cluster": {}}'}, None),
+    ],
+)
+def test_launchers_name_a_worker(given: dict[str, str], found: tuple[str, int, int] | None) -> None:
+    expected = dict(zip(("name", "rank", "size"), found, strict=True)) if found else None
+    assert rank(given) == expected
+
+
+# What is left is arranged
+
+
+def leave(out: Path, name: str, steps: int = 0, *, trace: bool = False, **state: Any) -> None:
+    """Make what a process leaves."""
+    own = out / "processes" / name
+    own.mkdir(parents=True)
+    said = {
+        "pid": int(name.rpartition(".")[2]),
+        "argv": ["python", "train.py", name],
+        "versions": {"tensorflow": "2.21.0"},
+        "steps": {"seen": steps, "source": "keras-fit"},
+        "finished": True,
+        **state,
+    }
+    (own / "guest.json").write_text(json.dumps(said))
+    if trace:
+        run = own / "plugins" / "profile" / "2026_01_01_10_00_00"  # all in the same second
+        run.mkdir(parents=True)
+        (run / "vm.xplane.pb").write_bytes(XSPACE + name.encode())
+
+
+def end(out: Path, *, finish: bool = True) -> Json:
+    """End a run as tfdoctor does, or as when it is killed."""
+    begun = manifest.begin(Plan("train.py"), ["python", "train.py"])
+    manifest.write(out, begun)
+    (out / "samples.jsonl").write_text('{"unix_ns":1}\n')
+    if not finish:
+        return begun
+    left = processes.read(out)
+    return arrange.arrange(folder.Folder(out), manifest.end(begun, 0, (), left), left)
+
+
+def said(recording: Recording) -> Any:
+    assert recording.manifest is not None
+    return recording.manifest
+
+
+def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
+    leave(tmp_path, "vm.7")
+    leave(tmp_path, "vm.8", 30, trace=True)
+    leave(tmp_path, "vm.9", versions={})
+    end(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "plugins",
+        "samples.jsonl",
+        "tfdoctor.json",
+    ]
+    recording = Recording.open(tmp_path)
+    assert recording.traces[0].read_bytes() == XSPACE + b"vm.8"
+    assert recording.workers == ()
+    assert said(recording).steps.seen == 30
+    assert [(each["pid"], each["trained"], each["why"]) for each in said(recording).processes] == [
+        (8, True, ""),
+        (7, False, "it took no training step"),
+        (9, False, "it did not import TensorFlow"),
+    ]
+
+
+def test_traces_of_one_second_are_all_kept(tmp_path: Path) -> None:
+    for number, worker in ((5, 1), (6, 0), (7, 2)):
+        launcher = {"name": f"worker-{worker}", "rank": worker, "size": 3}
+        leave(tmp_path, f"vm.{number}", 40, trace=True, rank=launcher, host="elsewhere")
+    assert end(tmp_path)["workers"] == ["worker-0", "worker-1", "worker-2"]
+    assert sorted(path.read_bytes() for path in tmp_path.glob("plugins/profile/*/*")) == [
+        XSPACE + name for name in (b"vm.5", b"vm.6", b"vm.7")
+    ]
+    recording = Recording.open(tmp_path)
+    assert recording.root == tmp_path
+    assert [path.name for path in recording.workers] == ["worker-0", "worker-1", "worker-2"]
+    assert said(recording).worker["rank"] == 0
+    (note,) = recording.notes
+    assert note.startswith("3 workers were recorded and worker-0 is shown; to see another:")
+    assert f"`tfdoctor report {tmp_path / 'workers' / 'worker-1'}`" in note
+    second = Recording.open(recording.workers[1])
+    assert second.traces[0].read_bytes() == XSPACE + b"vm.5"
+    assert said(second).command == ("python", "train.py", "vm.5")
+    assert "another machine" in {each.what: each.why for each in said(second).missing}["samples"]
+
+
+def test_ranks_that_are_given_twice_do_not_share_a_name(tmp_path: Path) -> None:
+    launcher = {"name": "worker-0", "rank": 0, "size": 2}
+    leave(tmp_path, "vm.5", 40, trace=True, rank=launcher)
+    leave(tmp_path, "vm.6", 30, trace=True, rank=launcher)
+    assert end(tmp_path)["workers"] == ["worker-0", "worker-0-vm-6"]
+    assert len(list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))) == 2
+
+
+def test_without_ranks_the_most_steps_come_first(tmp_path: Path) -> None:
+    leave(tmp_path, "vm.5", 90)
+    leave(tmp_path, "vm.6", 30, trace=True)
+    leave(tmp_path, "vm.10", 40, trace=True)
+    assert end(tmp_path)["workers"] == ["vm-10", "vm-6", "vm-5"]
+    assert said(Recording.open(tmp_path)).steps.seen == 40
+    assert "trace" in {
+        each.what for each in said(Recording.open(tmp_path / "workers/vm-5")).missing
+    }
+
+
+def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
+    leave(tmp_path, "vm.5", 40, trace=True)
+    leave(tmp_path, "vm.6")
+    (tmp_path / "processes" / "vm.6" / "guest.json").write_text("{")
+    done = end(tmp_path)
+    assert [each["why"] for each in done["processes"]] == [
+        "",
+        "guest.json is damaged and was left out",
+    ]
+
+
+# What tfdoctor could not arrange is read as it lies
+
+
+def test_a_killed_tfdoctor_leaves_what_opens(tmp_path: Path) -> None:
+    leave(tmp_path, "vm.5", versions={})
+    leave(tmp_path, "vm.6", 30, trace=True)
+    end(tmp_path, finish=False)
+    before = sorted(tmp_path.rglob("*"))
+    recording = Recording.open(tmp_path)
+    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
+    assert said(recording).steps.seen == 30
+    assert len(recording.samples) == 1
+    assert len(recording.notes) == 1
+    assert "unfinished" in recording.notes[0]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_killed_tfdoctor_leaves_all_workers(tmp_path: Path) -> None:
+    leave(tmp_path, "vm.5", 20, trace=True)
+    leave(tmp_path, "vm.6", 30, trace=True)
+    end(tmp_path, finish=False)
+    recording = Recording.open(tmp_path)
+    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
+    assert "2 processes trained and vm.6 is shown" in recording.notes[0]
+    other = Recording.open(tmp_path / "processes" / "vm.5")
+    assert other.traces[0].read_bytes() == XSPACE + b"vm.5"
+    assert said(other).steps.seen == 20
+
+
+# A folder that the workers of a job share
+
+
+def test_workers_that_end_together_agree_on_a_run(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(4) as pool:
+        found = pool.map(arrange.run_folder, [tmp_path] * 16, chunksize=1)
+    assert len(set(found)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["plugins"]
+
+
+def claim(out: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> folder.Folder:
+    monkeypatch.setenv("RANK", str(number))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    return folder.claim(Plan("train.py", out=out))
+
+
+def test_a_worker_has_a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "shared" / "run"
+    first, second = claim(out, monkeypatch, 0), claim(out, monkeypatch, 1)
+    assert first.out == out.resolve() / "workers" / "worker-0"
+    assert second.out == out.resolve() / "workers" / "worker-1"
+    with pytest.raises(OutputError, match="worker-1 is not empty"):
+        claim(out, monkeypatch, 1)
+
+
+def test_a_job_does_not_write_into_another_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tfdoctor.json").write_text("{}")
+    with pytest.raises(OutputError, match="is not empty"):
+        claim(tmp_path, monkeypatch, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
+
+
+def test_both_may_start_in_the_same_moment(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print('ran')\n")
+    words = [sys.executable, "-m", "tfdoctor", "profile", "--no-report", "--sample-every", "0"]
+    runs = [
+        subprocess.Popen(
+            [*words, "--out", "run", "train.py"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=environment(PYTHONPATH=str(SOURCES), RANK=str(number), WORLD_SIZE="2"),
+        )
+        for number in range(2)
+    ]
+    assert [(run.communicate()[0], run.returncode) for run in runs] == [("ran\n", 0)] * 2
+    recording = Recording.open(tmp_path / "run")
+    assert [said(Recording.open(path)).worker["rank"] for path in recording.workers] == [0, 1]
+    assert "workers were recorded" in recording.notes[-1]
