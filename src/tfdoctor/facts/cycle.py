@@ -16,10 +16,10 @@ MOSTLY = 0.9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cycle:
-    """Whole rounds of something that changes weights, by their start, in ps.
+    """Whole rounds of something that trains, by their start, in ps.
 
-    ``updates`` and ``assigns`` count the operations of one round that certainly, and that perhaps,
-    belong to an optimizer, by distinct name; those of rounds inside a round are not among them.
+    ``updates`` counts the operations of one round that certainly belong to an optimizer, ``works`` all
+    that are seen, by distinct name; those of rounds inside a round are not among them.
     """
 
     source: str  # GRAPH or CALL
@@ -27,7 +27,7 @@ class Cycle:
     starts_ps: NDArray[np.int64]  # (n,)
     ends_ps: NDArray[np.int64]  # (n,)
     updates: int
-    assigns: int
+    works: int
     call: str = ""  # the function that is called, for CALL
 
     def __len__(self) -> int:
@@ -48,13 +48,16 @@ class Cycle:
         return len(self) > 0 and self.holding(gradients) >= MOSTLY * len(self)
 
     def contains(self, other: "Cycle") -> bool:
-        """Whether the other's rounds begin in this one's."""
+        """Whether the other's rounds begin in this one's, from its first to its last whole one."""
         size, others = (len(self), -self.total_ps), (len(other), -other.total_ps)
         if not len(self) or size >= others:
             return False
-        latest = np.searchsorted(self.starts_ps, other.starts_ps, side="right") - 1
-        inside = (latest >= 0) & (other.starts_ps < self.ends_ps[latest])
-        return bool(np.count_nonzero(inside) >= MOSTLY * len(other))
+        begun = other.starts_ps[
+            (other.starts_ps >= self.starts_ps[0]) & (other.starts_ps < self.ends_ps[-1])
+        ]
+        latest = np.searchsorted(self.starts_ps, begun, side="right") - 1
+        inside = np.count_nonzero(begun < self.ends_ps[latest])
+        return len(begun) > 0 and bool(inside >= MOSTLY * len(begun))
 
     def keeps_step_with(self, other: "Cycle") -> bool:
         """Whether a round of one always comes between two of the other: two halves of one step."""
@@ -65,11 +68,7 @@ class Cycle:
         return bool(np.all(np.diff(place) == 1))
 
 
-def count_changes(work: TrainingWork, rows: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return how many distinct operations of these update weights, and how many assign."""
+def weigh(work: TrainingWork, rows: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return how many distinct operations of these update weights, and how many there are."""
     kinds = np.unique(work.kind[rows])
-    roles = work.role[kinds]
-    return (
-        int(np.count_nonzero(roles & Role.UPDATE)),
-        int(np.count_nonzero(roles & Role.ASSIGN)),
-    )
+    return int(np.count_nonzero(work.role[kinds] & Role.UPDATE)), len(kinds)

@@ -32,7 +32,7 @@ def eager_cycles(trace: Trace) -> list[Cycle]:
     cycles = []
     for pieces in sequence.levels():
         cycle = sequence.cycle(pieces, finer)
-        if cycle.updates or cycle.assigns:
+        if cycle.works:
             cycles.append(cycle)
             finer = finer or pieces
     return cycles
@@ -128,16 +128,18 @@ class Sequence:
 
     def cycle(self, pieces: Pieces, finer: Pieces | None) -> Cycle:
         """Return the rounds, with the changes that are not those of a finer rhythm inside them."""
-        updates, assigns = self._changes(pieces.typical)
+        updates, changes = self._count(pieces.typical)
         if finer is not None:
-            inner = self._changes(finer.typical)
+            inner = self._count(finer.typical)
             begin, end = pieces.typical
             rounds = int(np.count_nonzero((finer.spans[:, 0] >= begin) & (finer.spans[:, 0] < end)))
-            updates, assigns = updates - rounds * inner[0], assigns - rounds * inner[1]
+            updates, changes = updates - rounds * inner[0], changes - rounds * inner[1]
         edges = self.start_ps[pieces.spans]
         where = "the eager loop"
-        return Cycle(CALL, where, edges[:, 0], edges[:, 1], max(0, updates), max(0, assigns))
+        return Cycle(CALL, where, edges[:, 0], edges[:, 1], max(0, updates), max(0, changes))
 
-    def _changes(self, span: tuple[int, int]) -> tuple[int, int]:
+    def _count(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Return how many operations of a piece update weights, and how many change anything."""
         inside = slice(*span)
-        return int(self.update[inside].sum()), int(self.assign[inside].sum())
+        changes = np.count_nonzero(self.update[inside] | self.assign[inside])
+        return int(self.update[inside].sum()), int(changes)

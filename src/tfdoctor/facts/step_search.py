@@ -26,10 +26,10 @@ OUTWEIGHS = 2.0
 """Of two loops that train one after the other, the longer one counts from this ratio on."""
 
 CLEARLY = 2
-"""Of two nested loops that both only assign, one has the optimizer if it assigns so many times more."""
+"""Of two nested loops without an optimizer that is seen, one is the step if it does so many times more."""
 
 OWN_UPDATES = 4
-"""An outer loop with so many times fewer updates than the inner one only lets something decay."""
+"""Updates from which an outer loop has an optimizer, and does not only let something decay."""
 
 
 def search(trace: Trace, *, in_graph: bool = False) -> tuple[str, list[Step]]:
@@ -87,17 +87,26 @@ def _undecided(one: Cycle, other: Cycle, why: str) -> Unavailable:
 
 
 def _yields(cycle: Cycle, other: Cycle) -> bool:
-    """Whether of two nested cycles the other has the optimizer, so that this one is not the step."""
-    inner, outer = cycle.contains(other), other.contains(cycle)
-    if not inner and not outer:
-        return False
-    if not cycle.updates or not other.updates:
-        if cycle.updates or other.updates:
-            return not cycle.updates
-        return other.assigns >= CLEARLY * cycle.assigns
-    if outer:
-        return CLEARLY * other.updates > cycle.updates
-    return other.updates >= OWN_UPDATES * cycle.updates
+    """Whether of two nested cycles the other is the step, so that this one is not."""
+    if other.contains(cycle):
+        return _is_outer(other, cycle)
+    return cycle.contains(other) and _is_inner(other, cycle)
+
+
+def _is_outer(outer: Cycle, inner: Cycle) -> bool:
+    """Whether the outer of two cycles has the optimizer: the inner one only gathers gradients."""
+    if not outer.updates:
+        return not inner.updates and outer.works >= CLEARLY * inner.works
+    if not inner.updates:
+        return outer.updates >= OWN_UPDATES or CLEARLY * outer.works >= inner.works
+    return CLEARLY * outer.updates > inner.updates
+
+
+def _is_inner(inner: Cycle, outer: Cycle) -> bool:
+    """Whether the inner of two cycles has the optimizer: the outer one only counts its rounds."""
+    if not outer.updates:
+        return inner.updates > 0 or inner.works >= CLEARLY * outer.works
+    return inner.updates >= OWN_UPDATES * outer.updates
 
 
 def _together(cycles: list[Cycle]) -> Cycle:

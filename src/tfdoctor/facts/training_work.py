@@ -1,4 +1,8 @@
-"""Which operations of the host train, in which execution of which graph, and in which of its loops."""
+"""Which operations of the host train, in which execution of which graph, and in which of its loops.
+
+TensorFlow stops recording an operation once it has proved cheap, after some dozen executions: of a
+graph that has run for a while, conditions, counters and the updates of small weights are not seen.
+"""
 
 from dataclasses import dataclass
 from enum import IntFlag
@@ -23,15 +27,16 @@ class Role(IntFlag):
     UPDATE = 2  # by an optimizer, certainly
     ASSIGN = 4  # to a weight, a metric, a counter or an accumulated gradient
     CONDITION = 8  # of a loop: it runs once before each iteration, and once more at the end
-    BODY = 16  # of a loop
+    PLAIN = 16  # anything else
 
 
-CHANGES = Role.UPDATE | Role.ASSIGN
+TRAINS = Role.GRADIENT | Role.UPDATE | Role.ASSIGN
+WORKS = TRAINS | Role.PLAIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingWork:
-    """m operations of the host that have a role, by their start.
+    """m operations of the host, by their start.
 
     ``role`` and ``frame`` go by kind: a frame is the loop that an operation is in, by its name
     ("while", "while/body/_1/while/while"), "" outside of loops.
@@ -64,9 +69,10 @@ class TrainingWork:
         return found
 
     def frames(self) -> list[str]:
-        """Return the loops that change weights themselves, not by loops inside them."""
-        changing = np.flatnonzero((self.role & CHANGES) != 0)
-        return sorted({self.frame[int(kind)] for kind in changing} - {""})
+        """Return the loops that train themselves, not by loops inside them, and are no gradient's."""
+        training = np.flatnonzero((self.role & TRAINS) != 0)
+        found = {self.frame[int(kind)] for kind in training} - {""}
+        return sorted(frame for frame in found if not GRADIENT.search(frame))
 
 
 def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
@@ -79,7 +85,7 @@ def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     frame, place = _frame(name)
     if place == "cond":
         return Role.CONDITION, frame
-    role = Role.BODY if frame else Role(0)
+    role = Role.PLAIN
     if GRADIENT.search(name) or GRADIENT.search(ending):
         role |= Role.GRADIENT
     if UPDATE.fullmatch(ending):
