@@ -19,8 +19,11 @@ Spans = NDArray[np.int64]
 Rows = NDArray[np.bool_]
 """(m,) which operations."""
 
+COMPARED = 100
+"""Operations whose rhythm is compared; a large network has thousands, and all of them the same."""
+
 ALONE = 3
-"""Calls of a function from which they are the rhythm, and not what repeats inside one."""
+"""Calls, or iterations, from which there are enough of a kind."""
 
 
 def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
@@ -34,41 +37,59 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
 
 
 def _loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:
-    """Yield each loop that changes weights, over all executions of the function that it is in."""
-    names = {call.run: call.name for call in calls if call.name != FUNCTION_RUN}
+    """Yield each loop that trains, over all executions of the function that it is in.
+
+    Where the iterations of one are not certain, those of the loops inside it are not the steps.
+    """
+    names = {call.run: call.name for call in calls}
     gradients = work.start_ps[work.having(Role.GRADIENT)]
-    for frame in work.frames():
-        body, condition = work.having(WORKS, frame), work.having(Role.CONDITION, frame)
-        for name, runs in _by_function(work.run[body], names).items():
-            spans = [
-                _iterations(work, body & within, condition & within)
-                for within in (work.run == run for run in runs)
-            ]
-            mine = body & np.isin(work.run, np.array(runs, np.uint64))
-            where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
-            loop = _cycle(GRAPH, where, spans, weigh(work, mine))
-            if _alternates(work, mine, loop) and loop.takes_gradients(gradients):
-                yield loop
+    uncertain: list[str] = []
+    for frame in work.frames():  # an outer one's name comes before those inside it
+        if any(frame.startswith(f"{outer}/") for outer in uncertain):
+            continue
+        loops = list(_of_frame(work, frame, names))
+        certain = [loop for loop in loops if len(loop) and loop.takes_gradients(gradients)]
+        if len(certain) < len(loops):
+            uncertain.append(frame)
+        yield from certain
+
+
+def _of_frame(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cycle]:
+    """Yield the loop of this name in each function that has one; without a round if it is uncertain."""
+    body, condition = work.having(WORKS, frame), work.having(Role.CONDITION, frame)
+    for name, runs in _by_function(work.run[body], names).items():
+        spans = {
+            run: _iterations(work, body & within, condition & within, begun=run in names)
+            for run, within in ((run, work.run == run) for run in runs)
+        }
+        begun = [run for run in runs if run in names]
+        if sum(len(spans[run]) for run in begun) >= ALONE:  # enough without the one that is cut off
+            runs = begun  # noqa: PLW2901
+        mine = body & np.isin(work.run, np.array(runs, np.uint64))
+        where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
+        loop = _cycle(GRAPH, where, [spans[run] for run in runs], weigh(work, mine))
+        yield loop if _alternates(work, mine, loop) else _cycle(GRAPH, where, [], (0, 0))
 
 
 def _by_function(runs: NDArray[np.uint64], names: dict[int, str]) -> dict[str, list[int]]:
     """Sort executions by function; one whose call was cut off is the only function's there is."""
     found: dict[str, list[int]] = defaultdict(list)
-    for run in np.unique(runs).tolist():
-        found[names.get(run, "")].append(run)
+    for run in np.unique(runs[runs != 0]).tolist():
+        name = names.get(run, "")
+        found["" if name == FUNCTION_RUN else name].append(run)
     if len(found) == 2 and "" in found:  # noqa: PLR2004 - one with a name, one without
         cut_off = found.pop("")
         next(iter(found.values())).extend(cut_off)
     return found
 
 
-def _iterations(work: TrainingWork, body: Rows, condition: Rows) -> Spans:
+def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool) -> Spans:
     """Return the whole iterations of one execution of a loop: the first and the last may be cut off."""
     edges, training = _conditions(work, condition), body & work.having(TRAINS)
     if not training.any():
         return np.zeros((0, 2), np.int64)
     if len(edges) < _most(work, training):
-        edges = _beginnings(work, body, training)
+        edges = _beginnings(work, body, training, begun=begun)
     spans = np.stack((edges[:-1], edges[1:]), axis=1)
     held = np.searchsorted(work.start_ps[body], spans)
     return np.asarray(spans[held[:, 1] > held[:, 0]], np.int64)
@@ -87,34 +108,55 @@ def _conditions(work: TrainingWork, condition: Rows) -> NDArray[np.int64]:
     return np.asarray(work.start_ps[condition][kinds == np.bincount(kinds).argmax()], np.int64)
 
 
-def _beginnings(work: TrainingWork, body: Rows, training: Rows) -> NDArray[np.int64]:
+def _beginnings(
+    work: TrainingWork, body: Rows, training: Rows, *, begun: bool
+) -> NDArray[np.int64]:
     """Return when iterations began, and the last one ended, by the operations of the body alone.
 
-    An iteration is over before the next one begins, so all first occurrences of what trains come
-    before all second ones; where they do not, nothing is returned.
+    Operations of one iteration run in any order, but all of them before those of the next one. One of
+    the earliest is tried for the first, and what sometimes comes before it belongs to it; where the
+    iterations do not come out apart, nothing is returned. ``begun`` says that the start was recorded.
     """
     n = _most(work, training)
-    times = _occurrences(work, training, n)
-    begins, ends = times.min(axis=0), times.max(axis=0)
-    if np.any(ends[:-1] >= begins[1:]):
-        return np.zeros(0, np.int64)
-    others = _occurrences(work, body, n)
-    after = np.all(others[:, 1:] > ends[:-1], axis=1)
-    before = np.all(others[:, :-1] < begins[1:], axis=1)
-    begins = others[after & before].min(axis=0)
-    if np.any(
-        np.bincount(work.kind[body]) == n - 1
-    ):  # some are missing in the last, if it is cut off
-        return np.asarray(begins, np.int64)
-    return np.append(begins, work.start_ps[body][-1] + 1)
+    rhythms = _rhythms(work, training, (n - 1, n))
+    rhythms = rhythms[:: len(rhythms) // COMPARED + 1]
+    firsts = sorted(_rhythms(work, body, (n - 1, n + 1)), key=lambda times: int(times[0]))
+    for first in firsts[:COMPARED]:
+        begins, ends = first.copy(), first.copy()
+        for times in rhythms:
+            group, inside = _groups_of(first, times)
+            np.minimum.at(begins, group, times[inside])
+            np.maximum.at(ends, group, times[inside])
+        if np.all(ends[:-1] < begins[1:]):
+            whole = begun and all(times[-1] >= begins[-1] for times in rhythms)
+            return np.append(begins, work.start_ps[body][-1] + 1) if whole else begins
+    return np.zeros(0, np.int64)
 
 
-def _occurrences(work: TrainingWork, rows: Rows, n: int) -> NDArray[np.int64]:
-    """Return (kinds, n) when each of the operations that occurred n times did."""
-    often = np.bincount(work.kind[rows])
-    kinds = np.flatnonzero(often == n)
-    times = [work.start_ps[rows & (work.kind == kind)] for kind in kinds]
-    return np.array(times, np.int64).reshape(len(kinds), n)
+def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDArray[np.intp], Rows]:
+    """Return which iteration each of some times belongs to, and which belong to one at all."""
+    group = np.searchsorted(first, times, side="right") - 1
+    if np.any(np.diff(group) != 1):  # now before the first, now after it: the nearest
+        size = min(len(first), len(times))
+        shifts = [s for s in (-1, 0, 1) if abs(s) < size]
+        far = [int(np.abs(_aligned(first, times, shift)).max()) for shift in shifts]
+        group = np.arange(len(times)) + shifts[int(np.argmin(far))]
+    inside = (group >= 0) & (group < len(first))
+    return group[inside], inside
+
+
+def _aligned(first: NDArray[np.int64], times: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """Return how far the times are from those of the first operation, some iterations on."""
+    later, earlier = first[max(0, shift) :], times[max(0, -shift) :]
+    size = min(len(later), len(earlier))
+    return earlier[:size] - later[:size]
+
+
+def _rhythms(work: TrainingWork, rows: Rows, often: tuple[int, int]) -> list[NDArray[np.int64]]:
+    """Return when each of the operations occurred that did so this often: one may be cut off."""
+    counts = np.bincount(work.kind[rows])
+    kinds = np.flatnonzero((counts > 0) & (counts >= often[0]) & (counts <= often[1]))
+    return [work.start_ps[rows & (work.kind == kind)] for kind in kinds]
 
 
 def _alternates(work: TrainingWork, mine: Rows, loop: Cycle) -> bool:
@@ -247,8 +289,5 @@ def _held(work: TrainingWork, condition: Rows, mine: Rows) -> Spans:
 
 def _between(work: TrainingWork, mine: Rows) -> Spans | None:
     """Return the time from one round of training to the next, when all of it has one rhythm."""
-    times = _occurrences(work, mine, _most(work, mine))
-    begins, ends = times.min(axis=0), times.max(axis=0)
-    if np.any(ends[:-1] >= begins[1:]):
-        return None
-    return np.stack((begins[:-1], begins[1:]), axis=1)
+    edges = _beginnings(work, mine, mine, begun=False)
+    return np.stack((edges[:-1], edges[1:]), axis=1) if len(edges) else None
