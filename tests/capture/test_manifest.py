@@ -25,6 +25,21 @@ from tfdoctor.recording import processes
         (["--db-passwd", "a", "--user-auth", "b"], ["--db-passwd", "***", "--user-auth", "***"]),
         (["keystone.py", "data"], ["keystone.py", "data"]),
         ([], []),
+        (["wandb.api_key=abc", "model.lr=3"], ["wandb.api_key=***", "model.lr=3"]),  # Hydra
+        (["TOKEN=a b c", "python"], ["TOKEN=***", "python"]),  # `env TOKEN=… python`
+        (["--api-key", "-x"], ["--api-key", "-x"]),
+        (["-k", "7", "-p", "80"], ["-k", "7", "-p", "80"]),
+        (
+            ["bash", "-c", "cd x; TOKEN=abc python t.py --api-key abc --lr 1"],
+            ["bash", "-c", "cd x; TOKEN=*** python t.py --api-key *** --lr 1"],
+        ),
+        (["--data=https://h/x?api_key=abc&v=1"], ["--data=https://h/x?api_key=***&v=1"]),
+        (["https://abc@github.com/x"], ["https://***@github.com/x"]),
+        (["ssh://git@github.com/x"], ["ssh://git@github.com/x"]),
+        (['{"api_key": "abc", "lr": 1}'], ['{"api_key": "***", "lr": 1}']),
+        (["Authorization: Bearer abc.def"], ["Authorization: Bearer ***"]),
+        (["x=hf_" + "a" * 30], ["x=***"]),
+        (["ghp_" + "b" * 36], ["***"]),
     ],
 )
 def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]) -> None:

@@ -1,11 +1,13 @@
 """What cannot be recorded is refused in one sentence, before anything is created."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.capture.running import profiled
-from tfdoctor.capture import Plan, profile
+from tfdoctor.capture import Kind, Plan, profile
 from tfdoctor.errors import CaptureError, OutputError
 
 
@@ -50,10 +52,19 @@ def test_missing_interpreter(tmp_path: Path) -> None:
     assert "There is no Python" in refuse(script, tmp_path, python=str(tmp_path / "python9"))
 
 
-@pytest.mark.parametrize("options", [{"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}])
-def test_senseless_numbers(options: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"steps": 0},
+        {"warmup": -1},
+        {"sample_every_ms": -1},
+        {"seconds": 0},
+        {"seconds": float("inf")},
+    ],
+)
+def test_senseless_numbers(options: dict[str, Any]) -> None:
     with pytest.raises(CaptureError):
-        Plan(script="train.py", **options)  # type: ignore[arg-type]
+        Plan(script="train.py", **options)
 
 
 def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
@@ -93,3 +104,39 @@ def test_the_default_folder_is_named_after_the_script(
     assert outcome.recording.root is not None
     assert outcome.recording.root.parent == tmp_path / "runs"
     assert outcome.recording.root.name.startswith("train-2")
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    assert "check its path" in refuse(tmp_path / "run", tmp_path, kind=Kind.COMMAND)
+    assert "leave the -- away" in refuse(tmp_path / "run.py", tmp_path, kind=Kind.COMMAND)
+
+
+def test_a_command_brings_its_own_python(tmp_path: Path) -> None:
+    assert "--python" in refuse(Path("sh"), tmp_path, kind=Kind.COMMAND, python=sys.executable)
+
+
+def test_a_path_is_no_module(tmp_path: Path) -> None:
+    assert "no module's name" in refuse(Path("package/train.py"), tmp_path, kind=Kind.MODULE)
+
+
+@pytest.mark.parametrize(
+    ("plan", "command", "name"),
+    [
+        (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
+        (
+            Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE),
+            ["-m", "pkg.train", "x"],
+            "pkg.train",
+        ),
+        (
+            Plan("mpirun", ("-n", "2", "python", "a/train.py"), kind=Kind.COMMAND),
+            ["mpirun", "-n", "2", "python", "a/train.py"],
+            "train",
+        ),
+        (Plan("/opt/start", kind=Kind.COMMAND), ["/opt/start"], "start"),
+    ],
+    ids=["script", "module", "command", "program"],
+)
+def test_what_is_started_and_what_it_is_called(plan: Plan, command: list[str], name: str) -> None:
+    assert plan.command()[-len(command) :] == command
+    assert plan.name == name

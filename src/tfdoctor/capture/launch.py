@@ -47,7 +47,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
         with Title(folder.processes, stderr, quiet=plan.quiet):
             returncode = _run(command, given, samples, forwarder, folder)
         done = _record(folder, state, returncode, samples)
-    if not (plan.quiet and _traced(done)):
+    if _why_none(done) or not plan.quiet:
         print(_sentence(folder.out, done), file=stderr)
     return Outcome(Recording.open(folder.out), manifest.exit_code(returncode))
 
@@ -93,20 +93,22 @@ def _record(folder: Folder, state: Json, returncode: int, samples: Samples) -> J
         ) from error
 
 
-def _traced(done: Json) -> bool:
-    return bool(done["workers"] or (done["window"] or {}).get("steps"))
+def _why_none(done: Json) -> str:
+    """Return why there is no trace, or nothing when there is one."""
+    if done["workers"]:
+        return ""
+    return next((m["why"] for m in done["missing"] if m["what"] in ("trace", "steps")), "")
 
 
 def _sentence(out: Path, done: Json) -> str:
     """Return the one line that tfdoctor adds to what the script said."""
+    why, window = _why_none(done), done["window"] or {}
+    if why:
+        return f"tfdoctor: no steps traced ({why}), recorded in {out}"
     if done["workers"]:
         return f"tfdoctor: {len(done['workers'])} processes trained, recorded in {out}"
-    window = done["window"] or {}
     if window.get("steps"):
         steps = "1 step" if window["steps"] == 1 else f"{window['steps']} steps"
         return f"tfdoctor: traced {steps}, recorded in {out}"
-    if window.get("source") == "time" and window.get("stopped_unix_ns"):
-        took = (window["stopped_unix_ns"] - window["started_unix_ns"]) / 1e9
-        return f"tfdoctor: traced {took:.1f} s, recorded in {out}"
-    why = next((m["why"] for m in done["missing"] if m["what"] in ("trace", "steps")), "")
-    return f"tfdoctor: no steps traced ({why}), recorded in {out}"
+    took = (window.get("stopped_unix_ns") or 0) - window.get("started_unix_ns", 0)
+    return f"tfdoctor: traced {max(0, took) / 1e9:.1f} s, recorded in {out}"

@@ -1,10 +1,7 @@
 """The machine of a run: its processor, its memory, and the cores a process may really use."""
 
 import os
-import platform
 from pathlib import Path
-
-import psutil
 
 from tfdoctor.capture.cgroup import cpu_quota
 from tfdoctor.manifest import Host
@@ -17,12 +14,12 @@ def host() -> Host:
     """Describe this machine."""
     model, flags = _cpu()
     return Host(
-        name=platform.node(),
+        name=os.uname().nodename,
         cpu_model=model,
         cpu_flags=tuple(flag for flag in FLAGS if flag in flags),
         cores_logical=os.cpu_count() or 1,
         cores_usable=usable_cores(),
-        memory_bytes=psutil.virtual_memory().total,
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
     )
 
 
@@ -31,13 +28,13 @@ def _cpu() -> tuple[str, frozenset[str]]:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return platform.processor(), frozenset()
+        return os.uname().machine, frozenset()
     found: dict[str, str] = {}
     for line in lines:
         key, _, value = line.partition(":")
         found.setdefault(key.strip(), value.strip())
     flags = found.get("flags") or found.get("Features") or ""
-    return found.get("model name") or platform.processor(), frozenset(flags.split())
+    return found.get("model name") or os.uname().machine, frozenset(flags.split())
 
 
 def usable_cores() -> float:

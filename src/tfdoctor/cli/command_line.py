@@ -42,5 +42,5 @@ class ProfileCommand(TyperCommand):
             complete = "=" in args[at] or args[at] in alone or (short and args[at] != MODULE)
             at += 1 if complete else 2
             if short:
-                return at, True
-        return min(at, len(args)), False
+                return at, at <= len(args)  # `-m` alone is the parser's to refuse
+        return at, False

@@ -18,7 +18,8 @@ PATTERNS = tuple(
         r"(\bhttps?://)[^/@:\s]+(?=@)",  # https://token@host
         rf"([\w.-]*(?:{WORDS})[\w.-]*=)(?:\"[^\"]*\"|'[^']*'|[^\s&;]+)",  # TOKEN=…, ?api_key=…
         rf"((?:^|\s)--?[\w.-]*(?:{WORDS})[\w.-]*\s+)(?!-)\S+",  # inside `bash -c "train --token …"`
-        rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*)(?:\"[^\"]*\"|[\w.-]+)",  # {"api_key": "…"}
+        rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*\")[^\"]*(?=\")",  # {"api_key": "…"}
+        rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*)[\w.-]+",  # {"pin_token": 123}
         r"(\b(?:bearer|basic)\s+)[\w.~+/=-]+",  # Authorization: Bearer …
     )
 )

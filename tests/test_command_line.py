@@ -1,0 +1,95 @@
+"""`tfdoctor profile`: what is ours on its command line, and what is the run's."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.capture.running import SOURCES, environment
+from tfdoctor.cli.durations import parse_seconds
+
+SHOW = "import sys\nprint(sys.argv[1:], __name__, sys.flags.optimize)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "mod.py").write_text(SHOW)
+    (tmp_path / "train.py").write_text(SHOW)
+    (tmp_path / "run.sh").write_text(f'exec {sys.executable} train.py "$@"\n')
+    return tmp_path
+
+
+def profile(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tfdoctor", "profile", "--out", "out", "--no-report", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(PYTHONPATH=str(SOURCES)),
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        (
+            ["train.py", "--out", "x", "-q", "--", "-m"],
+            "['--out', 'x', '-q', '--', '-m'] __main__ 0",
+        ),
+        (["--sample-every", "0", "train.py", "-m", "x"], "['-m', 'x'] __main__ 0"),
+        (["-m", "pkg.mod", "a", "b"], "['a', 'b'] __main__ 0"),
+        (["-m", "pkg.mod"], "[] __main__ 0"),
+        (["-mpkg.mod", "--steps", "2"], "['--steps', '2'] __main__ 0"),
+        (["--steps=5", "-q", "-m", "pkg.mod", "--", "-q"], "['--', '-q'] __main__ 0"),
+        (["--", "bash", "run.sh", "a", "--steps"], "['a', '--steps'] __main__ 0"),
+        (["-q", "--", sys.executable, "-O", "train.py", "--", "x"], "['--', 'x'] __main__ 1"),
+    ],
+    ids=" ".join,
+)
+def test_what_follows_belongs_to_the_run(folder: Path, arguments: list[str], given: str) -> None:
+    done = profile(folder, *arguments)
+    assert (done.returncode, done.stdout) == (0, f"{given}\n")
+    assert (folder / "out" / "tfdoctor.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--",), ("-m",), ("--for", "0", "train.py"), ("--for", "2 parsecs", "train.py")],
+    ids=" ".join,
+)
+def test_what_cannot_be_meant_is_a_usage_error(folder: Path, arguments: tuple[str, ...]) -> None:
+    done = profile(folder, *arguments)
+    assert done.returncode == 2
+    assert "Error: " in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_quiet_says_what_went_wrong_all_the_same(folder: Path) -> None:
+    done = profile(folder, "-q", "train.py")
+    assert done.stderr.startswith("tfdoctor: no steps traced (")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2", 2.0),
+        ("2s", 2.0),
+        ("500ms", 0.5),
+        ("1m", 60.0),
+        ("1.5 min", 90.0),
+        ("1h", 3600.0),
+        (".5", 0.5),
+    ],
+)
+def test_times_are_read_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "2x", "s", "1e9", "nan", "1:30"])
+def test_other_times_are_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        parse_seconds(text)
