@@ -23,6 +23,7 @@ from typing import Any, Self
 
 from loops.stopwatch import Span, read
 
+from tfdoctor.capture.guest.window import AFTERWARDS
 from tfdoctor.capture.machine import host
 from tfdoctor.manifest import Manifest
 from tfdoctor.recording import Recording
@@ -125,24 +126,44 @@ class Measurement:
 
     def cells(self) -> tuple[str, ...]:
         """Return a row of the table."""
-        window = self.profiled.during(self.manifest)
-        stopwatch = _median(self.profiled.spans[window]) if self.manifest.window else None
-        tfdoctor = self.steps.get("median_ms")
+        stopwatch, tfdoctor = self.compared()
         differs = self.alone.difference(self.profiled)
+        alone = self.alone.spans[self.profiled.during(self.manifest)]
         return (
             self.script.stem + self.variant,
             self.steps.get("source") or "none",
             str(self.steps.get("count", 0)),
             _text(stopwatch),
-            _text(tfdoctor),
+            _text(self.steps.get("median_ms")),
             _error(tfdoctor, stopwatch),
-            _text(_median(self.alone.spans[window])),
+            _text(_median(span.ms for span in alone)),
             f"no: {differs}" if differs else "yes",
         )
 
+    def compared(self) -> tuple[float | None, float | None]:
+        """Return what the stopwatch and tfdoctor say of the window: of the same steps, where numbered."""
+        spans = self.profiled.spans[self.profiled.during(self.manifest)]
+        stopwatch = [span.ms for span in spans]
+        steps = [row["total_ms"] for row in self.steps.get("rows", ())]
+        if self.manifest.window is None or not stopwatch or not steps:
+            return None, None
+        if self.in_graph:
+            return statistics.mean(stopwatch), statistics.mean(steps)
+        ahead = self._ahead() or 0
+        skipped = ahead // spans[0].steps if 0 <= ahead <= spans[0].steps else 0
+        return _median(stopwatch), _median(steps[skipped : skipped + len(spans)])
+
+    @property
+    def in_graph(self) -> bool:
+        """Whether the stopwatch sees whole calls only, and of their steps the mean."""
+        return self.manifest.steps.source == "graph-loop"
+
     def remarks(self) -> Iterator[str]:
         """Say what a reader of the row should know."""
-        yield from self._numbering()
+        if self.in_graph:
+            yield "the stopwatch sees whole epochs only: `off by` compares means"
+        else:
+            yield from self._numbering()
         kinds = [f"{each['source']} {each['steps']}" for each in self.manifest.steps.candidates]
         if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
             yield "loops that tfdoctor saw: " + ", ".join(kinds)
@@ -155,23 +176,35 @@ class Measurement:
 
     def _numbering(self) -> Iterator[str]:
         """Say where tfdoctor and the stopwatch count differently."""
-        seen, window, spans = self.manifest.steps.seen, self.manifest.window, self.profiled.spans
-        every = sum(each["steps"] for each in self.manifest.steps.candidates)
-        if self.profiled.begun not in (seen, every):
-            yield f"tfdoctor counted {seen} steps, the stopwatch {self.profiled.begun}"
-        if window is None or not spans:
-            return
-        begun = sum(span.steps for span in spans if span.start_ns < window.started_unix_ns)
-        # The stopwatch runs on from one fit to the next, tfdoctor counts each from its beginning.
-        first = window.first_step + (every - seen if every == self.profiled.begun else 0)
-        if not 0 <= begun - first <= spans[0].steps:
-            yield f"tfdoctor began at its step {first}, the stopwatch's step {begun}"
-        if window.stopped_by != "steps":
+        steps, window, begun = self.manifest.steps, self.manifest.window, self.profiled.begun
+        last = window.first_step + window.steps if window else 0
+        counted = {steps.seen, self._every()}
+        # The hooks rest some steps after the window.
+        if begun not in counted and not last + AFTERWARDS <= steps.seen < begun:
+            yield f"tfdoctor counted {steps.seen} steps, the stopwatch {begun}"
+        ahead = self._ahead()
+        if ahead is not None and not 0 <= ahead <= self.profiled.spans[0].steps:
+            yield f"the window began {ahead} steps from where tfdoctor says"
+        if window is not None and window.stopped_by != "steps":
             yield f"the window was closed by {window.stopped_by} after {window.steps} steps"
 
+    def _every(self) -> int:
+        return sum(each["steps"] for each in self.manifest.steps.candidates)
 
-def _median(spans: Sequence[Span]) -> float | None:
-    return statistics.median(span.ms for span in spans) if spans else None
+    def _ahead(self) -> int | None:
+        """Return the stopwatch's number of the first step in the window, less tfdoctor's."""
+        window, spans = self.manifest.window, self.profiled.spans
+        if window is None or not window.steps or not spans:
+            return None
+        begun = sum(span.steps for span in spans if span.start_ns < window.started_unix_ns)
+        # The stopwatch runs on from one fit to the next, tfdoctor counts each from its beginning.
+        earlier = self._every() - self.manifest.steps.seen
+        return begun - window.first_step - (earlier if self._every() == self.profiled.begun else 0)
+
+
+def _median(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return statistics.median(found) if found else None
 
 
 def _text(value: float | None) -> str:

@@ -52,8 +52,8 @@ def make_epoch(model, optimizer):
 def main():
     """Train for as many epochs as wanted."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--batches", type=int, default=50)
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--batches", type=int, default=20)
     args = parser.parse_args()
 
     tf.keras.utils.set_random_seed(17)
@@ -66,7 +66,8 @@ def main():
         tick(args.batches)
         loss = train_epoch(ds)
         tick(0)
-        print(f"epoch {epoch + 1}/{args.epochs} mean loss {loss.numpy():.4f}")
+        if (epoch + 1) % 3 == 0:
+            print(f"epoch {epoch + 1}/{args.epochs} mean loss {loss.numpy():.4f}")
 
 
 if __name__ == "__main__":
