@@ -250,6 +250,17 @@ def test_the_title_tells_how_far_it_is_and_quiet_nothing(tmp_path: Path) -> None
     assert b"\x1b" not in shown
 
 
+def test_the_line_about_the_report_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('ran')\n")
+    words = [sys.executable, "-m", "tfdoctor", "profile", "--out", "out", "--format", "json"]
+    code, shown = on_terminal([*words, "train.py"], tmp_path, PYTHONPATH=str(SOURCES))
+    assert code == 0
+    _, _, after = shown.partition(b"\r\x1b[Ktfdoctor: reading the trace")
+    line, _, rest = after.partition(b"\r\x1b[K")
+    assert b"\n" not in line
+    assert b"report.json" in rest
+
+
 # Signals: each reaches the script exactly once
 
 COUNTS = """

@@ -1,5 +1,6 @@
 """Where the parts of a recording lie: in its folder, or still with the process that left them."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -85,7 +86,7 @@ def _say_others(left: tuple[processes.Process, ...], notes: list[str]) -> None:
     if len(trained) > 1:
         notes.append(
             f"{len(trained)} processes trained and {trained[0].name} is shown; to see another: "
-            f"`tfdoctor report {trained[1]}`"
+            f"`tfdoctor report {shlex.quote(str(trained[1]))}`"
         )
 
 
