@@ -195,6 +195,18 @@ def test_a_killed_tfdoctor_leaves_all_workers(tmp_path: Path) -> None:
     assert said(other).steps.seen == 20
 
 
+def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(tmp_path: Path) -> None:
+    leave(tmp_path, "vm.6", 30, trace=True)
+    begun = end(tmp_path, finish=False)
+    (tmp_path / "tfdoctor.json.tmp").mkdir()
+    left = processes.read(tmp_path)
+    with pytest.raises(IsADirectoryError):
+        arrange.arrange(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
+    recording = Recording.open(tmp_path)
+    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
+    assert said(recording).steps.seen == 30
+
+
 # A folder that the workers of a job share
 
 
@@ -249,3 +261,14 @@ def test_both_may_start_in_the_same_moment(tmp_path: Path) -> None:
     recording = Recording.open(tmp_path / "run")
     assert [said(Recording.open(path)).worker["rank"] for path in recording.workers] == [0, 1]
     assert "workers were recorded" in recording.notes[-1]
+
+
+def test_a_worker_may_have_workers(tmp_path: Path) -> None:
+    out = tmp_path / "workers" / "worker-0"
+    leave(out, "vm.5", 20, trace=True)
+    leave(out, "vm.6", 30, trace=True)
+    end(out)
+    recording = Recording.open(tmp_path)
+    assert recording.root == tmp_path
+    assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
+    assert said(recording).worker["name"] == "vm-6"

@@ -28,14 +28,15 @@ def arrange(folder: Folder, ended: Json, left: Sequence[Process]) -> dict[str, A
     trained = [process for process in left if process.trained]
     if len(trained) > 1:
         done = _several(folder.out, ended, trained)
+        manifest.write(folder.out, done)
     else:
         shown = trained[0] if trained else next(iter(left), None)
         done = manifest.of_process(ended, shown)
+        manifest.write(folder.out, done)  # first: on a full disk all stays where a reader finds it
         if shown is not None and folder.shared and folder.worker:
             _take(shown, folder.out, folder.shared, str(folder.worker["name"]))
         elif shown is not None:
             _take(shown, folder.out)
-    manifest.write(folder.out, done)
     shutil.rmtree(folder.processes, ignore_errors=True)
     return done
 
@@ -61,8 +62,8 @@ def _several(job: Path, ended: Json, trained: Sequence[Process]) -> dict[str, An
         done = manifest.of_process({**ended, "processes": [], "worker": worker}, process)
         done["command"] = process.state.get("argv") or ended["command"]
         _copy_samples(job, out, process, done)
-        _take(process, out, job, name)
         manifest.write(out, done)
+        _take(process, out, job, name)
     return {**ended, "workers": names}
 
 

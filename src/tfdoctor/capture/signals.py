@@ -43,9 +43,12 @@ class Witness:
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
             (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
         ]
-        self.pid = os.posix_spawn(
-            self.program, ["cat"], {}, file_actions=streams, setsigmask=WATCHED
-        )
+        try:
+            self.pid = os.posix_spawn(
+                self.program, ["cat"], {}, file_actions=streams, setsigmask=WATCHED
+            )
+        except OSError:  # no more processes: the script shall have the last one
+            os.close(self.pipe)
         os.close(reading)
 
     def saw(self, number: int) -> bool:
