@@ -140,3 +140,18 @@ def test_a_path_is_no_module(tmp_path: Path) -> None:
 def test_what_is_started_and_what_it_is_called(plan: Plan, command: list[str], name: str) -> None:
     assert plan.command()[-len(command) :] == command
     assert plan.name == name
+
+
+def test_an_activated_environment_with_tensorflow_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
+    assert Plan("train.py").interpreter() == sys.executable  # it has no TensorFlow
+    package = tmp_path / "lib" / "python3.11" / "site-packages" / "tensorflow"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    assert Plan("train.py").interpreter() == str(python)
+    assert Plan("train.py", python="python3").interpreter() != str(python)

@@ -1,6 +1,7 @@
 """What to record, and whether that is possible."""
 
 import importlib.util
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -82,9 +83,15 @@ class Plan:
                 return [self.script, *self.args]
 
     def interpreter(self) -> str:
-        """Return the Python that runs the script."""
+        """Return the Python that runs the script.
+
+        An activated virtual environment with TensorFlow is what `python train.py` would use, so it
+        comes before ours.
+        """
         if self.python is not None:
             return _executable(self.python)
+        if activated := _activated():
+            return activated
         if importlib.util.find_spec("tensorflow") is not None:
             return sys.executable
         return _executable("python3")
@@ -95,6 +102,15 @@ def _executable(name: str) -> str:
     if found is None:
         raise CaptureError(f"There is no Python {name} to run the script with: see --python.")
     return found
+
+
+def _activated() -> str | None:
+    """Return the Python of the activated environment, when that has TensorFlow and is not ours."""
+    folder = os.environ.get("VIRTUAL_ENV")
+    if not folder or Path(folder).resolve() == Path(sys.prefix).resolve():
+        return None
+    packages = Path(folder).glob("lib/python3*/site-packages/tensorflow/__init__.py")
+    return shutil.which(str(Path(folder, "bin", "python"))) if any(packages) else None
 
 
 def _check_program(program: str, python: str | None) -> None:
