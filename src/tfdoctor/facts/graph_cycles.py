@@ -19,6 +19,9 @@ Spans = NDArray[np.int64]
 Rows = NDArray[np.bool_]
 """(m,) which operations."""
 
+CUT_OFF = 2
+"""Iterations that the ends of the trace may cut."""
+
 COMPARED = 100
 """Operations whose rhythm is compared; a large network has thousands, and all of them the same."""
 
@@ -88,7 +91,7 @@ def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool)
     edges, training = _conditions(work, condition), body & work.having(TRAINS)
     if not training.any():
         return np.zeros((0, 2), np.int64)
-    if len(edges) < _most(work, training):
+    if len(edges) + 1 < _most(work, training):  # cut off at both ends there is one less
         edges = _beginnings(work, body, training, begun=begun)
     spans = np.stack((edges[:-1], edges[1:]), axis=1)
     held = np.searchsorted(work.start_ps[body], spans)
@@ -160,16 +163,15 @@ def _rhythms(work: TrainingWork, rows: Rows, often: tuple[int, int]) -> list[NDA
 
 
 def _alternates(work: TrainingWork, mine: Rows, loop: Cycle) -> bool:
-    """Whether iterations hold the most frequent operation once: else events are lost."""
+    """Whether iterations hold once what trains most often, and miss none: else events are lost."""
     if not len(loop):
         return False
-    often = np.bincount(work.kind[mine])
+    often = np.bincount(work.kind[mine & work.having(TRAINS)])
     times = work.start_ps[mine & (work.kind == often.argmax())]
     held = np.searchsorted(times, loop.ends_ps) - np.searchsorted(times, loop.starts_ps)
-    cut_off = 2 * len(np.unique(work.run[mine]))
     missed = len(times) - int(held.sum())
     once = np.count_nonzero(held == 1) >= MOSTLY * len(loop)
-    return bool(once and missed <= max(cut_off, (1 - MOSTLY) * len(times)))
+    return bool(once and missed <= CUT_OFF + (1 - MOSTLY) * len(times))
 
 
 def _cycle(source: str, where: str, spans: Iterable[Spans], changes: tuple[int, int]) -> Cycle:
