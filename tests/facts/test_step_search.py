@@ -385,7 +385,7 @@ def test_recorded_loops(tmp_path: Path, name: str, count: int, median_ms: float)
 @st.composite
 def noisy_loops(draw: st.DrawFn) -> tuple[list[float], Trace]:
     """A loop with uneven iterations, of which the trace lost the condition, some ends, some order."""
-    lengths = draw(st.lists(st.integers(5, 30), min_size=2, max_size=20))
+    lengths = draw(st.lists(st.integers(5, 30), min_size=4, max_size=24))
     edges = [0.0, *np.cumsum(lengths).astype(float).tolist()]
     random = Random(draw(st.integers(0, 1000)))
     rows: list[Row] = []

@@ -8,6 +8,7 @@ import pytest
 from tests.builders import (
     PS,
     Row,
+    Thread,
     chart,
     device,
     line,
@@ -21,6 +22,7 @@ from tests.builders import (
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps import Step, Steps, Window
 from tfdoctor.manifest import Manifest, Missing, StepsSeen
+from tfdoctor.manifest import Window as Window_
 from tfdoctor.trace import Trace
 
 
@@ -108,6 +110,55 @@ def test_a_markers_number_without_the_root_flag_is_no_step() -> None:
 def test_markers_that_overlap_leave_no_negative_time_between_steps() -> None:
     overlapping = [line("a", marker(0, 0, 15)), line("b", marker(1, 10, 25))]
     assert all(s.call_end_ps <= s.end_ps for s in steps(trace(overlapping)).steps)
+
+
+# Markers of Keras 2 and of users, which do not tell how many steps they hold
+
+
+def keras2(*numbers: int, each: float = 10) -> Thread:
+    """What Keras 2 puts around a call: its numbers begin anew with each epoch."""
+    stats = [{"_r": 1, "step_num": number, "batch_size": 8} for number in numbers]
+    return line("p", *(("train", at * each, at * each + 8, stat) for at, stat in enumerate(stats)))
+
+
+def test_numbers_that_begin_anew_are_numbered_through() -> None:
+    found = steps(trace([keras2(7, 8, 9, 0, 1)]))
+    assert [step.number for step in found.steps] == [7, 8, 9, 10, 11]
+
+
+def test_the_recorder_knows_the_first_number_and_the_steps_of_a_call() -> None:
+    recorded = manifest(
+        window=Window_(first_step=40, steps=20, calls=4),
+        steps=StepsSeen(source="keras-fit", discarded=(50,)),
+    )
+    found = steps(trace([keras2(15, 0, 5, 10)]), recorded)
+    assert [(step.number, step.calls) for step in found.steps] == [(40, 5), (45, 5), (55, 5)]
+    assert found.source == "keras-fit"
+
+
+def test_without_a_recorder_the_loop_in_a_call_of_keras_2_tells_its_steps() -> None:
+    marked = keras2(0, 4, 8, each=100)
+    inside: list[Row] = []
+    for run in range(3):
+        start = 100.0 * run
+        inside.append(("ExecutorState::Process", start, start + 8, {"id": run + 1}))
+        for n in range(5):
+            inside.append(("while/cond/_0/Less:Less", start + 2 * n, start + 2 * n))
+        inside += [
+            (f"while/body/_1/{name}", start + 2 * n + 1, start + 2 * n + 1.5)
+            for n in range(4)
+            for name in ("gradient_tape/MatMul:MatMul", "Adam/AssignSub:AssignSub")
+        ]
+    found = steps(trace([marked, line("tf_Compute", *inside)]))
+    assert [step.calls for step in found.steps] == [4, 4, 4]
+
+
+def test_markers_of_tfdoctor_go_before_the_scripts_own() -> None:
+    own = [marker(n, 10 * n, 10 * n + 9, steps=1) for n in range(3)]
+    users: list[Row] = [
+        ("train", 10 * n + 1, 10 * n + 8, {"_r": 1, "step_num": 5}) for n in range(3)
+    ]
+    assert spans(steps(trace([line("p", *own, *users)]))) == [(0, 0, 10), (1, 10, 20), (2, 20, 29)]
 
 
 # Devices and calls
