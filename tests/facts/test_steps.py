@@ -142,8 +142,7 @@ def test_without_a_recorder_the_loop_in_a_call_of_keras_2_tells_its_steps() -> N
     for run in range(3):
         start = 100.0 * run
         inside.append(("ExecutorState::Process", start, start + 8, {"id": run + 1}))
-        for n in range(5):
-            inside.append(("while/cond/_0/Less:Less", start + 2 * n, start + 2 * n))
+        inside += [("while/cond/_0/Less:Less", start + 2 * n, start + 2 * n) for n in range(5)]
         inside += [
             (f"while/body/_1/{name}", start + 2 * n + 1, start + 2 * n + 1.5)
             for n in range(4)

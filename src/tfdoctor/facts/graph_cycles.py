@@ -157,9 +157,10 @@ def _aligned(first: NDArray[np.int64], times: NDArray[np.int64], shift: int) -> 
 
 def _rhythms(work: TrainingWork, rows: Rows, often: tuple[int, int]) -> list[NDArray[np.int64]]:
     """Return when each of the operations occurred that did so this often: one may be cut off."""
+    order = np.argsort(work.kind[rows], kind="stable")
     counts = np.bincount(work.kind[rows])
-    kinds = np.flatnonzero((counts > 0) & (counts >= often[0]) & (counts <= often[1]))
-    return [work.start_ps[rows & (work.kind == kind)] for kind in kinds]
+    each = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])
+    return [times for times in each if often[0] <= len(times) <= often[1]]
 
 
 def _alternates(work: TrainingWork, mine: Rows, loop: Cycle) -> bool:
