@@ -1,5 +1,6 @@
 """Work that recurs: the candidates for what a training step is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,12 @@ from tfdoctor.facts.training_work import Role, TrainingWork
 
 GRAPH, CALL = "graph-period", "repeated-call"
 """Where steps that nobody marked are found: inside a graph, or from call to call."""
+
+Spans = NDArray[np.int64]
+"""(n, 2) starts and ends, in ps."""
+
+Rows = NDArray[np.bool_]
+"""(m,) which of the operations of a TrainingWork."""
 
 MOSTLY = 0.9
 """Share of the rounds that must look alike: a last batch or a test in between is no other rhythm."""
@@ -68,7 +75,14 @@ class Cycle:
         return bool(np.all(np.diff(place) == 1))
 
 
-def weigh(work: TrainingWork, rows: NDArray[np.bool_]) -> tuple[int, int]:
+def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
     """Return how many distinct operations of these update weights, and how many there are."""
     kinds = np.unique(work.kind[rows])
     return int(np.count_nonzero(work.role[kinds] & Role.UPDATE)), len(kinds)
+
+
+def cycle_of(source: str, where: str, spans: Iterable[Spans], weight: tuple[int, int]) -> Cycle:
+    """Return the rounds of these spans; ``weight`` are the updates and all works of one."""
+    rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
+    rounds = rounds[np.argsort(rounds[:, 0], kind="stable")]
+    return Cycle(source, where, rounds[:, 0], rounds[:, 1], *weight)
