@@ -102,6 +102,8 @@ def _of_steps(steps: Steps | None, recording: Recording) -> Iterator[Doubt]:
 def _why_none(recording: Recording) -> str:
     said = recording.manifest.missing if recording.manifest else ()
     why = next((missing.why for missing in said if missing.what in ("steps", "trace")), "")
+    if not why and recording.manifest and recording.manifest.window:
+        return "trace for longer (`--for 10s`): the steps inside a function are found by what repeats"
     return why or "record a TensorFlow run with `tfdoctor profile`, which marks the steps"
 
 
