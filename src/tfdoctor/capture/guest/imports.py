@@ -1,4 +1,7 @@
-"""Post-import hooks: act on a module once the script has imported it, and never import it first."""
+"""Post-import hooks: act on a module once the script has imported it, and never import it first.
+
+What is imported already when the hooks come (`tfdoctor.record`) is patched at once.
+"""
 
 import sys
 
@@ -45,10 +48,38 @@ class Loader:
         """Run the module, leave no trace of us on it, then patch it."""
         self.loader.exec_module(module)
         module.__loader__ = module.__spec__.loader = self.loader
-        for hook in self.hooks:
-            quietly(f"hook of {module.__name__}", self.log)(hook)(module)
+        _act(module, self.hooks, self.log)
 
 
 def watch(hooks, log):
-    """Call each hook with its module when the script imports it: {module: [hook, …]}."""
+    """Call each hook with its module when the script imports it, or now: {module: [hook, …]}."""
     sys.meta_path.insert(0, Watcher(hooks, log))
+    for name, each in hooks.items():
+        module = sys.modules.get(name)
+        if module is not None and not _unfinished(module):
+            before = dict(vars(module))
+            _act(module, each, log)
+            quietly("names", log)(_spread)(module, before)
+
+
+def _act(module, hooks, log):
+    for hook in hooks:
+        quietly(f"hook of {module.__name__}", log)(hook)(module)
+
+
+def _unfinished(module):
+    """Say whether another thread is importing the module at this moment."""
+    return getattr(getattr(module, "__spec__", None), "_initializing", False)
+
+
+def _spread(module, before):
+    """Give the patched functions to the modules that took them by name: `tf.profiler.experimental.start`."""
+    now = vars(module)
+    changed = {id(old): now[name] for name, old in before.items() if now.get(name) is not old}
+    if not changed:
+        return
+    for other in list(sys.modules.values()):
+        names = getattr(other, "__dict__", None)
+        for name, value in list(names.items()) if isinstance(names, dict) else ():
+            if id(value) in changed:
+                names[name] = changed[id(value)]

@@ -16,7 +16,9 @@ FIT, BATCH = "keras-fit", "keras-train-on-batch"
 def hooks(window):
     """Wrap the functions that a Keras trainer calls once a step."""
     dialects = {KERAS_3: Keras3, **dict.fromkeys(KERAS_2, Keras2)}
-    return {name: [Trainers(window, dialect).patch] for name, dialect in dialects.items()}
+    found = {name: Trainers(window, dialect) for name, dialect in dialects.items()}
+    window.trainers = list(found.values())
+    return {name: [trainers.patch] for name, trainers in found.items()}
 
 
 class Trainers:
@@ -25,6 +27,7 @@ class Trainers:
     def __init__(self, window, dialect):
         self.window = window
         self.dialect = dialect
+        self.kind = None  # the class of models, once it is imported
         self.fit = None  # the loop of the fit that is running
         self.tested = 0
         self.announce = quietly("fit", window.log)(self._announce)
@@ -32,7 +35,7 @@ class Trainers:
 
     def patch(self, module):
         """Mark training and evaluation apart; prediction is neither."""
-        trainer = getattr(module, self.dialect.model)
+        trainer = self.kind = getattr(module, self.dialect.model)
         self._wrap_maker(trainer, "make_train_function", "train_function", self._training)
         self._wrap_maker(trainer, "make_test_function", "test_function", self._testing)
         self._wrap_fit(trainer)
@@ -43,16 +46,22 @@ class Trainers:
         @functools.wraps(original)
         def make(model, force=False):  # noqa: FBT002  # Keras's signature
             result = original(model, force=force)
-            function = getattr(model, attribute)
-            if not getattr(function, "_tfdoctor", False):
-                function = wrap(model, function)
-                function._tfdoctor = True
-                setattr(model, attribute, function)
+            function = _wrapped(model, attribute, wrap)
             if method == "make_train_function":
                 self.announce(model, sys._getframe(1))
             return result if result is None else function
 
         setattr(trainer, method, hide(make))
+
+    def join(self, model, frame):
+        """Take part in a fit that began before we were there, at the frame of one of its callbacks."""
+        if self.kind is None or not isinstance(model, self.kind):
+            return
+        while frame is not None and self.dialect.read(frame.f_locals) is None:
+            frame = frame.f_back
+        self.fit = self.enter()
+        _wrapped(model, "train_function", self._training)
+        self.announce(model, frame)
 
     def _wrap_fit(self, trainer):
         """Know the fit that is running, and when it is over."""
@@ -108,6 +117,8 @@ class Trainers:
         A GAN's discriminator is called twice an iteration, for real and for made-up data: each place
         that calls is a loop of its own.
         """
+        if caller == "fit" and self.fit is None:  # it began before we were there
+            self.fit = self.enter()
         if caller != "train_on_batch" and self.fit is not None:
             return self.fit
         if self.window.local.loops.training():  # a loop over a dataset contains this call
@@ -161,3 +172,13 @@ class Trainers:
                 loops.depth -= 1
 
         return hide(marked)
+
+
+def _wrapped(model, attribute, wrap):
+    """Return a model's function, wrapped if it was not, and have the model call that."""
+    function = getattr(model, attribute)
+    if not getattr(function, "_tfdoctor", False):
+        function = wrap(model, function)
+        function._tfdoctor = True
+        setattr(model, attribute, function)
+    return function

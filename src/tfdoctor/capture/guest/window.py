@@ -38,10 +38,12 @@ class Window:
 
     def __init__(self, plan, log, registry):
         self.plan, self.log, self.registry = plan, log, registry
+        log.window = self  # whoever begins and ends recordings in this process finds it there
         self.lock = threading.RLock()
         self.profiler = None
         self.graph_marks = weakref.WeakKeyDictionary()  # what is known of traced graphs
         self.local = None  # the loops of each thread: set by tf_hooks
+        self.trainers = []  # those of each Keras: set by keras_loop
         self.watch = Watch(self)
         self.before_open = []  # called once, just before the profiler starts
         self.before_close = []  # called each time, just before it stops
@@ -295,6 +297,29 @@ class Window:
         self.reset()
         if used:
             self._rest()
+
+    def over(self):
+        """The recording ends before its process does: say all there is to say, and rest."""
+        self.registry.write()
+        self.log.state["finished"] = True
+        self.save()
+        self._rest()
+        self.quiet = self.registry.written = True
+        self.log.pid = None  # what comes now belongs to no recording
+
+    def again(self, plan):
+        """Begin another recording in this process."""
+        self.plan = plan
+        self.log.processes = plan["processes"]
+        self.log.begin()
+        self.registry.again()
+        self.reset()
+        self.before_close = []
+        self.local.loops = type(self.local.loops)(self)
+        self.watch.working_since = None
+        if plan.get("seconds"):
+            self.watch.begin()
+        self.save()
 
     def save(self):
         """Bring the state file up to date."""

@@ -1,0 +1,129 @@
+"""What a recording from Python offers once it is over: the diagnosis, files and pictures of it."""
+
+import sys
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from tfdoctor.api import inline
+from tfdoctor.capture.inside import Inside
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.errors import CaptureError, TfdoctorError
+from tfdoctor.recording import Recording
+from tfdoctor.report import Format
+
+
+class Results:
+    """A recording that is to come, is under way, or is over."""
+
+    _inside: Inside | None = None
+    _why_none = "nothing is recorded yet"
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the recording; None before it begins, and when there is none."""
+        return self._inside.folder.out if self._inside else None
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording; None until it is over."""
+        return self._inside.recording if self._inside else None
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What every rule says of the recording.
+
+        Raises:
+            CaptureError: there is no recording, or it is not over.
+            InputError: its trace is damaged.
+        """
+        recording = self.recording
+        if recording is None:
+            raise CaptureError(f"There is nothing to report on: {self._gap()}.")
+        return self._diagnosis
+
+    @cached_property
+    def _diagnosis(self) -> Diagnosis:
+        from tfdoctor.diagnose import diagnose  # noqa: PLC0415 - only when asked for
+        from tfdoctor.rules import all_rules  # noqa: PLC0415 - same
+
+        assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
+        return diagnose(self.recording, all_rules(), str(self.path))
+
+    def report(
+        self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None
+    ) -> tuple[Path, ...]:
+        """Write `report.<format>` for each format, into the recording or the folder `out`; return the paths.
+
+        Raises:
+            CaptureError: there is no recording, or no such format.
+            InputError: its trace is damaged.
+            OutputError: the folder cannot be written to.
+        """
+        from tfdoctor.report.files import write  # noqa: PLC0415 - brings plotly
+
+        diagnosis = self.diagnosis
+        return write(diagnosis, Path(out or self.path or ""), _formats(formats))
+
+    def show(self) -> None:
+        """Show the report: in a notebook the page itself, elsewhere its summary."""
+        self.diagnosis  # noqa: B018 - a fault is raised here, not shown
+        if not inline.display(self):
+            sys.stdout.write(f"{self!r}\n")
+
+    def _gap(self) -> str:
+        """Return why there is no recording."""
+        inside = self._inside
+        if inside is None:
+            return self._why_none
+        if inside.faults:
+            return f"recording failed ({inside.faults[0]})"
+        return f"the {inside.what} is not over"
+
+    def _said(self) -> str:
+        """Return the line that is printed when the recording is over."""
+        recording = self.recording
+        manifest = recording.manifest if recording else None
+        if manifest is None:
+            return f"nothing recorded: {self._gap()}"
+        why = next((m.why for m in manifest.missing if m.what in ("trace", "steps")), "")
+        if why and not manifest.workers:
+            return f"no steps traced ({why}), recorded in {self.path}"
+        window = manifest.window
+        steps = window.steps if window else 0
+        traced = "1 step" if steps == 1 else f"{steps} steps" if steps else "some time"
+        return f"traced {traced}, recorded in {self.path}"
+
+    def __repr__(self) -> str:
+        """Return the summary that the command line prints; until the recording is over, where it goes."""
+        if self.recording is None:
+            return f"<tfdoctor: {self._gap()}>"
+        from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
+
+        try:
+            return terminal.render(self.diagnosis, color=False).rstrip("\n")
+        except TfdoctorError as error:
+            return f"tfdoctor: {error}"
+
+    def _repr_html_(self) -> str | None:
+        """Return the report for a notebook's cell; nothing when there is none, and repr() says why."""
+        if self.recording is None:
+            return None
+        try:
+            return inline.frame(self.diagnosis)
+        except TfdoctorError:
+            return None
+
+
+def say(text: str) -> None:
+    """Print a line of ours where the command line prints it."""
+    sys.stderr.write(f"tfdoctor: {text}\n")
+    sys.stderr.flush()
+
+
+def _formats(names: Iterable[str]) -> list[Format]:
+    names = [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in names if name not in set(Format)]
+    if unknown:
+        raise CaptureError(f"{unknown[0]!r} is no format of a report: take {', '.join(Format)}.")
+    return [Format(name) for name in dict.fromkeys(names)]

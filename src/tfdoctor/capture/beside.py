@@ -1,0 +1,84 @@
+"""Samples beside a recording from Python: `python -m tfdoctor.capture.beside PID FILE MS`, and who starts it.
+
+A thread would compete with the training for its interpreter. The process is no child of the run's, whose
+processor time is that of the run and its children; it ends with the run, and Ctrl-C does not reach it.
+"""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+import psutil
+
+from tfdoctor.manifest import Sampling
+
+LOOK_S = 1.0
+"""How often to see whether the run is still there, should nobody say that it is over."""
+
+PATIENCE_S = 10.0
+"""How long a sampler may take to end: a driver may hang."""
+
+
+class Beside:
+    """The samples of this process, taken by another one."""
+
+    def __init__(self, path: Path, period_ms: int) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.why = ""
+        if not period_ms:
+            return
+        words = ["-P", "-m", "tfdoctor.capture.beside", str(os.getpid()), str(path), str(period_ms)]
+        try:
+            self.process = subprocess.Popen(  # noqa: S603  # our own
+                [sys.executable, *words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.why = f"the samplers could not be started: {error}"
+
+    def stop(self) -> tuple[Sampling, ...]:
+        """End; return what became of each sampler. `why` says why there is nothing."""
+        if self.process is None:
+            return ()
+        try:
+            said, _ = self.process.communicate(timeout=2 * PATIENCE_S)
+            return tuple(Sampling(**each) for each in json.loads(said))
+        except (OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
+            self.why = f"the samplers did not end as they should: {type(error).__name__}"
+            return ()
+
+
+def main(pid: int, path: Path, period_ms: int) -> None:
+    """Sample a process until our standard input ends, or the process does."""
+    if os.fork():
+        os._exit(0)
+    from tfdoctor.capture.sampler import Samples  # noqa: PLC0415 - only the process that samples
+    from tfdoctor.capture.sampler.host import HostSampler  # noqa: PLC0415 - same
+    from tfdoctor.capture.sampler.nvml import NvmlSampler  # noqa: PLC0415 - same
+
+    samples = Samples(path, period_ms, [HostSampler(), NvmlSampler()])
+    with contextlib.suppress(psutil.NoSuchProcess):
+        run = psutil.Process(pid)
+        samples.start(pid)
+        while run.is_running() and not select.select([sys.stdin], [], [], LOOK_S)[0]:
+            pass
+    end = threading.Timer(PATIENCE_S, os._exit, [1])
+    end.daemon = True
+    end.start()
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps([asdict(each) for each in samples.stop()]))
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

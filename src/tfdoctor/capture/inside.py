@@ -1,0 +1,174 @@
+"""Recording in this very process, from one line of it to another: what `tfdoctor.record` does.
+
+The guest is the one of `tfdoctor profile`, loaded under the same private name, and stays for the next
+recording. Nothing in here is raised into the user's code but what is wrong with the arguments.
+"""
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, Self
+
+from tfdoctor.capture import manifest
+from tfdoctor.capture.arrange import arrange
+from tfdoctor.capture.beside import Beside
+from tfdoctor.capture.environment import guests_plan
+from tfdoctor.capture.folder import Folder, claim
+from tfdoctor.capture.guest.masking import clean
+from tfdoctor.capture.plan import Plan
+from tfdoctor.errors import CaptureError
+from tfdoctor.recording import SAMPLES, Recording, processes
+
+GUEST, FOLDER = "_tfdoctor_guest", Path(__file__).parent / "guest"
+
+
+class _Process:
+    """What all recordings of this process share."""
+
+    lock = threading.RLock()
+    ours = False  # the guest is here for us
+    window: Any = None
+    under_way: "Inside | None" = None
+
+
+def profiled() -> bool:
+    """Say whether `tfdoctor profile` records this process, or will once it imports TensorFlow."""
+    if GUEST in sys.modules:
+        return not _Process.ours
+    site = sys.modules.get("sitecustomize")
+    door = getattr(site, "Door", None)
+    return door is not None and any(type(finder) is door for finder in sys.meta_path)
+
+
+def under_way() -> "Inside | None":
+    """Return the recording that this process is in the middle of."""
+    found = _Process.under_way
+    return found if found is not None and found.pid == os.getpid() else None
+
+
+class Inside:
+    """One recording of this process."""
+
+    def __init__(self, folder: Folder, state: dict[str, Any], what: str) -> None:
+        self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
+        self.recording: Recording | None = None
+        self.faults: list[str] = []
+        self.beside: Beside | None = None
+        self.going_on: Callable[[], bool] = lambda: True  # False: it was left without a word
+
+    @classmethod
+    def begin(cls, plan: Plan, at: str, places: Mapping[str, str | None], what: str) -> Self:
+        """Begin to record; `at` is the user's line, `what` a block or a fit.
+
+        `places` are names for source files: a notebook's cells, or None for what is not the user's.
+
+        Raises:
+            CaptureError: this process is being recorded already; nothing was created.
+            OutputError: the recording cannot be written where it should be.
+        """
+        with _Process.lock:
+            other = under_way()
+            if other is not None and not other.going_on():
+                other.abandoned()
+            elif other is not None:
+                raise CaptureError(
+                    f"The recording {other.folder.out} is not over: end it before another begins."
+                )
+            folder = claim(plan)
+            state = manifest.begin(plan, [at], folder.worker) | {"python": sys.executable}
+            manifest.write(folder.out, state)
+            _Process.under_way = inside = cls(folder, state, what)
+        inside._start(plan, places)
+        return inside
+
+    def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
+        atexit.register(self.abandoned)
+        with self._careful("start"):
+            block = _guests("block")
+            settings = guests_plan(plan, self.folder.processes)
+            _Process.window = block.begin(settings, places, _Process.window)
+        with self._careful("samples"):
+            self.beside = Beside(self.folder.out / SAMPLES, plan.sample_every_ms)
+
+    def join(self, model: object, frame: FrameType) -> None:
+        """Take part in the fit of a model that is running."""
+        with self._careful("join"):
+            _guests("block").join(_Process.window, model, frame)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End the recording and write it; a second call does nothing."""
+        reason = f"end-of-{self.what}" if error is None else "exception"
+        self._end("interrupt" if isinstance(error, KeyboardInterrupt) else reason, error)
+
+    def abandoned(self) -> None:
+        """End a recording that nobody has ended: its fit raised, or the process is over."""
+        if under_way() is self:
+            why = (
+                f"the {self.what} did not come to its end: it raised, or the process was over first"
+            )
+            self.state["missing"].append({"what": f"end of the {self.what}", "why": why})
+            self._end("unfinished", None)
+
+    def _end(self, reason: str, error: BaseException | None) -> None:
+        with _Process.lock:
+            if under_way() is not self:
+                return
+            with self._careful("end"):
+                _guests("block").end(_Process.window, reason, self.what)
+            with self._careful("recording"):
+                self.recording = self._write(reason, error)
+            _Process.under_way = None
+        atexit.unregister(self.abandoned)
+
+    def _write(self, reason: str, error: BaseException | None) -> Recording:
+        """Put the recording together as `tfdoctor profile` does."""
+        samplings = self.beside.stop() if self.beside else ()
+        if self.beside and self.beside.why:
+            self.state["missing"].append({"what": "samples", "why": self.beside.why})
+        left = processes.read(self.folder.out)
+        ended = manifest.end(self.state, _code(error), samplings, left)
+        if error is not None:
+            ended["outcome"]["error"] = clean(f"{type(error).__name__}: {error}"[:500])
+        if reason == "unfinished":
+            ended["outcome"]["exit_code"] = None
+        ended["guest_errors"] = [{"where": "record", "error": fault} for fault in self.faults]
+        arrange(self.folder, ended, left)
+        return Recording.open(self.folder.out)
+
+    @contextlib.contextmanager
+    def _careful(self, where: str) -> Iterator[None]:
+        """Note what fails instead of raising it: the user's code goes on."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  # whatever it is
+            self.faults.append(f"{where}: {type(error).__name__}: {error}"[:500])
+
+
+def _code(error: BaseException | None) -> int:
+    """Return how a process would end by this exception, as subprocess tells it."""
+    if isinstance(error, KeyboardInterrupt):
+        return -signal.SIGINT
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    return int(error is not None)
+
+
+def _guests(module: str) -> ModuleType:
+    """Return a module of the guest, which is loaded by its folder."""
+    if GUEST not in sys.modules:
+        _Process.ours = True
+        spec = importlib.util.spec_from_file_location(
+            GUEST, FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)]
+        )
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{FOLDER} cannot be loaded")
+        sys.modules[GUEST] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[GUEST])
+    return importlib.import_module(f"{GUEST}.{module}")
