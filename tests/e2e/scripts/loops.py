@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.profiler.internal import _pywrap_profiler
 
 FEATURES, HIDDEN = 8, 64
 
@@ -91,10 +92,6 @@ def keras_2():
 
 def refused():
     """Somebody else's profiler is recording as the window opens, and has gone when it asks again."""
-    from tensorflow.python.profiler.internal import (
-        _pywrap_profiler,  # private, so only where it is used
-    )
-
     other = _pywrap_profiler.ProfilerSession()
     other.start(str(Path(sys.argv[2], "theirs")), {})
     repeated(25)

@@ -1,0 +1,118 @@
+"""A seeded script that records parts of itself: `blocks.py record`, or `blocks.py plain` without."""
+
+import contextlib
+import hashlib
+import os
+import sys
+
+import tensorflow as tf
+
+if os.environ.get("TF_USE_LEGACY_KERAS"):
+    import tf_keras as keras
+else:
+    import keras
+
+RECORDS = sys.argv[1] == "record"
+
+
+def record(path, **options):
+    """Return the block's context: none when this run is the one to compare with."""
+    if not RECORDS:
+        return contextlib.nullcontext()
+    import tfdoctor
+
+    return tfdoctor.record(path, **options)
+
+
+def recorder(path, **options):
+    if not RECORDS:
+        return []
+    import tfdoctor
+
+    return [tfdoctor.Recorder(path, **options)]
+
+
+def pipeline(batches, batch=4):
+    x = tf.random.stateless_uniform([batches * batch, 8], seed=[1, 2])
+    data = tf.data.Dataset.from_tensor_slices((x, tf.reduce_sum(x, axis=1, keepdims=True)))
+    return data.map(double).batch(batch)
+
+
+def double(x, y):
+    return x * 2.0, y
+
+
+def compiled():
+    model = keras.Sequential([keras.layers.Dense(6, activation="relu"), keras.layers.Dense(1)])
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse")
+    return model
+
+
+class Breaks(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 40:
+            raise RuntimeError("the fit broke")
+
+
+keras.utils.set_random_seed(7)
+early, data = compiled(), pipeline(60)
+weights = tf.Variable(tf.zeros([8, 1]))
+
+
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(x, weights) - y) ** 2)
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
+    return loss
+
+
+@tf.function
+def predict(x):
+    return tf.matmul(x, weights)
+
+
+def several(which):
+    for x, y in which:
+        step(x, y)
+
+
+several(data.take(3))  # traced before anybody looks
+predict(tf.ones([2, 8]))
+if not os.environ.get("TF_USE_LEGACY_KERAS"):
+    early.fit(data.take(2), verbose=0)
+
+with record("earlier"):
+    several(data)
+
+with record("between"):
+    for x, _ in data:
+        predict(x)
+
+with record("fit"):
+    early.fit(data, verbose=0)
+
+with record("inner"):
+    late, inner = compiled(), pipeline(80)
+    late.fit(inner.prefetch(2), epochs=2, verbose=0)
+
+with contextlib.suppress(KeyError), record("raising", warmup=2, steps=5):
+    several(data.take(20))
+    raise KeyError("the block broke")
+
+early.fit(data, verbose=0, callbacks=recorder("callback", steps=15))
+
+fresh = compiled()
+with contextlib.suppress(RuntimeError):
+    fresh.fit(pipeline(60), verbose=0, callbacks=[*recorder("broken"), Breaks()])
+
+with record("short"):
+    several(data.take(6))
+
+with record("on_top"):
+    late.fit(data.map(double).prefetch(1), verbose=0)
+
+digest = hashlib.sha256()
+for array in [weights, *early.weights, *late.weights, *fresh.weights]:
+    digest.update(array.numpy().tobytes())
+print(digest.hexdigest())
