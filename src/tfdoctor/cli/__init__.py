@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tfdoctor import __version__
+from tfdoctor.cli.attach import attach
 from tfdoctor.cli.command_line import ProfileCommand
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.profile import profile
@@ -57,4 +58,5 @@ def _options(
 
 
 app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(profile)
+app.command()(attach)
 app.command()(report)

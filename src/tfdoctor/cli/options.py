@@ -28,6 +28,13 @@ Fail = Annotated[
         help="Exit with 3 when a finding of this severity or above is there (doubts about the recording apart)."
     ),
 ]
+Scrub = Annotated[
+    bool,
+    typer.Option(
+        "--scrub",
+        help="Leave host names, user names and home folders out of the report, to show it to anyone.",
+    ),
+]
 
 
 def parse_formats(text: str) -> list[Format]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.options import Fail, Formats, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
 from tfdoctor.cli.reporting import diagnose, exit_code, write
 
 
@@ -21,15 +21,16 @@ def report(
     ] = None,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    scrub: Scrub = False,
 ) -> None:
     """Report what slows a run that was recorded, by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
 
     wanted = parse_formats(formats)
     recording = Recording.open(path)
-    for note in recording.notes:
+    for note in () if scrub else recording.notes:  # the report has them too
         typer.echo(f"tfdoctor: note: {note}", err=True)
-    diagnosis = diagnose(recording, path.resolve().name)
+    diagnosis = diagnose(recording, path.resolve().name, scrubbed=scrub)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
-    write(diagnosis, folder, wanted, prefix)
+    write(diagnosis, folder, wanted, prefix, scrubbed=scrub)
     raise typer.Exit(exit_code(diagnosis, fail_on))

@@ -31,14 +31,16 @@ def report_after(
     fail_on: FailOn | None,
     *,
     quiet: bool = False,
+    scrubbed: bool = False,
 ) -> int:
     """Report on a run that has ended; a fault here must not hide how the script itself ended."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
 
     try:
         with line("reading the trace …", sys.stderr, quiet=quiet):
-            diagnosis = diagnose(recording, title)
-        write(diagnosis, recording.root or Path(), formats, err=True, quiet=quiet)
+            diagnosis = diagnose(recording, title, scrubbed=scrubbed)
+        folder = recording.root or Path()
+        write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed)
     except KeyboardInterrupt:
         typer.echo(f"tfdoctor: not reported: run `tfdoctor report {recording.root}`", err=True)
         return INTERRUPTED
@@ -48,15 +50,17 @@ def report_after(
     return exit_code(diagnosis, fail_on)
 
 
-def diagnose(recording: "Recording", title: str) -> "Diagnosis":
-    """Examine a recording by every rule."""
+def diagnose(recording: "Recording", title: str, *, scrubbed: bool = False) -> "Diagnosis":
+    """Examine a recording by every rule; scrubbed, it names nobody and no machine."""
     from tfdoctor.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.rules import all_rules  # noqa: PLC0415 - same
+    from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - same
 
-    return examine(recording, all_rules(), title)
+    diagnosis = examine(recording, all_rules(), title)
+    return scrub(diagnosis, Secrets.of(recording)) if scrubbed else diagnosis
 
 
-def write(
+def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     diagnosis: "Diagnosis",
     folder: Path,
     formats: list[Format],
@@ -64,8 +68,12 @@ def write(
     *,
     err: bool = False,
     quiet: bool = False,
+    scrubbed: bool = False,
 ) -> None:
-    """Write the reports and print the summary, unless nobody wants to see it."""
+    """Write the reports and print the summary, unless nobody wants to see it.
+
+    Scrubbed, it does not say in which folder they are.
+    """
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - same
 
@@ -75,7 +83,7 @@ def write(
     stream = sys.stderr if err else sys.stdout
     typer.echo(terminal.render(diagnosis, color=stream.isatty()), file=stream)
     for path in written:
-        typer.echo(f"wrote {path}", file=stream)
+        typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
 
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:

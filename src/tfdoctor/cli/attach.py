@@ -1,0 +1,51 @@
+"""``tfdoctor attach``: trace jobs that are already running, and report on them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
+from tfdoctor.cli.reporting import diagnose, exit_code, write
+
+
+def attach(  # noqa: PLR0913 - its arguments are the command's options
+    *,
+    addresses: Annotated[
+        str,
+        typer.Argument(
+            metavar="HOST:PORT[,HOST:PORT]...",
+            help="Where the job's workers listen: each has called tf.profiler.experimental.server.start(PORT).",
+        ),
+    ],
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--for", metavar="TIME", parser=parse_seconds, help="Trace so long: 2s, 500ms, 1m."
+        ),
+    ] = "2s",  # type: ignore[assignment] # the parser makes a number of it, as of what is typed
+    out: Annotated[
+        Path | None, typer.Option(help="Where to record [default: runs/attach-TIME].")
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Record only.")] = False,
+    formats: Formats = "html,json",
+    fail_on: Fail = None,
+    scrub: Scrub = False,
+) -> None:
+    """Trace jobs that are already running, all at the same moment, and report what slows them.
+
+    Workers that cannot be reached are named, and cost the others nothing.
+    """
+    from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.capture.progress import line  # noqa: PLC0415 - same
+
+    wanted = parse_formats(formats)
+    recording = capture(addresses, seconds, out, stderr=sys.stderr)
+    if no_report:
+        return
+    with line("reading the trace …", sys.stderr):
+        diagnosis = diagnose(recording, addresses, scrubbed=scrub)
+    write(diagnosis, recording.root or Path(), wanted, scrubbed=scrub)
+    raise typer.Exit(exit_code(diagnosis, fail_on))
