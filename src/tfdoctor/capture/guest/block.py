@@ -4,7 +4,6 @@ import sys
 
 from . import earlier, install, journal, stack
 from .journal import quietly
-from .registry import CONTEXT
 
 
 def begin(plan, places, window=None):
@@ -19,8 +18,10 @@ def begin(plan, places, window=None):
     else:
         window.again(plan)
     stack._known.update(places)
-    if CONTEXT in sys.modules:
-        quietly("earlier", window.log)(earlier.adopt)(window)
+    registry = window.registry
+    before = registry.earlier.layers if registry.earlier else []
+    registry.earlier = earlier.Earlier(window, [*before, *registry.layers])
+    registry.layers.clear()  # the hooks have this list
     return window
 
 
@@ -40,6 +41,7 @@ def end(window, reason, what):
     for trainers in window.trainers:
         trainers.fit = None
     window.registry.release()
+    window.registry.earlier.waiting.clear()
 
 
 def why_none(window, what):

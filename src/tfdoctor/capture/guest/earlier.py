@@ -1,21 +1,22 @@
-"""What a process had built before recording began in it, found among the objects that are alive.
+"""What a process had built before recording began, as far as the recording has to do with it.
 
 `tfdoctor profile` sees everything being made. `tfdoctor.record` comes later: what a layer, a dataset or a
 traced function is can still be read off it, but not which line made it, nor its name in traces. That stays
-unknown.
+unknown. Of functions and layers only those in use are described, for others may have the same names.
 """
 
 import collections
+import functools
 import sys
 import weakref
 
+from . import traced
+from .alive import alive
 from .call_loop import LOOPS, TRAINS
+from .frames import hide
 from .journal import quietly
 from .registry import DATASETS, LAYERS
-from .tf_hooks import BODIES, FUNCTIONS
-
-GRADIENTS = "gradient_tape/"
-"""How the names of operations begin that a GradientTape made while a function was traced."""
+from .tf_hooks import FUNCTIONS
 
 
 class NoLayer(str):
@@ -35,123 +36,126 @@ class Unseen(dict):
         return NoLayer()
 
 
-def adopt(window):
-    """Make known what is alive and was not seen being made."""
-    import gc
+class Earlier:
+    """What there was when a recording began."""
 
-    gc.collect()  # models of an earlier cell are in cycles, and share their names with their successors
-    names = {"functions": [FUNCTIONS, "Function"], "datasets": [DATASETS, "DatasetV2"]}
-    names.update((name, [name, "Layer"]) for name in LAYERS)
-    kinds = {what: _kind(*where) for what, where in names.items()}
-    found = alive({id(kind): what for what, kind in kinds.items() if kind is not None})
-    log, registry = window.log, window.registry
-    registry.numbering.settled = False
-    _layers(registry, [layer for name in LAYERS for layer in found[name]])
-    _datasets(registry, found["datasets"])
-    known = {id(reference()) for reference in registry.graphs}
-    function = quietly("earlier function", log)(_function)
-    for each in found["functions"]:
-        function(window, each, known)
+    def __init__(self, window, layers=()):
+        self.window = window
+        self.layers = list(layers)  # (reference, line or None)
+        self.datasets = weakref.WeakSet()
+        self.waiting = {}  # id: a function that trains and was not called yet
+        self.called = []
+        if FUNCTIONS in sys.modules or any(name in sys.modules for name in LAYERS):
+            quietly("earlier", window.log)(self._look)()
 
+    def _look(self):
+        """Find what is alive, and which functions train."""
+        names = {"functions": (FUNCTIONS, "Function"), "datasets": (DATASETS, "DatasetV2")}
+        names.update((name, (name, "Layer")) for name in LAYERS)
+        found = alive(names)
+        self.window.registry.numbering.settled = False
+        known = {id(reference()) for reference, _ in self.layers}
+        layers = (layer for name in LAYERS for layer in found[name] if id(layer) not in known)
+        self.layers += [(weakref.ref(layer), None) for layer in layers]
+        self._datasets(found["datasets"])
+        function, memory = quietly("earlier function", self.window.log)(self._function), {}
+        for each in found["functions"]:
+            function(each, memory)
+        if self.waiting:
+            _watch(sys.modules[FUNCTIONS].Function, self.window.registry)
 
-def _kind(module, name):
-    return getattr(sys.modules.get(module), name, None)
+    def _datasets(self, datasets):
+        """Adopt datasets; those that were not seen being made have neither a line nor a name."""
+        registry = self.window.registry
+        for dataset in datasets:
+            if dataset not in registry.lines:
+                registry.datasets.append(weakref.ref(dataset))
+                registry.lines[dataset] = None
+            if dataset not in registry.numbering.numbers:
+                self.datasets.add(dataset)
 
+    def _function(self, function, memory):
+        """Find out whether a tf.function trains by what it was traced to."""
+        marks = {}
+        for concrete in traced.concrete(function):
+            found = traced.marks_of(concrete.graph, memory)
+            if TRAINS in found:
+                marks.update(found)
+                self.window.graph_marks.setdefault(concrete.graph, {}).update(found)
+        function.__dict__.update(marks)
+        if marks:
+            self.waiting[id(function)] = weakref.ref(function)
+        if LOOPS in marks:
+            self.window.watch.graphs = True
+            self.window.watch.begin()
 
-def alive(kinds):
-    """Return all objects of classes and of those below them: {id of a class: what} to {what: [object, …]}."""
-    import gc
+    def noted(self, function):
+        """A tf.function is being called."""
+        reference = self.waiting.pop(id(function), None)
+        if reference is not None and reference() is function:
+            self.called.append(reference)
 
-    found, known = collections.defaultdict(list), {}
-    for thing in gc.get_objects():
-        own = type(thing)
-        what = known.get(id(own), known)
-        if what is known:
-            # Not issubclass: an abstract class would remember every type that it is asked about.
-            above = (kinds.get(id(each)) for each in own.__mro__)
-            what = known[id(own)] = next(filter(None, above), "")
-        if what:
-            found[what].append(thing)
-    return found
+    def complete(self):
+        """Let the registry have what of all this turned out to be in use."""
+        quietly("earlier functions", self.window.log)(self._graphs)()
+        quietly("earlier layers", self.window.log)(self._layers)()
+        quietly("names of datasets", self.window.log)(self._unname)()
 
+    def _graphs(self):
+        """Add the graphs of functions that were called since."""
+        registry, known = self.window.registry, set()
+        known.update(id(reference()) for reference in registry.graphs)
+        for function in filter(None, (reference() for reference in self.called)):
+            for concrete in traced.concrete(function):
+                for graph in traced.with_inner(concrete.graph):
+                    if id(graph) not in known:
+                        known.add(id(graph))
+                        registry.graphs.append(weakref.ref(graph))
+                        if graph not in registry.scopes:
+                            registry.scopes[graph] = Unseen()
 
-def _layers(registry, layers):
-    """Adopt layers whose names are their own: of two that share one, either could be meant."""
-    seen = {id(reference()) for reference, _ in registry.layers}
-    names = collections.Counter(str(getattr(layer, "name", "")) for layer in layers)
-    for layer in layers:
-        if id(layer) not in seen and names[str(getattr(layer, "name", ""))] == 1:
-            registry.layers.append((weakref.ref(layer), None))
+    def _layers(self):
+        """Add the layers that fit trains, and those that the graphs were traced through."""
+        registry = self.window.registry
+        model = registry.model()
+        used = {id(layer) for layer in (model._flatten_layers() if model is not None else ())}
+        graphs = [
+            registry.scopes.get(reference(), {}) for reference in registry.graphs if reference()
+        ]
+        named = {name for scopes in graphs for name in scopes.values()}
+        alive_still = [
+            (layer(), entry) for entry in self.layers for layer in entry[:1] if layer() is not None
+        ]
+        taken = [
+            (layer, entry)
+            for layer, entry in alive_still
+            if id(layer) in used or layer.name in named
+        ]
+        names = collections.Counter(layer.name for layer, _ in taken)
+        names.update(layer().name for layer, _ in registry.layers if layer() is not None)
+        gone = {id(layer) for layer, _ in taken}
+        self.layers = [entry for layer, entry in alive_still if id(layer) not in gone]
+        registry.layers += [entry for layer, entry in taken if names[layer.name] == 1]
 
-
-def _datasets(registry, datasets):
-    """Adopt datasets without a line and without a name."""
-    for dataset in datasets:
-        if dataset not in registry.lines:
-            registry.datasets.append(weakref.ref(dataset))
-            registry.lines[dataset] = None
-            registry.earlier.add(dataset)
-
-
-def _function(window, function, known):
-    """Find out whether a tf.function trains by what it was traced to, and describe what does."""
-    marks, memory = {}, {}
-    cache = getattr(function, "_function_cache", None)
-    for concrete in cache.values() if cache is not None else ():
-        found = marks_of(concrete.graph, memory)
-        if TRAINS in found:
-            marks.update(found)
-            window.graph_marks.setdefault(concrete.graph, {}).update(found)
-            for graph in _with_inner(concrete.graph):
-                _graph(window.registry, graph, known)
-    function.__dict__.update(marks)
-    if LOOPS in marks:
-        window.watch.graphs = True
-        window.watch.begin()
-
-
-def _graph(registry, graph, known):
-    """Describe a graph, but for its layers."""
-    if id(graph) not in known:
-        known.add(id(graph))
-        registry.graphs.append(weakref.ref(graph))
-        registry.scopes[graph] = Unseen()
-
-
-def marks_of(graph, memory):
-    """Return the marks of a traced graph: whether it takes gradients, and whether in a loop of its own."""
-    if id(graph) in memory:
-        return memory[id(graph)]
-    marks = memory[id(graph)] = {}
-    if any(op.name.startswith(GRADIENTS) for op in graph.get_operations()):
-        marks[TRAINS] = True
-    for inner in _inner(graph):
-        found = marks_of(inner, memory)
-        marks.update(found)
-        if TRAINS in found and _is_loop(inner):
-            marks[LOOPS] = True
-    return marks
-
-
-def _is_loop(graph):
-    """Say whether this is the body of a loop, and not what a gradient through a loop made of one."""
-    body = type(graph).__name__ == "WhileBodyFuncGraph" and not graph.name.endswith("_rewritten")
-    return body or graph.name.startswith(BODIES)
-
-
-def _inner(graph):
-    """Return the graphs of the functions that a graph calls; some have none in Python."""
-    functions = getattr(graph, "_functions", {}).values()
-    graphs = (getattr(function, "graph", None) for function in functions)
-    return [inner for inner in graphs if inner is not None]
+    def _unname(self):
+        """What stands on datasets without a name must not be taken for them: it loses its own."""
+        for dataset in (reference() for reference in self.window.registry.datasets):
+            if any(source in self.datasets for source in getattr(dataset, "_inputs", tuple)()):
+                self.datasets.add(dataset)
+                self.window.registry.numbering.numbers.pop(dataset, None)
 
 
-def _with_inner(graph):
-    """Return a graph and all those inside it."""
-    found, waiting = {}, [graph]
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in found:
-            found[id(each)] = each
-            waiting.extend(_inner(each))
-    return list(found.values())
+def _watch(kind, registry):
+    """Note which tf.functions are called, until all those that matter were."""
+    original = kind._call
+    if getattr(original, "_tfdoctor", False):
+        return
+
+    @functools.wraps(original)
+    def _call(self, *args, **kwargs):
+        if registry.earlier.waiting:
+            registry.earlier.noted(self)
+        return original(self, *args, **kwargs)
+
+    kind._call = hide(_call)
+    kind._call._tfdoctor = True

@@ -37,7 +37,7 @@ class Registry:
         self.log = log
         self.graphs, self.layers, self.datasets, self.optimizers = [], [], [], []
         self.numbering = Numbering()
-        self.earlier = weakref.WeakSet()  # datasets that we did not see being made
+        self.earlier = None  # what there was when a recording began within the process
         self.lines = weakref.WeakKeyDictionary()  # dataset: its line
         self.ways = weakref.WeakKeyDictionary()  # dataset: all lines on the way to its making
         self.scopes = weakref.WeakKeyDictionary()  # graph: {name scope: layer's name}
@@ -123,15 +123,9 @@ class Registry:
             return
         self.described = True
         self.written = last
-        quietly("names of datasets", self.log)(self._unname)()
+        if self.earlier is not None:
+            self.earlier.complete()
         quietly("program", self.log)(program.write)(self)
-
-    def _unname(self):
-        """What stands on datasets without a name and a line must not be taken for them: it gets no name."""
-        for dataset in (reference() for reference in self.datasets if self.earlier):
-            if any(source in self.earlier for source in getattr(dataset, "_inputs", tuple)()):
-                self.earlier.add(dataset)
-                self.numbering.numbers.pop(dataset, None)
 
     def write(self):
         """The run is over: describe it, unless its traced window was, while all of it was alive."""
@@ -139,7 +133,8 @@ class Registry:
             self.describe(last=True)
 
     def again(self):
-        """Another recording begins: what there is may still be in use, but nothing is known to train."""
+        """Another recording begins: what there is, is now of earlier."""
+        self.graphs, self.optimizers = [], []
         self.written = self.described = False
         self.feeds = self.model = self.strategy = self.trainer = lambda: None
         self.held, self.fit = None, {}
