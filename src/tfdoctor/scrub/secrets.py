@@ -1,0 +1,81 @@
+"""What a recording knows of people and machines."""
+
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tfdoctor.manifest import Manifest
+from tfdoctor.recording import MANIFEST, Recording
+from tfdoctor.recording.files import json_object
+from tfdoctor.scrub import paths
+from tfdoctor.scrub.texts import texts
+
+NOBODY = frozenset(
+    (
+        *("admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "guest", "jovyan"),
+        *("nobody", "public", "root", "runner", "sagemaker-user", "shared", "ubuntu", "user"),
+        "vscode",
+    )
+)
+"""Accounts that every image of a system, a notebook or a cloud has: they name nobody."""
+
+NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
+"""Host names that are the same everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Names to leave out; the first user is that of the run. `homes` are folders that no pattern knows."""
+
+    homes: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        """Collect them; those of this machine only when the recording was made here."""
+        manifests = tuple(_manifests(recording))
+        hosts = [host for manifest in manifests for host in _hosts(manifest)]
+        if not manifests:  # elsewhere a trace is named after its host
+            hosts = [trace.name.removesuffix(".xplane.pb") for trace in recording.traces]
+        here = platform.node() in hosts
+        homes = (str(Path("~").expanduser()),) if here else ()
+        return cls(homes, tuple(_users(recording, manifests, here=here)), tuple(hosts)).telling()
+
+    def telling(self) -> Self:
+        """Return each of them once, without those that name nobody and no machine."""
+        homes = tuple(home for home in self.homes if home not in ("~", "/"))
+        return type(self)(homes, _unlike(self.users, NOBODY), _unlike(self.hosts, NOWHERE))
+
+
+def _users(recording: Recording, manifests: Iterable[Manifest], *, here: bool) -> Iterator[str]:
+    for manifest in manifests:
+        for path in (manifest.cwd, manifest.python, *manifest.command):
+            yield from paths.of_path(path)
+    shown = [str(path) for path in (recording.root, *recording.traces, *recording.workers) if path]
+    for text in texts([*manifests, recording.program, shown]):
+        yield from paths.of_text(text)
+    if here:
+        yield from filter(None, map(os.environ.get, ("LOGNAME", "USER", "USERNAME")))
+
+
+def _manifests(recording: Recording) -> Iterator[Manifest]:
+    """Yield the recording's manifest, and those of the other workers, whose names it mentions."""
+    if recording.manifest:
+        yield recording.manifest
+    for worker in recording.workers:
+        yield Manifest.from_json(json_object(worker / MANIFEST, []))
+
+
+def _hosts(manifest: Manifest) -> Iterator[str]:
+    """Yield the machine's name, and the addresses that were attached to."""
+    yield manifest.host.name
+    for address in (manifest.plan or {}).get("addresses") or ():
+        yield str(address).rpartition(":")[0].strip("[]")
+
+
+def _unlike(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name and name.lower() not in known))
