@@ -1,0 +1,320 @@
+"""Jobs that run already: traced together, whatever becomes of any one of them, and left as they were."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.capture.running import environment
+from tfdoctor import cli
+from tfdoctor.capture.attach import LONGEST_S, Address, attach
+from tfdoctor.errors import CaptureError, OutputError
+from tfdoctor.manifest import Manifest
+from tfdoctor.recording import Recording
+
+JOB = """
+import os, sys, time
+import tensorflow as tf
+
+port, until = int(sys.argv[1]), os.path.join(sys.argv[2], "end")
+if port:
+    tf.profiler.experimental.server.start(port)
+tf.random.set_seed(1)
+weights = tf.Variable(tf.random.normal((64, 64)))
+data = tf.data.Dataset.from_tensor_slices(tf.random.normal((64, 64), seed=2)).repeat().batch(8)
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.matmul(x, weights) - 1.0) ** 2)
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
+    return loss
+
+losses = []
+for number, x in enumerate(data):
+    loss = step(x)
+    if number < 300:
+        losses.append(float(loss))
+    if number == 3:
+        print("training", flush=True)
+    if number > 300 and os.path.exists(until):
+        break
+print(losses, flush=True)
+"""
+
+IDLE = """
+import sys
+import tensorflow as tf
+
+tf.profiler.experimental.server.start(int(sys.argv[1]))
+print("training", flush=True)
+sys.stdin.read()
+"""
+
+BUSY = """
+import sys
+import tensorflow as tf
+
+tf.profiler.experimental.server.start(int(sys.argv[1]))
+tf.profiler.experimental.start(sys.argv[2])
+print("training", flush=True)
+sys.stdin.read()
+tf.profiler.experimental.stop()
+"""
+
+
+@dataclass
+class Job:
+    """A training of somebody else's, with or without a profiler server."""
+
+    port: int
+    process: subprocess.Popen[str]
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        return f"localhost:{self.port}"
+
+    def end(self) -> str:
+        """Let it end by itself; return what it printed."""
+        (self.folder / "end").touch()
+        said, _ = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0
+        return said
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def job(folder: Path, script: str = JOB, port: int | None = None) -> Iterator[Job]:
+    """Start a job; it trains when this begins."""
+    port = free_port() if port is None else port
+    own = folder / f"job-{port}"
+    own.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(port), str(own)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment(),
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "training\n"
+        yield Job(port, process, own)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Job, Job]]:
+    """Two workers that train."""
+    folder = tmp_path_factory.mktemp("jobs")
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(job(folder)) for _ in range(2))
+        yield first, second
+
+
+def said(recording: Recording) -> Manifest:
+    assert recording.manifest is not None
+    return recording.manifest
+
+
+def missing(recording: Recording) -> dict[str, str]:
+    return {entry.what: entry.why for entry in said(recording).missing}
+
+
+def begun_unix_ns(recording: Recording) -> int:
+    return int((said(recording).plan or {})["started_unix_ns"])
+
+
+@pytest.mark.tensorflow
+def test_an_unreachable_worker_costs_the_others_nothing(
+    jobs: tuple[Job, Job], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = jobs
+    dead = f"localhost:{free_port()}"
+    out = tmp_path / "out"
+    recording = attach(f"{first.address},{dead},{second.address}", 0.5, out)
+
+    names = [f"localhost_{each.port}" for each in jobs]
+    assert [path.name for path in recording.workers] == names
+    assert sorted(path.name for path in out.iterdir()) == ["plugins", "tfdoctor.json", "workers"]
+    traces = sorted(out.glob("plugins/profile/*/*.xplane.pb"))
+    assert sorted(path.name for path in traces) == sorted(f"{each}.xplane.pb" for each in names)
+    starts = []
+    for name in names:
+        worker = Recording.open(out / "workers" / name)
+        assert worker.traces == (traces[0].with_name(f"{name}.xplane.pb"),)
+        assert "nothing listens there" in missing(worker)[f"trace of {dead}"]
+        assert {"program", "samples"} < missing(worker).keys()
+        assert said(worker).finished
+        assert said(worker).host.name == os.uname().nodename
+        starts.append(begun_unix_ns(worker))
+    assert abs(starts[0] - starts[1]) < 0.5e9  # the windows overlap
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "traced 2 of 3 workers for 0.5 s" in printed.err
+    assert f"no trace of {dead}: nothing listens there" in printed.err
+
+
+@pytest.mark.tensorflow
+def test_a_report_follows(jobs: tuple[Job, Job], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = [
+        "attach",
+        jobs[0].address,
+        "--for",
+        "500ms",
+        "--out",
+        str(out),
+        "--format",
+        "json,md",
+    ]
+    done = CliRunner().invoke(cli.app, arguments)
+
+    assert done.exit_code == 0
+    written = {path.name for path in out.iterdir()}
+    assert written == {"plugins", "tfdoctor.json", "report.json", "report.md"}
+    assert "the job was running already" in (out / "report.md").read_text()
+    assert said(Recording.open(out)).plan is not None
+    again = CliRunner().invoke(cli.app, arguments).exception
+    assert isinstance(again, OutputError)
+    assert "is not empty" in str(again)
+
+
+@pytest.mark.tensorflow
+def test_a_busy_profiler_is_said_and_its_trace_is_left_alone(tmp_path: Path) -> None:
+    with job(tmp_path, BUSY) as busy:
+        with pytest.raises(CaptureError, match="another profile is being taken there"):
+            attach(busy.address, 0.2, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        busy.end()
+    assert len(list(busy.folder.glob("plugins/profile/*/*.xplane.pb"))) == 1
+
+
+@pytest.mark.tensorflow
+def test_an_idle_job_is_recorded_and_said(tmp_path: Path) -> None:
+    with job(tmp_path, IDLE) as idle:
+        recording = attach(idle.address, 0.2, tmp_path / "out")
+    assert recording.traces == ()
+    assert "did nothing with TensorFlow" in missing(recording)["trace"]
+    done = CliRunner().invoke(cli.app, ["report", str(tmp_path / "out"), "--format", "json"])
+    assert done.exit_code == 0
+    assert "did nothing with TensorFlow" in " ".join(done.output.split())
+
+
+@pytest.mark.tensorflow
+def test_a_job_trains_as_if_nobody_had_looked(tmp_path: Path) -> None:
+    with job(tmp_path) as watched, job(tmp_path, port=0) as alone:
+        attach(watched.address, 0.3, tmp_path / "out")
+        losses = watched.end()
+        assert alone.end() == losses
+    assert len(losses.split()) == 300
+
+
+# Without TensorFlow
+
+
+def test_when_nobody_answers_nothing_is_left(tmp_path: Path) -> None:
+    dead = f"localhost:{free_port()}"
+    with pytest.raises(CaptureError) as error:
+        attach(f"{dead},host.invalid:6009", 0.2, tmp_path / "runs" / "out")
+    assert re.fullmatch(
+        rf"No trace was taken: {dead}: nothing listens there: [^;]*; host\.invalid:6009: [^;]*\.",
+        str(error.value),
+    )
+    assert not (tmp_path / "runs" / "out").exists()
+
+
+def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError):
+        attach(f"localhost:{free_port()}", 0.2, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_kind_of_server_is_told_from_a_profiler(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "http.server", str(port), "--bind", "localhost"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(port)
+            with pytest.raises(CaptureError, match="no profiler server: check the port"):
+                attach(f"localhost:{port}", 0.2, tmp_path / "out")
+        finally:
+            server.kill()
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(200):
+        with socket.socket() as client:
+            if client.connect_ex(("localhost", port)) == 0:
+                return
+        time.sleep(0.05)
+    pytest.fail("the server did not start")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "localhost",
+        "localhost:",
+        ":6009",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:6009,",
+        "http://localhost:6009",
+        "local host:6009",
+        "-x:6009",
+        "../x:6009",
+        "::1:6009",
+        "localhost:6009,localhost:6009",
+        "localhost:6009,grpc://LOCALHOST:6009",
+    ],
+)
+def test_what_is_no_address_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match=r"is no address|is given twice"):
+        attach(text, 1.0, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("worker-0.job.svc:6009", "worker-0.job.svc_6009"),
+        ("grpc://10.0.0.5:8466", "10.0.0.5_8466"),
+        ("[::1]:6009", "--1_6009"),
+    ],
+)
+def test_files_are_named_after_the_address(text: str, name: str) -> None:
+    assert Address.parse(text).name == name
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, LONGEST_S + 1, float("inf"), float("nan")])
+def test_a_time_that_cannot_be_meant_is_refused(seconds: float, tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="--for takes 1ms to 5m"):
+        attach("localhost:6009", seconds, tmp_path / "out")
+
+
+@pytest.mark.parametrize("text", ["soon", "2x", "0", "-1", "1h", ""])
+def test_the_command_line_refuses_it_too(text: str, tmp_path: Path) -> None:
+    arguments = ["attach", "localhost:6009", "--for", text, "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == 2 or isinstance(done.exception, CaptureError)
+    assert not (tmp_path / "out").exists()
