@@ -31,10 +31,14 @@ def frame(diagnosis: Diagnosis) -> str:
     return FRAME.format(page=page, height=HEIGHT_PX)
 
 
+def notebook() -> bool:
+    """Say whether a notebook runs this, in Jupyter or Colab."""
+    return hasattr(_shell(), "kernel")
+
+
 def display(thing: object) -> bool:
     """Show something in the cell that is running; say whether there was one."""
-    shell = _shell()
-    if shell is None or not hasattr(shell, "kernel"):
+    if not notebook():
         return False
     importlib.import_module("IPython.display").display(thing)
     return True

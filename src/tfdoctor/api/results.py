@@ -95,9 +95,9 @@ class Results:
         return f"traced {traced}, recorded in {self.path}"
 
     def __repr__(self) -> str:
-        """Return the summary that the command line prints; until the recording is over, where it goes."""
-        if self.recording is None:
-            return f"<tfdoctor: {self._gap()}>"
+        """Return the summary that the command line prints; in a notebook, which shows the page, one line."""
+        if self.recording is None or inline.notebook():
+            return f"<tfdoctor: {self._said() if self.recording else self._gap()}>"
         from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
 
         try:

@@ -122,6 +122,8 @@ class Inside:
                 return
             with self._careful("end"):
                 _guests("block").end(_Process.window, reason, self.what)
+            with self._careful("traceback"):
+                _guests("ending")._clean(error, set())  # noqa: SLF001 - the guest's
             with self._careful("recording"):
                 self.recording = self._write(reason, error)
             _Process.under_way = None

@@ -19,7 +19,7 @@ def record(path, **options):
     """Return the block's context: none when this run is the one to compare with."""
     if not RECORDS:
         return contextlib.nullcontext()
-    import tfdoctor
+    import tfdoctor  # noqa: PLC0415 - the other run is without
 
     return tfdoctor.record(path, **options)
 
@@ -27,7 +27,7 @@ def record(path, **options):
 def recorder(path, **options):
     if not RECORDS:
         return []
-    import tfdoctor
+    import tfdoctor  # noqa: PLC0415 - same
 
     return [tfdoctor.Recorder(path, **options)]
 
@@ -111,6 +111,13 @@ with record("short"):
 
 with record("on_top"):
     late.fit(data.map(double).prefetch(1), verbose=0)
+
+with record("outer"):
+    late.fit(data, verbose=0, callbacks=recorder("within"))
+
+with record("timed", seconds=0.1):
+    for _ in range(40):
+        several(data)
 
 digest = hashlib.sha256()
 for array in [weights, *early.weights, *late.weights, *fresh.weights]:

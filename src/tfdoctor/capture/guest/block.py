@@ -37,11 +37,21 @@ def end(window, reason, what):
     missing = {entry["what"] for entry in window.log.state["missing"]}
     if window.kept is None and "trace" not in missing:
         window.log.missing("trace", why_none(window, what))
+    quietly("lines", window.log)(_say_what_was_there)(window, what)
     window.over()
     for trainers in window.trainers:
         trainers.fit = None
     window.registry.release()
     window.registry.earlier.waiting.clear()
+
+
+def _say_what_was_there(window, what):
+    """Note which parts of a trace have no lines, since they were there before."""
+    window.registry.write()
+    parts = window.registry.earlier.without_lines() if window.kept is not None else ()
+    if parts:
+        why = f"{' and '.join(parts)} were made before the {what}: make them inside it to see by which lines"
+        window.log.missing("lines", why.replace("were", "was", 1) if len(parts) == 1 else why)
 
 
 def why_none(window, what):

@@ -95,6 +95,18 @@ class Earlier:
         if reference is not None and reference() is function:
             self.called.append(reference)
 
+    def without_lines(self):
+        """Name the parts of what was recorded whose lines are not known."""
+        registry = self.window.registry
+        feeds = registry.feeds()
+        unseen = {
+            "the model": any(
+                line is None and layer() is not None for layer, line in registry.layers
+            ),
+            "the input pipeline": feeds is not None and feeds in self.datasets,
+        }
+        return [part for part, is_unseen in unseen.items() if is_unseen]
+
     def complete(self):
         """Let the registry have what of all this turned out to be in use."""
         quietly("earlier functions", self.window.log)(self._graphs)()

@@ -1,0 +1,338 @@
+"""Real TensorFlow recorded from within: what was there before, block after block, and in a notebook."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+from jupyter_client.kernelspec import NoSuchKernel
+from playwright.sync_api import sync_playwright
+
+from tests.capture.running import environment, own_lines
+from tests.capture.spans import iterator_names, marks
+from tfdoctor.recording import Manifest, Recording
+
+pytestmark = pytest.mark.tensorflow
+
+BLOCKS = Path(__file__).with_name("scripts") / "blocks.py"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "record-from-python.md"
+
+
+class Did:
+    """What blocks.py did, and where it left its recordings."""
+
+    def __init__(self, folder: Path, mode: str, env: dict[str, str]) -> None:
+        self.script = Path(shutil.copy(BLOCKS, folder / "blocks.py"))
+        done = subprocess.run(
+            [sys.executable, str(self.script), mode],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env=env,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        self.stdout, self.stderr = done.stdout, done.stderr
+
+    def recording(self, name: str) -> Recording:
+        return Recording.open(self.script.parent / name)
+
+    def manifest(self, name: str) -> Manifest:
+        found = self.recording(name).manifest
+        assert found is not None
+        return found
+
+    def program(self, name: str) -> Any:
+        found = self.recording(name).program
+        assert found is not None
+        return found
+
+    def missing(self, name: str) -> dict[str, str]:
+        return {entry.what: entry.why for entry in self.manifest(name).missing}
+
+    def line(self, text: str) -> list[object]:
+        lines = self.script.read_text().splitlines()
+        (number,) = (number for number, line in enumerate(lines, 1) if text in line)
+        return [str(self.script), number]
+
+
+KERAS = {"keras 3": environment(), "keras 2": environment(TF_USE_LEGACY_KERAS="1")}
+
+
+@pytest.fixture(scope="module", params=KERAS)
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Did, Did]:
+    """Return a run without recording and one with."""
+    env = KERAS[request.param]
+    first, second = (tmp_path_factory.mktemp(mode) for mode in ("plain", "record"))
+    return Did(first, "plain", env), Did(second, "record", env)
+
+
+@pytest.fixture(scope="module")
+def did(pair: tuple[Did, Did]) -> Did:
+    return pair[1]
+
+
+def without_logs(stderr: str) -> str:
+    """Leave out what TensorFlow's C++ says, with the time, before it reads its log level."""
+    logs = r"^.*(oneDNN|cudart|absl::|cpu_feature|instructions).*\n"
+    return re.sub(logs, "", stderr, flags=re.MULTILINE)
+
+
+def test_training_is_the_same_to_the_last_bit(pair: tuple[Did, Did]) -> None:
+    plain, recorded = pair
+    assert recorded.stdout == plain.stdout != ""
+    assert without_logs(own_lines(recorded.stderr)) == without_logs(plain.stderr)
+
+
+EXPECTED = {
+    "earlier": ("tf-data-loop", 10, 20, "steps", 60),
+    "fit": ("keras-fit", 10, 20, "steps", 60),
+    "inner": ("keras-fit", 10, 20, "steps", 160),
+    "raising": ("tf-data-loop", 2, 5, "steps", 20),
+    "callback": ("keras-fit", 10, 15, "steps", 60),
+    "broken": ("keras-fit", 10, 20, "steps", 41),
+    "short": ("tf-data-loop", 1, 5, "end-of-block", 6),
+    "on_top": ("keras-fit", 10, 20, "steps", 60),
+    "outer": ("keras-fit", 10, 20, "steps", 60),
+}
+"""Where the steps were seen, the first one traced, how many, why no more, and how many there were."""
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_block_is_a_recording_of_its_own(did: Did, name: str) -> None:
+    source, first, steps, reason, seen = EXPECTED[name]
+    manifest = did.manifest(name)
+    window = manifest.window
+    assert window is not None
+    assert (window.source, window.first_step, window.steps) == (source, first, steps)
+    assert (window.stopped_by, manifest.steps.seen) == (reason, seen)
+    assert manifest.guest_errors == ()
+    assert manifest.finished
+    (trace,) = did.recording(name).traces
+    numbers = [mark.stat("step_num") for mark in marks(trace) if mark.name == "train"]
+    left = [number for number in numbers if number not in manifest.steps.discarded]
+    assert left == list(range(first, first + steps))
+
+
+def test_a_block_can_be_traced_by_time(did: Did) -> None:
+    window = did.manifest("timed").window
+    assert window is not None
+    assert window.stopped_by == "time"
+    assert window.steps > 0
+
+
+def test_a_recorder_inside_a_recorded_block_steps_aside(did: Did) -> None:
+    assert not (did.script.parent / "within").exists()
+    assert did.stderr.count("outer is not over: end it before another begins.\n") == 1
+
+
+def test_what_does_not_train_is_no_step(did: Did) -> None:
+    assert did.manifest("between").window is None
+    assert "no training step was seen in the block" in did.missing("between")["trace"]
+
+
+def test_the_command_is_the_line_of_the_block_or_of_the_fit(did: Did) -> None:
+    for name, text in (("earlier", 'record("earlier")'), ("callback", 'recorder("callback"')):
+        assert did.manifest(name).command == (f"blocks.py:{did.line(text)[1]}",)
+
+
+def test_how_a_block_ended_is_recorded(did: Did) -> None:
+    outcome = json.loads((did.script.parent / "raising" / "tfdoctor.json").read_text())["outcome"]
+    assert (outcome["exit_code"], outcome["error"]) == (1, "KeyError: 'the block broke'")
+    assert did.manifest("broken").outcome.exit_code is None
+    assert "did not come to its end" in did.missing("broken")["end of the fit"]
+
+
+def test_a_function_that_was_traced_before_is_known_by_its_gradients(did: Did) -> None:
+    (step,) = (graph for graph in did.program("earlier")["graphs"] if graph["name"] == "step")
+    lines = {operation["type"]: operation["at"] for operation in step["operations"]}
+    assert lines["AssignSubVariableOp"] == did.line("weights.assign_sub(")
+    assert {operation["layer"] or None for operation in step["operations"]} == {None}
+    assert [graph["name"] for graph in did.program("between")["graphs"]] == ["predict"]
+
+
+def test_what_was_made_before_has_no_line_and_no_name(did: Did) -> None:
+    program = did.program("fit")
+    fed = {dataset["id"]: dataset for dataset in program["datasets"]}[program["feeds"]]
+    assert (fed["class"], fed["at"], fed["trace_name"]) == ("_BatchDataset", None, None)
+    assert {
+        entry["at"] and entry["at"][1]
+        for entry in program["layers"]
+        if "input" not in entry["name"]
+    } == {None}
+    assert (
+        "the model and the input pipeline were made before the block" in did.missing("fit")["lines"]
+    )
+
+
+def test_what_is_made_inside_has_both(did: Did) -> None:
+    program = did.program("inner")
+    made = [dataset for dataset in program["datasets"] if dataset["at"]]
+    assert [dataset["class"] for dataset in made] == [
+        "_TensorSliceDataset",
+        "_MapDataset",
+        "_BatchDataset",
+        "_PrefetchDataset",
+    ]
+    ran = " ".join(iterator_names(did.recording("inner").traces[0]))
+    assert all(dataset["trace_name"] in ran for dataset in made)
+    lines = {layer["name"]: layer["at"] for layer in program["layers"]}
+    assert lines["dense_2"] == lines["dense_3"] == did.line("keras.Sequential(")
+    assert did.missing("inner") == {}
+
+
+def test_what_stands_on_nameless_datasets_loses_its_name(did: Did) -> None:
+    """Else the stages below it would be taken for parts of it, with its line."""
+    program = did.program("on_top")
+    upper = [
+        dataset
+        for dataset in program["datasets"]
+        if dataset["at"] == did.line("data.map(double).prefetch")
+    ]
+    assert [dataset["class"] for dataset in upper] == ["_MapDataset", "_PrefetchDataset"]
+    assert {dataset["trace_name"] for dataset in upper} == {None}
+
+
+def test_lines_of_a_model_that_was_seen_being_made_are_kept(did: Did) -> None:
+    lines = {layer["name"]: layer["at"] for layer in did.program("on_top")["layers"]}
+    assert lines["dense_2"] == did.line("keras.Sequential(")
+    assert "dense" not in lines
+
+
+def test_other_models_are_left_out(did: Did) -> None:
+    """An operation of theirs may have the name of one that ran."""
+    layers = {layer["name"] for layer in did.program("broken")["layers"]}
+    assert {"dense_4", "dense_5"} <= layers
+    assert not {"dense", "dense_2"} & layers
+    assert did.program("raising")["run"]["optimizer"] is None
+
+
+# Notebooks
+
+
+def executed(folder: Path, *cells: str) -> Any:
+    """Return a notebook that a real kernel has executed in this folder."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    client = nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
+    try:
+        client.execute(
+            env=environment(JUPYTER_PLATFORM_DIRS="1", IPYTHONDIR=str(folder / "ipython"))
+        )
+    except (NoSuchKernel, nbclient.exceptions.DeadKernelError) as error:
+        pytest.skip(f"no kernel can start here: {error}")
+    return notebook
+
+
+CELLS = (
+    "import keras\nimport tensorflow as tf\n\ndef double(x, y):\n    return x * 2.0, y\n",
+    """import tfdoctor
+with tfdoctor.record('out') as run:
+    x = tf.random.stateless_uniform([400, 8], seed=[1, 2])
+    data = tf.data.Dataset.from_tensor_slices((x, x)).map(double).batch(4)
+    model = keras.Sequential([keras.layers.Dense(8)])
+    model.compile('adam', 'mse')
+    model.fit(data, verbose=0)
+""",
+    "run",
+    "run.show()\nprint(repr(run))",
+)
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    folder = tmp_path_factory.mktemp("notebook")
+    return executed(folder, *CELLS), folder
+
+
+def frames(cell: Any) -> list[str]:
+    """Return the pages that a cell shows."""
+    pages = (output.get("data", {}).get("text/html", "") for output in cell.outputs)
+    return [page for page in pages if page.startswith("<iframe")]
+
+
+def test_a_notebook_shows_the_whole_report_in_a_frame(notebook: tuple[Any, Path]) -> None:
+    book, _ = notebook
+    for cell in book.cells[2:4]:
+        (frame,) = frames(cell)
+        assert len(cell.outputs) == 1 + ("print" in cell.source)
+        assert 'sandbox="allow-scripts"' in frame
+        assert frame.count("<iframe") == 1
+        assert "Each step takes" in frame
+        # Jupyter drops messages beyond 1 MB a second over 3 s; plotly alone is 1.8 MB.
+        assert 1_800_000 < len(frame.encode()) < 2_900_000
+
+
+def test_cells_are_called_by_their_numbers(notebook: tuple[Any, Path]) -> None:
+    book, folder = notebook
+    recording = Recording.open(folder / "out")
+    assert recording.manifest is not None
+    assert recording.manifest.command == ("In [2]:2",)
+    assert recording.manifest.steps.at == ("In [2]", 7)
+    assert recording.program is not None
+    mapped = next(d for d in recording.program["datasets"] if d["class"] == "_MapDataset")
+    assert (mapped["at"], mapped["function"]["at"]) == (["In [2]", 4], ["In [1]", 4])
+    assert "In [2]:2" in frames(book.cells[2])[0]
+
+
+def test_a_browser_draws_it_and_the_notebook_is_not_touched(
+    notebook: tuple[Any, Path], tmp_path: Path
+) -> None:
+    path = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if path is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    page = tmp_path / "notebook.html"
+    page.write_text(
+        f"<!DOCTYPE html><p>mine</p>{frames(notebook[0].cells[2])[0]}", encoding="utf-8"
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        tab, said = browser.new_page(viewport={"width": 900, "height": 900}), []
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.goto(page.as_uri())
+        report = tab.frame_locator("iframe")
+        report.locator("html[data-charts=drawn]").wait_for(state="attached")
+        assert report.locator(".js-plotly-plot .main-svg").count() >= 3
+        assert "Each step takes" in report.locator("main").inner_text()
+        box = tab.locator("iframe").bounding_box()
+        assert box is not None
+        assert (box["width"] > 800, box["height"]) == (True, 720)
+        assert tab.evaluate(
+            "getComputedStyle(document.querySelector('p')).fontFamily"
+        ) != report.locator("body").evaluate("body => getComputedStyle(body).fontFamily")
+        assert said == []
+        browser.close()
+
+
+# The page
+
+
+def blocks(kind: str) -> list[str]:
+    """Return the how-to's blocks of code of a kind."""
+    return re.findall(
+        rf"^```{kind}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
+def test_the_how_to_does_what_it_says(tmp_path: Path) -> None:
+    """One notebook, cell by cell; a browser is not needed for that."""
+    book = executed(tmp_path, *blocks("python"))
+    shown = [len(frames(cell)) for cell in book.cells]
+    assert shown.count(1) >= 1
+    for recording in re.findall(r"runs/[\w-]+", "".join(blocks("python"))):
+        assert Recording.open(tmp_path / recording).manifest is not None
