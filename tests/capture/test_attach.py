@@ -7,18 +7,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.capture.running import environment
 from tfdoctor import cli
+from tfdoctor.capture import machine
 from tfdoctor.capture.attach import LONGEST_S, Address, attach
+from tfdoctor.capture.attach.host import host
 from tfdoctor.errors import CaptureError, OutputError
-from tfdoctor.manifest import Manifest
+from tfdoctor.manifest import Host, Manifest
 from tfdoctor.recording import Recording
 
 JOB = """
@@ -267,6 +270,30 @@ def _wait_for(port: int) -> None:
                 return
         time.sleep(0.05)
     pytest.fail("the server did not start")
+
+
+def test_a_lost_connection_is_told_from_a_refused_one(tmp_path: Path) -> None:
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+
+        def hang_up() -> None:
+            with suppress(OSError):  # the server was closed
+                while True:
+                    server.accept()[0].close()
+
+        Thread(target=hang_up, daemon=True).start()
+        with pytest.raises(CaptureError, match="the connection was lost"):
+            attach(f"localhost:{port}", 0.2, tmp_path / "out")
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_the_machine_is_described_only_when_it_is_this_one() -> None:
+    here = machine.host()
+    with socket.create_server(("localhost", 0)) as server:
+        port = server.getsockname()[1]
+        assert host("elsewhere", port) == Host(name="elsewhere")
+        assert host(here.name, port) == here
+    assert host(here.name, port) == replace(here, cores_usable=0.0)  # whose limits nobody knows
 
 
 @pytest.mark.parametrize(

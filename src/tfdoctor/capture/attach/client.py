@@ -126,6 +126,8 @@ REASONS = {
     "HTTP/2": "what listens there is no profiler server: check the port",
     "UNIMPLEMENTED": "what listens there is no profiler server: check the port",
     "timed out": "there is no answer: check the address, and whether a firewall is in between",
+    "Socket closed": "the connection was lost before the trace was there: has the job ended?",
+    "Connection reset": "the connection was lost before the trace was there: has the job ended?",
     "DEADLINE_EXCEEDED": "it did not send a trace in time",
 }
 """What gRPC and the server say, and what that means for whoever asked."""
