@@ -3,7 +3,7 @@
 TfdoctorError               2
 ├── InputError              2   what was given cannot be read as a recording or a trace
 ├── OutputError             2   where to write cannot be written
-└── CaptureError            2   the script could not be started under the profiler
+└── CaptureError            2   the script could not be started under the profiler, or no running job be traced
 """
 
 
@@ -22,4 +22,4 @@ class OutputError(TfdoctorError):
 
 
 class CaptureError(TfdoctorError):
-    """The script could not be started under the profiler."""
+    """The script could not be started under the profiler, or no running job could be traced."""

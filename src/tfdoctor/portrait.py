@@ -230,7 +230,10 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
         host = recording.manifest.host
         rows += [
             ("CPU", host.cpu_model),
-            ("cores that the run may use", f"{host.cores_usable:g} of {host.cores_logical}"),
+            (
+                "cores that the run may use",
+                f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else "",
+            ),
             ("CPU instructions", " ".join(host.cpu_flags)),
             ("Python", str((recording.manifest.versions or {}).get("python", ""))),
         ]

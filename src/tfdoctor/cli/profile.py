@@ -8,7 +8,7 @@ import typer
 
 from tfdoctor.cli.command_line import COMMAND
 from tfdoctor.cli.durations import parse_seconds
-from tfdoctor.cli.options import Fail, Formats, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
 from tfdoctor.cli.reporting import report_after
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     ] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    scrub: Scrub = False,
 ) -> None:
     """Run a training script as it is, trace some of its steps, and report what slows them.
 
@@ -88,7 +89,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     code = outcome.exit_code
     if not no_report:
         title = Path(script).name if kind == "script" else plan.name
-        found = report_after(outcome.recording, title, wanted, fail_on, quiet=quiet)
+        found = report_after(outcome.recording, title, wanted, fail_on, quiet=quiet, scrubbed=scrub)
         code = code or found
     raise typer.Exit(code)
 

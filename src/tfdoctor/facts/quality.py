@@ -96,14 +96,23 @@ def _of_steps(steps: Steps | None, recording: Recording) -> Iterator[Doubt]:
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     if spread > UNEVEN:
         what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
-        yield Doubt(what, "trace more steps (`--steps 100`)", grave=False)
+        yield Doubt(what, f"trace {_more(recording)}", grave=False)
+
+
+def _more(recording: Recording) -> str:
+    """Return how to trace more of a run like this."""
+    plan = recording.manifest.plan if recording.manifest else None
+    by_time = plan is not None and (plan.get("seconds") or not plan.get("steps"))
+    return "for longer (`--for 10s`)" if by_time else "more steps (`--steps 100`)"
 
 
 def _why_none(recording: Recording) -> str:
     said = recording.manifest.missing if recording.manifest else ()
     why = next((missing.why for missing in said if missing.what in ("steps", "trace")), "")
     if not why and recording.manifest and recording.manifest.window:
-        return "trace for longer (`--for 10s`): the steps inside a function are found by what repeats"
+        return (
+            "trace for longer (`--for 10s`): the steps inside a function are found by what repeats"
+        )
     return why or "record a TensorFlow run with `tfdoctor profile`, which marks the steps"
 
 

@@ -28,7 +28,7 @@ def marked(trace: Trace, manifest: Manifest | None) -> list[Step]:
         return chain(_step(event, max(1, int(event.stats["steps"]))) for event in own)
     calls = _calls_each(trace, markers, manifest)
     steps = [_step(event, calls) for event in markers]
-    if manifest is not None and manifest.window is not None:
+    if manifest is not None and manifest.window is not None and manifest.window.calls:
         return chain(_numbered(steps, manifest.window.first_step))
     if any(later.number <= step.number for step, later in pairwise(steps)):
         steps = _numbered(steps, steps[0].number)
@@ -54,9 +54,8 @@ def _numbered(steps: list[Step], first: int) -> list[Step]:
 
 def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -> int:
     """Return the training steps of one of Keras 2's calls: its markers do not tell."""
-    if manifest is not None and manifest.window is not None:
-        window = manifest.window
-        return max(1, round(window.steps / window.calls)) if window.calls else 1
+    if manifest is not None and manifest.window is not None and manifest.window.calls:
+        return max(1, round(manifest.window.steps / manifest.window.calls))
     if not any("batch_size" in event.stats for event in markers):
         return 1
     try:
