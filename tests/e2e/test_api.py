@@ -82,8 +82,8 @@ def did(pair: tuple[Did, Did]) -> Did:
 
 
 def without_logs(stderr: str) -> str:
-    """Leave out what TensorFlow's C++ says, with the time, before it reads its log level."""
-    logs = r"^.*(oneDNN|cudart|absl::|cpu_feature|instructions).*\n"
+    """Leave out what TensorFlow's C++ says, and that a callback of the script which records is slow."""
+    logs = r"^.*(oneDNN|cudart|absl::|cpu_feature|instructions|is slow compared).*\n"
     return re.sub(logs, "", stderr, flags=re.MULTILINE)
 
 
@@ -123,11 +123,28 @@ def test_each_block_is_a_recording_of_its_own(did: Did, name: str) -> None:
     assert left == list(range(first, first + steps))
 
 
+def test_a_part_of_a_running_fit_can_be_recorded(did: Did) -> None:
+    manifest = did.manifest("part")
+    window = manifest.window
+    assert window is not None
+    assert (window.source, window.steps, manifest.steps.seen) == ("keras-fit", 5, 41)
+    assert window.first_step in (3, 4)  # Keras 2 has begun its marker already
+    assert manifest.guest_errors == ()
+
+
 def test_a_block_can_be_traced_by_time(did: Did) -> None:
     window = did.manifest("timed").window
     assert window is not None
     assert window.stopped_by == "time"
     assert window.steps > 0
+
+
+def test_the_users_own_profiler_comes_first_though_its_name_was_known_before(did: Did) -> None:
+    window = did.manifest("lent").window
+    assert window is not None
+    assert (window.profiler, window.stopped_by) == ("user", "user-profiler")
+    assert (window.source, window.steps) == ("tf-data-loop", 59)  # the first one shows what trains
+    assert len(list((did.script.parent / "logs").rglob("*.xplane.pb"))) == 1
 
 
 def test_a_recorder_inside_a_recorded_block_steps_aside(did: Did) -> None:

@@ -54,6 +54,17 @@ class Breaks(keras.callbacks.Callback):
             raise RuntimeError("the fit broke")
 
 
+class RecordsAPart(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == 5:
+            self.part = record("part", steps=5, warmup=3)
+            self.part.__enter__()
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 45:
+            self.part.__exit__(None, None, None)
+
+
 keras.utils.set_random_seed(7)
 early, data = compiled(), pipeline(60)
 weights = tf.Variable(tf.zeros([8, 1]))
@@ -114,6 +125,13 @@ with record("on_top"):
 
 with record("outer"):
     late.fit(data, verbose=0, callbacks=recorder("within"))
+
+early.fit(data, verbose=0, callbacks=[RecordsAPart()])
+
+with record("lent"):
+    tf.profiler.experimental.start("logs")
+    several(data)
+    tf.profiler.experimental.stop()
 
 with record("timed", seconds=0.1):
     for _ in range(40):

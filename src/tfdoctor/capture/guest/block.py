@@ -18,6 +18,7 @@ def begin(plan, places, window=None):
     else:
         window.again(plan)
     stack._known.update(places)
+    _forget_fits(window)
     registry = window.registry
     before = registry.earlier.layers if registry.earlier else []
     registry.earlier = earlier.Earlier(window, [*before, *registry.layers])
@@ -39,10 +40,15 @@ def end(window, reason, what):
         window.log.missing("trace", why_none(window, what))
     quietly("lines", window.log)(_say_what_was_there)(window, what)
     window.over()
-    for trainers in window.trainers:
-        trainers.fit = None
+    _forget_fits(window)
     window.registry.release()
     window.registry.earlier.waiting.clear()
+
+
+def _forget_fits(window):
+    """A fit that is running is known from its next step on, and to one recording only."""
+    for trainers in window.trainers:
+        trainers.fit = None
 
 
 def _say_what_was_there(window, what):

@@ -43,7 +43,7 @@ class Earlier:
         self.window = window
         self.layers = list(layers)  # (reference, line or None)
         self.datasets = weakref.WeakSet()
-        self.waiting = {}  # id: a function that trains and was not called yet
+        self.waiting = {}  # id: (reference, marks) of a function that trains and was not called yet
         self.called = []
         if FUNCTIONS in sys.modules or any(name in sys.modules for name in LAYERS):
             quietly("earlier", window.log)(self._look)()
@@ -82,18 +82,21 @@ class Earlier:
             if TRAINS in found:
                 marks.update(found)
                 self.window.graph_marks.setdefault(concrete.graph, {}).update(found)
-        function.__dict__.update(marks)
+        for mark in (TRAINS, LOOPS):
+            function.__dict__.pop(mark, None)
         if marks:
-            self.waiting[id(function)] = weakref.ref(function)
+            self.waiting[id(function)] = weakref.ref(function), marks
+
+    def noted(self, function):
+        """A tf.function is being called: as if this call had traced it."""
+        reference, marks = self.waiting.pop(id(function), (None, None))
+        if reference is None or reference() is not function:
+            return
+        self.called.append(reference)
+        function.__dict__.update(marks)
         if LOOPS in marks:
             self.window.watch.graphs = True
             self.window.watch.begin()
-
-    def noted(self, function):
-        """A tf.function is being called."""
-        reference = self.waiting.pop(id(function), None)
-        if reference is not None and reference() is function:
-            self.called.append(reference)
 
     def without_lines(self):
         """Name the parts of what was recorded whose lines are not known."""
@@ -163,10 +166,14 @@ def _watch(kind, registry):
     if getattr(original, "_tfdoctor", False):
         return
 
+    @quietly("call", registry.log)
+    def noted(function):
+        registry.earlier.noted(function)
+
     @functools.wraps(original)
     def _call(self, *args, **kwargs):
         if registry.earlier.waiting:
-            registry.earlier.noted(self)
+            noted(self)
         return original(self, *args, **kwargs)
 
     kind._call = hide(_call)
