@@ -9,6 +9,7 @@ from tfdoctor.api import inline
 from tfdoctor.capture.inside import Inside
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import CaptureError, TfdoctorError
+from tfdoctor.manifest import Window
 from tfdoctor.recording import Recording
 from tfdoctor.report import Format
 
@@ -89,10 +90,9 @@ class Results:
         why = next((m.why for m in manifest.missing if m.what in ("trace", "steps")), "")
         if why and not manifest.workers:
             return f"no steps traced ({why}), recorded in {self.path}"
-        window = manifest.window
-        steps = window.steps if window else 0
-        traced = "1 step" if steps == 1 else f"{steps} steps" if steps else "some time"
-        return f"traced {traced}, recorded in {self.path}"
+        if manifest.workers:
+            return f"{len(manifest.workers)} processes trained, recorded in {self.path}"
+        return f"traced {_length(manifest.window or Window())}, recorded in {self.path}"
 
     def __repr__(self) -> str:
         """Return the summary that the command line prints; in a notebook, which shows the page, one line."""
@@ -119,6 +119,14 @@ def say(text: str) -> None:
     """Print a line of ours where the command line prints it."""
     sys.stderr.write(f"tfdoctor: {text}\n")
     sys.stderr.flush()
+
+
+def _length(window: Window) -> str:
+    """Return how much was traced: steps, or a time where none were seen."""
+    if window.steps:
+        return "1 step" if window.steps == 1 else f"{window.steps} steps"
+    took = (window.stopped_unix_ns or window.started_unix_ns) - window.started_unix_ns
+    return f"{max(0, took) / 1e9:.1f} s"
 
 
 def _formats(names: Iterable[str]) -> list[Format]:

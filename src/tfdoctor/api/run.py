@@ -113,7 +113,7 @@ def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
     name = places.get(file) or file.removeprefix(f"{Path.cwd()}/")
     at = f"{name}:{line}" if name else "python"
     try:
-        return _begin(plan, "notebook" if name.startswith(inline.CELL) else name or at, at, what)
+        return _begin(plan, "notebook" if inline.notebook() else name or at, at, what)
     except OutputError as error:
         raise OutputError(_translated(str(error))) from None
 
