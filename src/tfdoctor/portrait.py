@@ -263,6 +263,7 @@ def samples(chart: Chart) -> tuple[Measure, ...]:
         ("cores used by other programs", found.other_cores, count),
         ("memory of the run", found.run_bytes, nbytes),
         ("GPU time with any kernel (NVML)", found.gpu_busy, ratio),
+        ("GPU time with tensor cores at work (GPM)", found.tensor_active, ratio),
     )
     return tuple(
         Measure(label, unit(value)) for label, value, unit in measures if value is not None

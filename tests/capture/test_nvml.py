@@ -12,6 +12,7 @@ import pytest
 
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture.sampler.nvml import FAILURES, Probe
+from tfdoctor.capture.sampler.visible import visible
 
 STUB = Path(__file__).with_name("nvml_stub.c")
 
@@ -25,12 +26,14 @@ from tfdoctor.capture.sampler.nvml import NvmlSampler
 
 samples = Samples(Path(sys.argv[1]), 20, [NvmlSampler()])
 samples.start(os.getpid())
-time.sleep(0.6)
+time.sleep(float(sys.argv[2]))
 print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
 """
 
 
-def sampled(tmp_path: Path, *flags: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def sampled(
+    tmp_path: Path, *flags: str, seconds: float = 0.7, **extra: str
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Sample the stand-in, compiled with these flags, in a process of its own."""
     compiler = shutil.which("cc")
     if compiler is None:
@@ -40,54 +43,130 @@ def sampled(tmp_path: Path, *flags: str) -> tuple[dict[str, Any], list[dict[str,
     subprocess.run(build, check=True)
     out = tmp_path / "samples.jsonl"
     done = subprocess.run(
-        [sys.executable, "-c", SAMPLE, str(out)],
-        env=environment(LD_LIBRARY_PATH=str(tmp_path), PYTHONPATH=str(SOURCES)),
+        [sys.executable, "-c", SAMPLE, str(out), str(seconds)],
+        env=environment(LD_LIBRARY_PATH=str(tmp_path), PYTHONPATH=str(SOURCES)) | extra,
         capture_output=True,
         text=True,
         check=True,
+        timeout=60,
     )
     (summary,) = json.loads(done.stdout)
     return summary, [json.loads(line) for line in out.read_text().splitlines()]
 
 
+ALL = {"CUDA_VISIBLE_DEVICES": "GPU-00000000,GPU-00000001"}
+
+
 def test_every_gpu_tells_what_it_can(tmp_path: Path) -> None:
-    summary, samples = sampled(tmp_path)
+    summary, samples = sampled(tmp_path, **ALL)
     assert summary["status"] == "on"
-    assert summary["count"] == len(samples) > 3
+    assert summary["count"] == len(samples) >= 2
     first, second = samples[0]["gpu"]
     assert first == {
         "index": 0,
         "uuid": "GPU-00000000",
         "name": "Stub 0",
+        "visible": True,
         "gpu_pct": 75,
         "memory_pct": 20,
         "memory_used_bytes": 4 << 30,
         "memory_total_bytes": 16 << 30,
         "sm_mhz": 1700,
         "power_w": 412.5,
+        "energy_j": 5000.0,
         "throttle": ["power-cap", "hardware-thermal"],
+        "pcie_tx_bytes": 197000000,
+        "pcie_rx_bytes": 198000000,
+        "processes": {"run": 1, "run_bytes": 3 << 30, "others": 1, "attribution": "by process"},
     }
     assert "power_w" not in second
-    assert summary["reason"] == "GPU 1 does not tell power (NVMLError_NotSupported)"
+    assert second["processes"] == {
+        "run": 0, "run_bytes": 0, "others": 0, "attribution": "by process",
+    }  # fmt: skip
+    assert summary["reason"] == (
+        "GPU 1: does not tell power (NVMLError_NotSupported); matrix-unit activity is not sampled: "
+        "it has no GPM, which Hopper and later have"
+    )
 
 
-def test_slow_readings_are_taken_less_often(tmp_path: Path) -> None:
-    _, samples = sampled(tmp_path)
-    with_power = [number for number, s in enumerate(samples) if "power_w" in s["gpu"][0]]
-    assert with_power == list(range(0, len(samples), 5))
+def test_readings_are_no_more_frequent_than_they_are_good_for(tmp_path: Path) -> None:
+    """Every 20 ms was asked for: load is read 5 times a second, power once."""
+    _, samples = sampled(tmp_path, seconds=1.5)
+    assert 4 <= len(samples) <= 8
+    assert sum("power_w" in sample["gpu"][0] for sample in samples) in (1, 2)
+    assert sum("processes" in sample["gpu"][0] for sample in samples) == 1
 
 
-def test_an_older_driver_knows_the_older_name(tmp_path: Path) -> None:
-    _, samples = sampled(tmp_path, "-DOLD_DRIVER")
+def test_the_matrix_units_activity_comes_from_gpm(tmp_path: Path) -> None:
+    _, samples = sampled(tmp_path, seconds=1.3)
+    (told, *_) = [sample["gpu"][0] for sample in samples if "tensor_pct" in sample["gpu"][0]]
+    assert (told["tensor_pct"], told["sm_pct"], told["dram_pct"]) == (40.0, 12.5, 12.5)
+    assert 0.4 < told["gpm_window_s"] < 1.3
+    assert "nvlink_rx_mib_s" not in told  # an error of its own
+    assert "tensor_imma_pct" not in told  # no number
+    assert all("tensor_pct" not in sample["gpu"][1] for sample in samples)
+
+
+def test_a_divided_gpu_is_sampled_by_its_instances(tmp_path: Path) -> None:
+    summary, samples = sampled(tmp_path, "-DMIG", seconds=1.3)
+    (parts, *_) = [sample["gpu"][0]["mig"] for sample in samples if "mig" in sample["gpu"][0]]
+    assert [(part["instance"], part["tensor_pct"]) for part in parts] == [(3, 12.0), (5, 20.0)]
+    assert "gpu_pct" not in samples[0]["gpu"][0]
+    assert "GPU 0: does not tell utilization (NVMLError_NotSupported)" in summary["reason"]
+
+
+def test_an_older_driver_knows_the_older_names(tmp_path: Path) -> None:
+    summary, samples = sampled(tmp_path, "-DOLD_DRIVER")
     assert samples[0]["gpu"][0]["throttle"] == ["power-cap", "hardware-thermal"]
+    assert samples[-1]["gpu"][0]["gpu_pct"] == 75
+    assert "GPM was refused (NVMLError_FunctionNotFound)" in summary["reason"]
+
+
+def test_a_gpu_that_is_lost_leaves_the_other(tmp_path: Path) -> None:
+    summary, samples = sampled(tmp_path, "-DLOST_AFTER=2", seconds=1.3)
+    assert summary["status"] == "on"
+    assert samples[0]["gpu"][1]["gpu_pct"] == 10
+    assert "gpu_pct" not in samples[-1]["gpu"][1]
+    assert samples[-1]["gpu"][0]["gpu_pct"] == 75
+    assert "utilization (NVMLError_GpuIsLost)" in summary["reason"]
+
+
+def test_a_call_that_hangs_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """The process ends, although a thread of it never returns; NVML is not shut down below it."""
+    summary, samples = sampled(tmp_path, "-DHANG_AFTER=1", seconds=1.0)
+    assert summary["status"] == "unavailable"
+    assert "a reading hung" in summary["reason"]
+    assert len(samples) == 1
 
 
 def test_a_driver_that_does_not_answer_is_no_fault(tmp_path: Path) -> None:
     summary, samples = sampled(tmp_path, "-DBROKEN")
     assert summary["status"] == "unavailable"
     assert "DriverNotLoaded" in summary["reason"]
-    assert samples
-    assert all(set(sample) == {"unix_ns"} for sample in samples)
+    assert samples == []
+
+
+UUIDS = ["GPU-aaaa", "GPU-bbbb"]
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ({}, [True, True]),
+        ({"CUDA_VISIBLE_DEVICES": ""}, [False, False]),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, [False, False]),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-bb"}, [False, True]),
+        ({"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, [False, True]),
+        ({"CUDA_VISIBLE_DEVICES": "1"}, [None, None]),  # the fastest first: which is that?
+        ({"CUDA_VISIBLE_DEVICES": "MIG-1234"}, [None, None]),
+    ],
+)
+def test_which_gpus_the_run_sees(given: dict[str, str], seen: list[bool | None]) -> None:
+    assert visible(given, UUIDS) == seen
+
+
+def test_one_gpu_has_one_number() -> None:
+    assert visible({"CUDA_VISIBLE_DEVICES": "0"}, UUIDS[:1]) == [True]
 
 
 def failing(error: Exception) -> Probe:

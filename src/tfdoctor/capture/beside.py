@@ -63,10 +63,9 @@ def main(pid: int, path: Path, period_ms: int) -> None:
     if os.fork():
         os._exit(0)
     from tfdoctor.capture.sampler import Samples  # noqa: PLC0415 - only the process that samples
-    from tfdoctor.capture.sampler.host import HostSampler  # noqa: PLC0415 - same
-    from tfdoctor.capture.sampler.nvml import NvmlSampler  # noqa: PLC0415 - same
+    from tfdoctor.capture.sampler.every import every  # noqa: PLC0415 - same
 
-    samples = Samples(path, period_ms, [HostSampler(), NvmlSampler()])
+    samples = Samples(path, period_ms, every())
     with contextlib.suppress(psutil.NoSuchProcess):
         run = psutil.Process(pid)
         samples.start(pid)

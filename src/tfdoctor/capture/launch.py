@@ -56,10 +56,9 @@ def _samplers(plan: Plan) -> list[Sampler]:
     """Return what to sample with; without sampling, nothing of it is imported."""
     if not plan.sample_every_ms:
         return []
-    from tfdoctor.capture.sampler.host import HostSampler  # noqa: PLC0415 - only when needed
-    from tfdoctor.capture.sampler.nvml import NvmlSampler  # noqa: PLC0415 - same
+    from tfdoctor.capture.sampler.every import every  # noqa: PLC0415 - only when needed
 
-    return [HostSampler(), NvmlSampler()]
+    return every()
 
 
 def _run(

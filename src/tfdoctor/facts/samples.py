@@ -12,6 +12,10 @@ from tfdoctor.recording import Recording
 BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
 
+GPU_PERIOD_S = 2.0
+"""NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a
+shorter window says nothing for certain."""
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -25,6 +29,7 @@ class Samples:
     other_cores: float | None = None  # used by everything else on the machine
     run_bytes: float | None = None  # resident memory of the run, the maximum
     gpu_busy: float | None = None  # 0 to 1: share of time with any kernel (not matrix-unit use)
+    tensor_active: float | None = None  # 0 to 1: share of time in which tensor cores worked (GPM)
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
@@ -33,25 +38,35 @@ class Samples:
         Raises:
             Unavailable: nothing was sampled.
         """
-        rows = _in_window(recording)
-        if not rows:
+        host = [row["host"] for row in _in_window(recording, "host")]
+        if not host:
             raise Unavailable("the machine was not sampled; record with `tfdoctor profile`")
-        host = [row.get("host") or {} for row in rows]
-        gpus = [gpu for row in rows for gpu in row.get("gpu") or ()]
+        gpus = [gpu for row in _in_window(recording, "gpu") for gpu in row["gpu"]]
+        gpus = [gpu for gpu in gpus if gpu.get("visible") is not False]
+        long = _window_s(recording) >= GPU_PERIOD_S
         return cls(
-            count=len(rows),
+            count=len(host),
             run_cores=_mean(host, "run_cpu_pct", 0.01),
             other_cores=_mean(host, "other_cpu_pct", 0.01),
             run_bytes=max(
                 (h["run_rss_bytes"] for h in host if h.get("run_rss_bytes")), default=None
             ),
-            gpu_busy=_mean(gpus, "gpu_pct", 0.01),
+            gpu_busy=_mean(gpus, "gpu_pct", 0.01) if long else None,
+            tensor_active=_mean(gpus, "tensor_pct", 0.01) if long else None,
         )
 
 
-def _in_window(recording: Recording) -> list[Mapping[str, Any]]:
+def _window_s(recording: Recording) -> float:
+    """Return how long steps were traced; without end where that is not known, for all samples count."""
+    window = recording.manifest.window if recording.manifest else None
+    if window is None or not window.stopped_unix_ns:
+        return float("inf")
+    return (window.stopped_unix_ns - window.started_unix_ns) / 1e9
+
+
+def _in_window(recording: Recording, kind: str) -> list[Mapping[str, Any]]:
     """Return the samples of the traced window; a sample covers the time before it was taken."""
-    rows = list(recording.samples)
+    rows = [row for row in recording.samples if row.get(kind)]
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
         return rows

@@ -32,6 +32,7 @@ def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None
     columns = shutil.get_terminal_size().columns if width is None else width
     colored = (sys.stdout.isatty() and not os.environ.get("NO_COLOR")) if color is None else color
     console = Console(
+        force_jupyter=False,
         file=StringIO(),
         width=max(NARROWEST, min(columns, WIDEST)),
         color_system="256" if colored else None,

@@ -1,12 +1,13 @@
 """The host: processor, memory, disk, network, and how long the run was kept waiting for them."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tfdoctor.capture.cgroup import statistics_file, throttled_us
+from tfdoctor.capture.cgroup import cpu_quota, statistics_file, throttled_us
 
 TREE_S = 1.0
 """How often to look for new processes of the run: that reads all of /proc."""
@@ -22,13 +23,15 @@ class HostSampler:
         self.root: psutil.Process | None = None
         self.looked = 0.0
         self.statistics: Path | None = None
+        self.quota: float | None = None
 
     def start(self, pid: int) -> None:
         """Take the first readings, which later ones are differences to."""
         self.root = psutil.Process(pid)
         self.statistics = statistics_file()
-        psutil.cpu_percent(percpu=True)
+        self.quota = _quota()
         self._run()
+        psutil.cpu_percent(percpu=True)
 
     def read(self) -> dict[str, Any]:
         """Return one sample."""
@@ -44,6 +47,7 @@ class HostSampler:
             "memory_total_bytes": memory.total,
             **_counters(),
             "throttled_us": throttled_us(self.statistics) if self.statistics else None,
+            "quota_cores": self.quota,
         }
         return {"host": {key: value for key, value in host.items() if value is not None}}
 
@@ -73,8 +77,23 @@ class HostSampler:
             tree = [self.root, *self.root.children(recursive=True)]
         except psutil.Error:
             return []
-        self.processes = {p.pid: self.processes.get(p.pid, p) for p in tree}
+        self.processes = {p.pid: self.processes.get(p.pid) or _watched(p) for p in tree}
         return list(self.processes.values())
+
+
+def _quota() -> float | None:
+    """Return how many cores the container may use; None where there is no limit."""
+    try:
+        return cpu_quota()
+    except (OSError, ValueError):
+        return None
+
+
+def _watched(process: psutil.Process) -> psutil.Process:
+    """Take a process's first reading, which is always 0: else its work would be other programs'."""
+    with suppress(psutil.Error):  # it ended meanwhile
+        process.cpu_percent()
+    return process
 
 
 def _counters() -> dict[str, int | None]:
@@ -85,14 +104,17 @@ def _counters() -> dict[str, int | None]:
         "disk_write_bytes": disk.write_bytes if disk else None,
         "net_rx_bytes": network.bytes_recv,
         "net_tx_bytes": network.bytes_sent,
-        "psi_cpu_us": _pressure(),
+        "psi_cpu_us": _pressure("cpu"),
+        "psi_memory_us": _pressure("memory"),
+        "psi_io_us": _pressure("io"),
     }
 
 
-def _pressure() -> int | None:
-    """Return how long some task has waited for a processor, in all; None where it is not told."""
+def _pressure(kind: str) -> int | None:
+    """Return how long some task has waited for a resource, in all; None where it is not told."""
     try:
-        first = Path("/proc/pressure/cpu").read_text().splitlines()[0]
-    except (OSError, IndexError):  # an old kernel, psi=0, or masked
+        lines = Path(f"/proc/pressure/{kind}").read_text().splitlines()
+    except OSError:  # an old kernel, psi=0, or masked
         return None
-    return int(first.rpartition("total=")[2])
+    found = (int(line.rpartition("total=")[2]) for line in lines if line.startswith("some "))
+    return next(found, None)

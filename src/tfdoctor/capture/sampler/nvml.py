@@ -1,8 +1,15 @@
 """NVIDIA GPUs through NVML: load, memory, clock, power, and why the clock is held back."""
 
 import importlib
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import psutil
+
+from tfdoctor.capture.sampler.gpm import activities
+from tfdoctor.capture.sampler.visible import environment, visible
 
 PERMANENT = (
     "NotSupported", "FunctionNotFound", "NoPermission", "LibraryMismatch", "InvalidArgument",
@@ -23,8 +30,27 @@ REASONS = {
 """Why a clock is held back, as far as it is a problem: idle and chosen clocks are not."""
 
 SM_CLOCK = 1
-SLOW_TICKS = 5
-"""Power and clock reasons go through the GPU's management unit: asked every fifth time only."""
+
+PCIE = {197: "pcie_tx_bytes", 198: "pcie_rx_bytes"}
+"""NVML's fields that count bytes. (nvmlDeviceGetPcieThroughput would block for 20 ms a call.)"""
+
+FAST_S, SLOW_S, RARE_S = 0.2, 1.0, 5.0
+"""How often at most: load, memory and clock; what the GPU's management unit answers; processes, which
+take 4.5 ms to list."""
+
+
+class Due:
+    """Says when a slower reading is to be taken again."""
+
+    def __init__(self, every_s: float) -> None:
+        self.every, self.last = every_s, -float("inf")
+
+    def __call__(self, now: float) -> bool:
+        """Say whether it is, and remember that it was."""
+        if now - self.last < self.every - 0.001:  # ticks are not that exact
+            return False
+        self.last = now
+        return True
 
 
 class Probe:
@@ -50,7 +76,7 @@ class Probe:
 class Device:
     """One GPU and its probes."""
 
-    def __init__(self, nvml: Any, index: int) -> None:  # noqa: ANN401  # pynvml has no types
+    def __init__(self, nvml: Any, index: int, visible: bool | None) -> None:  # noqa: ANN401, FBT001  # pynvml has no types
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
 
         def probe(name: str, *arguments: object) -> Probe:
@@ -60,16 +86,25 @@ class Device:
             "index": index,
             "uuid": probe("nvmlDeviceGetUUID")(),
             "name": probe("nvmlDeviceGetName")(),
+            "visible": visible,
         }
         self.utilization = probe("nvmlDeviceGetUtilizationRates")
         self.memory = probe("nvmlDeviceGetMemoryInfo")
         self.clock = probe("nvmlDeviceGetClockInfo", SM_CLOCK)
         self.power = probe("nvmlDeviceGetPowerUsage")
+        self.energy = probe("nvmlDeviceGetTotalEnergyConsumption")
         self.reasons = probe("nvmlDeviceGetCurrentClocksEventReasons")
         self.old_reasons = probe("nvmlDeviceGetCurrentClocksThrottleReasons")
+        self.fields = probe("nvmlDeviceGetFieldValues", list(PCIE))
+        self.processes = probe("nvmlDeviceGetComputeRunningProcesses")
+        self.old_processes = probe("nvmlDeviceGetComputeRunningProcesses_v2")
+        self.gpm = activities(nvml, handle)
 
-    def read(self, *, slow: bool) -> dict[str, Any]:
-        """Return what is known now; what is not supported is absent."""
+    def read(self, run: frozenset[int] | None, *, slow: bool) -> dict[str, Any]:
+        """Return what is known now; what is not supported is absent.
+
+        ``run`` are the process numbers of the run, when GPU processes are wanted.
+        """
         found: dict[str, Any] = dict(self.identity)
         if (share := self.utilization()) is not None:
             found.update(gpu_pct=share.gpu, memory_pct=share.memory)
@@ -78,17 +113,50 @@ class Device:
         found["sm_mhz"] = self.clock()
         if slow:
             found.update(self._slow())
+        if run is not None:
+            found["processes"] = self._processes(run)
+        found.update(self._activity())
         return {key: value for key, value in found.items() if value is not None}
 
     def _slow(self) -> dict[str, Any]:
-        power = self.power()
+        power, energy = self.power(), self.energy()
         mask = self.reasons()
         if mask is None and self.reasons.dead:  # drivers before 535 know the older name only
             mask = self.old_reasons()
         return {
             "power_w": None if power is None else power / 1000,
+            "energy_j": None if energy is None else energy / 1000,
             "throttle": None if mask is None else [n for bit, n in REASONS.items() if mask & bit],
+            **{
+                PCIE[field.fieldId]: int(field.value.ullVal)
+                for field in self.fields() or ()
+                if field.nvmlReturn == 0
+            },
         }
+
+    def _processes(self, run: frozenset[int]) -> dict[str, Any] | None:
+        """Count who computes here; in a container the driver's numbers may be the host's."""
+        listed = self.processes()
+        if listed is None and self.processes.dead:  # a driver without the present structure
+            listed = self.old_processes()
+        if listed is None:
+            return None
+        mine = [process for process in listed if process.pid in run]
+        strange = not mine and any(not Path(f"/proc/{one.pid}").exists() for one in listed)
+        return {
+            "run": len(mine),
+            "run_bytes": sum(process.usedGpuMemory or 0 for process in mine),
+            "others": len(listed) - len(mine),
+            "attribution": "assumed" if strange else "by process",
+        }
+
+    def _activity(self) -> dict[str, Any]:
+        """Return what GPM says of the GPU, or of each instance where MIG divides it."""
+        read = {instance: gpm.read() for instance, gpm in self.gpm.items()}
+        if None in read:
+            return dict(read[None])
+        parts = [{"instance": number, **values} for number, values in read.items() if values]
+        return {"mig": parts} if parts else {}
 
     def gaps(self) -> str:
         """Return which readings were given up, and why."""
@@ -99,7 +167,16 @@ class Device:
             "power": self.power,
         }
         dead = [f"{name} ({probe.error})" for name, probe in probes.items() if probe.dead]
-        return f"GPU {self.identity['index']} does not tell {', '.join(dead)}" if dead else ""
+        lost = f"does not tell {', '.join(dead)}" if dead else ""
+        missing = next((gpm.missing for gpm in self.gpm.values() if gpm.missing), "")
+        parts = [lost, f"matrix-unit activity is not sampled: {missing}" if missing else ""]
+        said = "; ".join(filter(None, parts))
+        return f"GPU {self.identity['index']}: {said}" if said else ""
+
+    def close(self) -> None:
+        """Let go of what GPM holds."""
+        for gpm in self.gpm.values():
+            gpm.close()
 
 
 class NvmlSampler:
@@ -110,23 +187,44 @@ class NvmlSampler:
     def __init__(self) -> None:
         self.nvml: Any = None
         self.devices: list[Device] = []
-        self.tick = 0
+        self.pid = 0
+        self.fast, self.slow, self.rare = Due(FAST_S), Due(SLOW_S), Due(RARE_S)
 
-    def start(self, pid: int) -> None:  # noqa: ARG002  # GPUs are sampled whoever uses them
+    def start(self, pid: int) -> None:
         """Load the driver's library; raises where there is none."""
         self.nvml = importlib.import_module("pynvml")
         self.nvml.nvmlInit()
-        count = self.nvml.nvmlDeviceGetCount()
-        self.devices = [Device(self.nvml, index) for index in range(count)]
+        self.pid = pid
+        handles = range(self.nvml.nvmlDeviceGetCount())
+        uuids = [self._uuid(index) for index in handles]
+        seen = visible(environment(pid), uuids)
+        self.devices = [Device(self.nvml, index, seen[index]) for index in handles]
+
+    def _uuid(self, index: int) -> str:
+        return str(self.nvml.nvmlDeviceGetUUID(self.nvml.nvmlDeviceGetHandleByIndex(index)))
 
     def read(self) -> dict[str, Any]:
-        """Return one sample of every GPU."""
-        slow = self.tick % SLOW_TICKS == 0
-        self.tick += 1
-        return {"gpu": [device.read(slow=slow) for device in self.devices]}
+        """Return one sample of every GPU, or nothing when the last is too young."""
+        now = time.monotonic()
+        if not self.fast(now):
+            return {}
+        run = descendants(self.pid) if self.rare(now) else None
+        slow = self.slow(now)
+        return {"gpu": [device.read(run, slow=slow) for device in self.devices]}
 
     def stop(self) -> str:
         """Shut NVML down; the caller is the thread that read, so nobody is inside it."""
         gaps = "; ".join(filter(None, (device.gaps() for device in self.devices)))
+        for device in self.devices:
+            device.close()
         self.nvml.nvmlShutdown()
         return gaps
+
+
+def descendants(pid: int) -> frozenset[int]:
+    """Return the process numbers of the run."""
+    try:
+        children = psutil.Process(pid).children(recursive=True)
+    except psutil.Error:  # it has ended
+        return frozenset()
+    return frozenset([pid, *(child.pid for child in children)])

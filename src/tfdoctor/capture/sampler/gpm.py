@@ -1,0 +1,114 @@
+"""NVIDIA's GPM: how busy the tensor cores, the SMs and the memory of a Hopper or later really are."""
+
+import time
+from typing import Any
+
+METRICS = {
+    2: "sm_pct",
+    3: "occupancy_pct",
+    5: "tensor_pct",
+    7: "tensor_hmma_pct",
+    9: "tensor_imma_pct",
+    10: "dram_pct",
+    20: "pcie_tx_mib_s",
+    21: "pcie_rx_mib_s",
+    60: "nvlink_rx_mib_s",
+    61: "nvlink_tx_mib_s",
+}
+"""GPM's ids (nvml.h of CUDA 13) and our names: percent of the time between two readings, or MiB/s."""
+
+EVERY_S = 0.5
+"""NVIDIA: more than 100 ms apart, the internal refresh rate; twice a second is enough for a mean."""
+
+
+class Gpm:
+    """The mean activity of one GPU between two readings.
+
+    ``missing`` says why there is none, "" when there is.
+    """
+
+    def __init__(self, nvml: Any, handle: Any, instance: int | None = None) -> None:  # noqa: ANN401
+        self.nvml, self.handle, self.instance = nvml, handle, instance
+        self.missing = ""
+        self.samples: list[Any] = []
+        try:
+            self._begin()
+        except Exception as error:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError
+            self.missing = f"GPM was refused ({type(error).__name__})"
+            self.close()
+
+    def _begin(self) -> None:
+        if not self.nvml.nvmlGpmQueryDeviceSupport(self.handle).isSupportedDevice:
+            self.missing = "it has no GPM, which Hopper and later have"
+            return
+        self.samples = [self.nvml.nvmlGpmSampleAlloc() for _ in range(2)]
+        self.request = self.nvml.c_nvmlGpmMetricsGet_t()  # 19 kB: allocated once
+        self._sample(self.samples[0])
+        self.taken = time.monotonic()
+
+    def _sample(self, into: Any) -> None:  # noqa: ANN401
+        if self.instance is None:
+            self.nvml.nvmlGpmSampleGet(self.handle, into)
+        else:
+            self.nvml.nvmlGpmMigSampleGet(self.handle, self.instance, into)
+
+    def read(self) -> dict[str, float]:
+        """Return the means since the last reading; nothing when that was only just."""
+        now = time.monotonic()
+        if self.missing or now - self.taken < EVERY_S:
+            return {}
+        older, newer = self.samples
+        self._sample(newer)
+        request = self.request
+        request.version = self.nvml.NVML_GPM_METRICS_GET_VERSION
+        request.numMetrics, request.sample1, request.sample2 = len(METRICS), older, newer
+        for index, metric in enumerate(METRICS):
+            request.metrics[index].metricId = metric
+        self.nvml.nvmlGpmMetricsGet(request)
+        self.samples = [newer, older]
+        window, self.taken = now - self.taken, now
+        return {"gpm_window_s": round(window, 4), **self._values(request)}
+
+    def _values(self, request: Any) -> dict[str, float]:  # noqa: ANN401
+        """Return what was told; each metric has an error of its own, and may be no number."""
+        found = request.metrics[: len(METRICS)]
+        return {
+            METRICS[metric.metricId]: round(metric.value, 3)
+            for metric in found
+            if metric.nvmlReturn == self.nvml.NVML_SUCCESS and metric.value == metric.value
+        }
+
+    def close(self) -> None:
+        """Free the samples."""
+        for sample in self.samples:
+            self.nvml.nvmlGpmSampleFree(sample)
+        self.samples = []
+
+
+def activities(nvml: Any, handle: Any) -> dict[int | None, Gpm]:  # noqa: ANN401
+    """Return what samples a GPU: one, under None; or one for each instance where MIG divides it."""
+    found: dict[int | None, Gpm] = {
+        instance: Gpm(nvml, handle, instance) for instance in _instances(nvml, handle)
+    }
+    return found or {None: Gpm(nvml, handle)}
+
+
+def _instances(nvml: Any, handle: Any) -> list[int]:  # noqa: ANN401
+    """Return the numbers of a GPU's MIG instances; none where it is whole, or too old for MIG."""
+    try:
+        current, _ = nvml.nvmlDeviceGetMigMode(handle)
+        if not current:
+            return []
+        places = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
+    except Exception:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError; then there is no MIG
+        return []
+    found = (_instance(nvml, handle, place) for place in places)
+    return sorted({number for number in found if number is not None})
+
+
+def _instance(nvml: Any, handle: Any, place: int) -> int | None:  # noqa: ANN401
+    try:
+        part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+        return int(nvml.nvmlDeviceGetGpuInstanceId(part))
+    except nvml.NVMLError:  # nothing at this place
+        return None

@@ -1,0 +1,88 @@
+"""TPUs, by the metrics that their runtime serves while a process uses them: duty cycle and memory."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfdoctor.capture.sampler.absent import Absent
+from tfdoctor.capture.sampler.visible import environment
+
+if TYPE_CHECKING:
+    from tfdoctor.capture.sampler.tpu_runtime import Runtime
+
+DEVICES = Path("/sys/bus/pci/devices")
+GOOGLE = "0x1ae0"
+"""The PCI vendor number of every TPU (v2 to 7x)."""
+
+CHIPS = frozenset(["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x0076"])
+"""The PCI device numbers of TPU v2 and v3, v4, v5e, v5p, v6e and 7x; Google makes other devices too."""
+
+PORT = "8431"
+PORTS = "TPU_RUNTIME_METRICS_PORTS"
+"""One port a process that uses TPUs, separated by commas."""
+
+EVERY_S = 1.0
+
+FAILURES = 20
+"""The service is there only while a process uses the TPU: it is asked for so long before we give up."""
+
+
+def chips(devices: Path = DEVICES) -> int:
+    """Return how many TPU chips this machine has."""
+    return sum(
+        _text(folder / "vendor") == GOOGLE and _text(folder / "device") in CHIPS
+        for folder in (devices.iterdir() if devices.is_dir() else ())
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+class TpuSampler:
+    """The TPUs that processes of the run use on this machine."""
+
+    name = "tpu"
+
+    def __init__(self, devices: Path = DEVICES) -> None:
+        self.devices = devices
+        self.runtimes: list[Runtime] = []
+        self.last, self.answered = -EVERY_S, False
+
+    def start(self, pid: int) -> None:
+        """Look for chips, and where their runtime would answer."""
+        if not chips(self.devices):
+            raise Absent("this machine has no TPU")
+        ports = environment(pid).get(PORTS) or PORT
+        # gRPC takes a tenth of a second to load: only where there is somebody to ask.
+        from tfdoctor.capture.sampler.tpu_runtime import Runtime  # noqa: PLC0415
+
+        self.runtimes = [Runtime(port.strip()) for port in ports.split(",") if port.strip()]
+
+    def read(self) -> dict[str, Any]:
+        """Return one sample of every device, or nothing when there is no answer or it is too soon."""
+        now = time.monotonic()
+        if now - self.last < EVERY_S:
+            return {}
+        self.last = now
+        rows = []
+        for number, runtime in enumerate(self.runtimes):
+            if runtime.failures < FAILURES:
+                rows += [
+                    {"process": number, "device": device, **values}
+                    for device, values in sorted(runtime.read().items())
+                ]
+        self.answered = self.answered or bool(rows)
+        return {"tpu": rows} if rows else {}
+
+    def stop(self) -> str:
+        """Close the connections; say who did not answer."""
+        for runtime in self.runtimes:
+            runtime.channel.close()
+        silent = [f"port {r.port} ({r.error})" for r in self.runtimes if r.error]
+        if not silent or self.answered:
+            return ""
+        return f"the TPU runtime's metrics were not served: {', '.join(silent)}"
