@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.capture import cgroup, machine
+from tfdoctor.capture import cgroup, machine, sampler
 from tfdoctor.capture.sampler import Samples
 from tfdoctor.capture.sampler.host import HostSampler
 
@@ -79,6 +79,44 @@ def test_a_sampler_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert "the device is gone" in first.reason
     assert broken.stopped
     assert second.count > 2
+
+
+class Hanging(Broken):
+    """A sampler whose first reading never ends."""
+
+    name = "hanging"
+
+    def read(self) -> dict[str, Any]:
+        time.sleep(1000)
+        return {}
+
+
+def test_a_sampler_that_hangs_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "PATIENCE_S", 0.2)
+    hanging = Hanging()
+    samples = Samples(tmp_path / "samples.jsonl", 10, [hanging, HostSampler()])
+    samples.start(os.getpid())
+    time.sleep(0.4)
+    first, second = samples.stop()
+    assert (first.status, first.count) == ("unavailable", 0)
+    assert "hung" in first.reason
+    assert not hanging.stopped  # nothing is closed below a call that is under way
+    assert (second.status, second.reason) == ("on", "")
+    assert second.count > 2
+
+
+def test_other_programs_do_not_get_the_runs_first_work(tmp_path: Path) -> None:
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    samples = Samples(tmp_path / "samples.jsonl", 200, [HostSampler()])
+    samples.start(busy.pid)
+    time.sleep(0.7)
+    samples.stop()
+    busy.kill()
+    busy.wait()
+    rows = [json.loads(line)["host"] for line in samples.path.read_text().splitlines()]
+    assert all(row["run_cpu_pct"] > 20 for row in rows[1:])
 
 
 def test_zero_switches_sampling_off(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ class TpuSdkSampler:
             self.heard = time.monotonic()
             return {"tpu_matrix_unit_pct": json.loads(lines[-1])}
         if (code := self.child.poll()) is not None:
+            self._kill()
             raise ChildProcessError(f"libtpu's SDK ended with {code}")
         if time.monotonic() - self.heard > SILENT_S:
             self._kill()
@@ -95,7 +96,8 @@ class TpuSdkSampler:
     def _kill(self) -> None:
         if self.child is not None:
             self.child.kill()
-            self.child.wait()
+            self.child.communicate()
+            self.child = None
 
     def stop(self) -> str:
         """End the child."""
