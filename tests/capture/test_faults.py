@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 import venv
 from pathlib import Path
@@ -272,3 +273,33 @@ def test_warnings_as_errors_find_nothing_of_ours(tmp_path: Path, source: str) ->
     alone = plain(script, env=env)
     run = profiled(script, tmp_path / "out", sample_every_ms=0, env=env)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
+
+
+HANGS = """
+import sys, time
+from pathlib import Path
+from tfdoctor.capture import Plan, profile
+from tfdoctor.capture.sampler.host import HostSampler
+
+HostSampler.read = lambda _self: time.sleep(3600)
+sys.exit(profile(Plan(sys.argv[1], out=Path(sys.argv[2]), sample_every_ms=50)).exit_code)
+"""
+
+
+def test_a_sampler_that_hangs_does_not_hold_the_run(tmp_path: Path) -> None:
+    """An NVML call may never return when a device has fallen off the bus."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nraise SystemExit(3)\n"
+    )
+    process = started(
+        script, tmp_path / "out", [sys.executable, "-c", HANGS, str(script), str(tmp_path / "out")]
+    )
+    process.communicate(timeout=60)
+    assert process.returncode == 3
+    manifest = Recording.open(tmp_path / "out").manifest
+    assert manifest is not None
+    assert manifest.finished
+    reasons = {each.name: each.reason for each in manifest.samplers}
+    assert "hung" in reasons["host"]
+    assert "hung" not in reasons["nvml"]
