@@ -144,9 +144,10 @@ def test_a_single_sample_within_the_window_counts() -> None:
     assert samples(*ROWS, window=(2.5, 3.5)).run_cores == 3
 
 
-def test_for_a_window_shorter_than_a_sample_the_nearest_counts() -> None:
+def test_for_a_window_shorter_than_a_sample_the_one_around_it_counts() -> None:
     found = samples(*ROWS, window=(4.2, 4.3))
-    assert (found.count, found.run_cores) == (1, 4)
+    assert (found.count, found.run_cores) == (1, 5)  # the sample at 5 covers what was before it
+    assert samples(*ROWS, window=(9.2, 9.3)).run_cores == 9  # the run ended before the next one
 
 
 def test_without_a_closed_window_all_samples_count() -> None:
@@ -168,6 +169,26 @@ def test_the_gpus_are_averaged_and_memory_is_its_maximum() -> None:
     found = samples(*rows)
     assert found.gpu_busy == pytest.approx(0.4)
     assert found.run_bytes == 5
+
+
+def gpus(window: tuple[float, float]) -> Samples:
+    rows = [sample(at, run_cpu_pct=1.0) for at in range(1, 10)]
+    for at in range(1, 10):
+        told = {"gpu_pct": 10 * at, "tensor_pct": at}
+        rows.append({"unix_ns": at * SECOND, "gpu": [told, {"gpu_pct": 99, "visible": False}]})
+    return samples(*rows, window=window)
+
+
+def test_a_gpu_that_the_run_cannot_see_does_not_count() -> None:
+    found = gpus((2.5, 6.5))
+    assert found.gpu_busy == pytest.approx(0.5)
+    assert found.tensor_active == pytest.approx(0.05)
+
+
+def test_a_window_shorter_than_what_a_gpus_load_is_a_mean_of_says_nothing() -> None:
+    found = gpus((2.5, 4.0))
+    assert (found.gpu_busy, found.tensor_active) == (None, None)
+    assert found.run_cores == pytest.approx(0.01)
 
 
 def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:

@@ -72,11 +72,12 @@ def _in_window(recording: Recording, kind: str) -> list[Mapping[str, Any]]:
         return rows
     start, stop = window.started_unix_ns, window.stopped_unix_ns
     inside = [row for row in rows if start < row["unix_ns"] <= stop]
-    return inside[1:] or inside or _nearest(rows, stop)
+    return inside[1:] or inside or _around(rows, stop)
 
 
-def _nearest(rows: list[Mapping[str, Any]], time: int) -> list[Mapping[str, Any]]:
-    return sorted(rows, key=lambda row: abs(row["unix_ns"] - time))[:1]
+def _around(rows: list[Mapping[str, Any]], stop: int) -> list[Mapping[str, Any]]:
+    """Return the sample that was under way when a short window ended, else the last before it."""
+    return next(([row] for row in rows if row["unix_ns"] >= stop), rows[-1:])
 
 
 def _mean(rows: Iterable[Mapping[str, Any]], key: str, unit: float) -> float | None:
