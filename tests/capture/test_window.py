@@ -1,6 +1,7 @@
 """Which steps are traced, decided without TensorFlow."""
 
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -174,7 +175,7 @@ def test_the_usual_step_time_leaves_the_first_call_out(window: Any) -> None:
     source = window.source("keras-fit")
     assert source.untraced() is None
     source.spans.extend([(9_000_000_000, 1), (4_000_000, 4), (2_000_000, 1), (3_000_000, 1)])
-    assert source.untraced() == {"count": 3, "median_ms": 2.0}
+    assert source.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps"}
 
 
 # Windows by time
@@ -229,8 +230,7 @@ def test_a_loop_inside_a_function_is_traced_once_it_has_run_for_a_while(
     window: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = clock(monkeypatch)
-    window.calling = SimpleNamespace(_tfdoctor_loops=True)
-    window.calling_since = now[0]
+    window.running = {"_tfdoctor_loops": True}, now[0], threading.get_ident()
     window.watch.look()
     assert window.state == "waiting"
     now[0] += 1.0

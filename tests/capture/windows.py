@@ -46,8 +46,6 @@ class Session:
 
 
 class Registry:
-    traced_at = 0.0
-
     def __init__(self) -> None:
         self.written: list[bool] = []
         self.lengths: dict[object, int] = {}

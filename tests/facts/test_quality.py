@@ -105,6 +105,14 @@ def test_steps_that_profiling_slowed_down(before: float, *, slowed: bool) -> Non
     assert ("longer while they were traced" in doubts(None, manifest(steps=seen))) is slowed
 
 
+@pytest.mark.parametrize(("of", "times"), [("steps", "25 %"), (None, "")])
+def test_whole_steps_are_compared_with_whole_steps(of: str | None, times: str) -> None:
+    seen = StepsSeen(untraced={"count": 50, "median_ms": 8.0, "of": of})
+    found = doubts(trace([markers(8, 10, call=8)]), manifest(steps=seen))
+    assert times in found
+    assert bool(found) is bool(times)
+
+
 @pytest.mark.parametrize(("percent", "busy"), [(50.0, False), (51.0, True)])
 def test_a_machine_that_was_busy_with_other_work(percent: float, *, busy: bool) -> None:
     assert ("other programs" in doubts(None, other_cpu_pct=percent)) is busy

@@ -1,7 +1,8 @@
 """Samples beside a recording from Python: `python -m tfdoctor.capture.beside PID FILE MS`, and who starts it.
 
 A thread would compete with the training for its interpreter. The process is no child of the run's, whose
-processor time is that of the run and its children; it ends with the run, and Ctrl-C does not reach it.
+processor time is that of the run and its children, and whose own `os.wait()` would find it; it ends with the
+run, and Ctrl-C does not reach it.
 """
 
 import contextlib
@@ -25,6 +26,9 @@ PATIENCE_S = 10.0
 """How long a sampler may take to end: a driver may hang."""
 
 
+NO_CHILD = "import os, sys; os.fork() or os.execv(sys.argv[1], sys.argv[1:])"
+
+
 class Beside:
     """The samples of this process, taken by another one."""
 
@@ -33,16 +37,18 @@ class Beside:
         self.why = ""
         if not period_ms:
             return
-        words = ["-P", "-m", "tfdoctor.capture.beside", str(os.getpid()), str(path), str(period_ms)]
+        python, here = sys.executable, str(os.getpid())
+        words = [python, "-P", "-m", "tfdoctor.capture.beside", here, str(path), str(period_ms)]
         try:
             self.process = subprocess.Popen(  # noqa: S603  # our own
-                [sys.executable, *words],
+                [python, "-I", "-S", "-c", NO_CHILD, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
                 start_new_session=True,
             )
+            self.process.wait()
         except OSError as error:
             self.why = f"the samplers could not be started: {error}"
 
@@ -60,8 +66,6 @@ class Beside:
 
 def main(pid: int, path: Path, period_ms: int) -> None:
     """Sample a process until our standard input ends, or the process does."""
-    if os.fork():
-        os._exit(0)
     from tfdoctor.capture.sampler import Samples  # noqa: PLC0415 - only the process that samples
     from tfdoctor.capture.sampler.every import every  # noqa: PLC0415 - same
 

@@ -132,7 +132,7 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
         yield Doubt("the recording was cut off before it was finished", "record again", grave=False)
     times = slowdown(recording, steps) if steps else 1.0
     if steps and times > 1 + SLOWED:
-        otherwise = milliseconds(steps.median_call_ms / times)
+        otherwise = milliseconds(steps.median_ms / times)
         what = (
             f"steps took {percent(times - 1)} longer while they were traced ({otherwise} otherwise)"
         )

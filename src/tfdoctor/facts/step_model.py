@@ -227,10 +227,11 @@ def _apply(work: float, effects: Iterable[Effect]) -> float:
 
 
 def slowdown(recording: Recording, steps: Steps) -> float:
-    """Return how many times as long a training call took while it was traced; 1.0 where unknown."""
-    seen = recording.manifest.steps.untraced if recording.manifest else None
-    before = float((seen or {}).get("median_ms") or 0.0)
-    return steps.median_call_ms / before if before else 1.0
+    """Return how many times as long a step took while it was traced; 1.0 where unknown."""
+    seen = (recording.manifest.steps.untraced if recording.manifest else None) or {}
+    before = float(seen.get("median_ms") or 0.0)
+    traced = steps.median_ms if seen.get("of") == "steps" else steps.median_call_ms
+    return traced / before if before else 1.0
 
 
 def _busy_share(hardware: Hardware, samples: Samples | None) -> float | None:

@@ -93,7 +93,10 @@ class Steps:
 
     @property
     def median_call_ms(self) -> float:
-        """The median time inside the training call, per step: without what happens between two calls."""
+        """The median time inside the training call, per step: without what happens between two calls.
+
+        Recordings made before 2026-11-21 say only this of the steps outside their window.
+        """
         return float(
             np.median([(s.call_end_ps - s.start_ps) / PS_PER_MS / s.calls for s in self.steps])
         )

@@ -4,14 +4,12 @@
 taken while it was traced. When a loop over a dataset contains the calls, that loop is the step.
 """
 
-import time
-
 from .stack import here, way_here
 
 FUNCTION, GRADIENT, GRAPH = "repeated-call", "eager-gradient", "graph-loop"
 
 TRAINS, LOOPS = "_tfdoctor_trains", "_tfdoctor_loops"
-"""Marks on a tf.function: it takes gradients; it takes them inside a loop of its own."""
+"""Marks on what a tf.function was traced to: it takes gradients; it does so inside a loop of its own."""
 
 PATIENCE = 100
 """Calls to wait for the next `__next__` of an iterator that is at hand: its loop may be the outer one."""
@@ -26,57 +24,40 @@ class Calls:
     def __init__(self, window, loops):
         self.window = window
         self.loops = loops
-        self.open = {}  # source: (marker, its start) of the eager gradient that came last
-        self.called = None  # (source, marker, its start) of the tf.function that is running
+        self.open = {}  # source: the marker, if any, of the eager gradient that came last
+        self.called = None  # (source, marker) of the tf.function that is running
         window.before_close.append(self.over)
 
-    def enter(self, flags):
-        """A tf.function is about to be called; `flags` are its marks."""
+    def enter(self, marks):
+        """A function that trains is about to run; `marks` are those of its trace."""
         self.called = None
         if self.loops.current is not None:
             return
-        if LOOPS in flags:
+        if LOOPS in marks:
             self.called = self._enter_graph_loop()
             return
         source = self.window.source(FUNCTION, way_here(), here)
-        self.called = source, self._begin(source), time.perf_counter_ns()
+        self.called = source, self._begin(source)
 
-    def leave(self, flags, *, failed):
-        """The call is over."""
+    def leave(self, *, failed):
+        """It has run."""
         called, self.called = self.called, None
-        if called is None:
-            if not failed:
-                self._first(flags)
-            return
-        source, marker, began = called
-        if source.name == GRAPH:
-            return
-        if marker is not None:
-            marker.__exit__(None, None, None)
-        if failed:
-            source.retract(marker, 1)
-        elif marker is None:
-            source.spans.append((time.perf_counter_ns() - began, 1))
-        self.loops.training()
-
-    def _first(self, flags):
-        """The call that has just shown that its function trains was a step as well."""
-        if self.loops.training():
-            return
-        if LOOPS in flags:
-            self.window.source(GRAPH, way_here(), here).calls += 1
-            return
-        source = self.window.source(FUNCTION, way_here(), here)
-        source.seen += 1
-        source.calls += 1
+        if called is not None and called[0].name != GRAPH:
+            source, marker = called
+            if marker is not None:
+                marker.__exit__(None, None, None)
+            if failed:
+                source.retract(marker, 1)
+        if not failed:
+            self.loops.training()
 
     def _enter_graph_loop(self):
         """A call whose steps are all inside begins: there is a window by time only."""
         source = self.window.source(GRAPH, way_here(), here)
         source.calls += 1
-        if self.window.state == "waiting":
+        if self.window.state == "waiting" and source.calls > 1:
             self.window.open_for(source, self.window.plan.get("seconds") or GRAPH_SECONDS)
-        return source, None, 0
+        return source, None
 
     def gradient(self):
         """A gradient was asked for outside of every function: one step ends and another begins."""
@@ -84,7 +65,7 @@ class Calls:
             return
         source = self.window.source(GRADIENT, way_here(), here)
         self._over(source)
-        self.open[source] = self._begin(source), time.perf_counter_ns()
+        self.open[source] = self._begin(source)
 
     def over(self):
         """The window closes: the steps under way end here."""
@@ -95,16 +76,12 @@ class Calls:
         """The step that this source's last gradient began is over."""
         if source not in self.open:
             return
-        marker, began = self.open.pop(source)
+        marker = self.open.pop(source)
         if marker is not None:
             marker.__exit__(None, None, None)
-        else:
-            source.spans.append((time.perf_counter_ns() - began, 1))
 
     def _begin(self, source):
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
         if self.loops.pending() and source.seen < PATIENCE:
-            source.seen += 1
-            source.calls += 1
-            return None
+            return source.count(1)
         return source.begin(1)

@@ -7,7 +7,6 @@ loops over validation data are not.
 """
 
 import threading
-import time
 import weakref
 
 from .call_loop import PATIENCE, Calls
@@ -32,7 +31,6 @@ class Loop:
         self.trained = 0  # how often since the last __next__
         self.idle = False  # a step of it did not train: no step unless one does
         self.marker = None
-        self.began = 0
 
 
 class Loops:
@@ -45,6 +43,7 @@ class Loops:
         self.live = {}  # id(iterator): Loop
         self.current = None  # the loop whose steps are counted
         self.function = None  # the outermost tf.function being called
+        self.running = False  # something that trains is running
         self.calls = Calls(window, self)  # of loops that have no iterator
         self.before = quietly("iterator", window.log)(self._before)
         self.ended = quietly("end of an iterator", window.log)(self._ended)
@@ -59,7 +58,7 @@ class Loops:
 
     def pending(self):
         """Say whether an iterator is at hand that may prove to be the loop around all this."""
-        return any(loop.trained and not loop.idle for loop in self.live.values())
+        return any(not loop.idle for loop in self.live.values())
 
     def _left(self):
         """Training goes on without this iterator: its loop was left, and something keeps it alive."""
@@ -108,7 +107,6 @@ class Loops:
     def _begin(self, loop):
         """A step of the training loop begins."""
         loop.marker = self.window.source(SOURCE).begin(1)
-        loop.began = time.perf_counter_ns()
 
     def _step_over(self, loop):
         """A step of the training loop is over; one that did not train was none."""
@@ -119,15 +117,17 @@ class Loops:
         if not loop.trained:
             source.retract(marker, 1)
             self.current, loop.idle = None, True
-        elif marker is None:
-            source.spans.append((time.perf_counter_ns() - loop.began, 1))
 
     def _interrupted(self):
         """The window closes: a step that is still under way ends here."""
         loop = self.current
-        if loop is not None and loop.marker is not None:
+        if loop is None or loop.marker is None:
+            return
+        if loop.trained:  # the loop goes on, and is the loop still
+            loop.marker.__exit__(None, None, None)
+            loop.marker = None
+        else:
             self._step_over(loop)
-            self.current = None
 
     def _ended(self, identity):
         """The iterator is exhausted, or the loop was left and it is gone."""

@@ -2,7 +2,6 @@
 
 import functools
 import sys
-import time
 import weakref
 
 from .frames import hide
@@ -127,7 +126,7 @@ class Trainers:
 
     def _training(self, model, function):
         """Return the train function with a marker around each call inside the window."""
-        window, clock = self.window, time.perf_counter_ns
+        window = self.window
         k = self.dialect.k(model)  # compile() makes another function when it changes
 
         def marked(iterator):
@@ -139,7 +138,6 @@ class Trainers:
             loops = window.local.loops
             marker = source.begin(k)
             loops.depth += 1
-            start = clock()
             try:
                 result = function(iterator)
             except BaseException:
@@ -149,8 +147,6 @@ class Trainers:
                 loops.depth -= 1
                 if marker is not None:
                     marker.__exit__(None, None, None)
-            if marker is None:
-                source.spans.append((clock() - start, k))
             return result
 
         return hide(marked)

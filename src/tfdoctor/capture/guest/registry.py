@@ -2,7 +2,6 @@
 
 import functools
 import sys
-import time
 import weakref
 
 from . import program
@@ -47,7 +46,6 @@ class Registry:
         self.strategy = lambda: None  # of a loop over a distributed dataset
         self.trainer = lambda: None  # the tf.function that takes the gradients
         self.fit = {}
-        self.traced_at = 0.0  # when a function was last traced
         self.written = False  # nothing more is wanted
         self.described = False
 
@@ -64,7 +62,6 @@ class Registry:
 
     def graph_made(self, graph):
         """A function is about to be traced."""
-        self.traced_at = time.monotonic()
         self._remember(self.graphs, graph)
 
     def optimizer_made(self, optimizer):

@@ -2,6 +2,7 @@
 
 import collections
 import sys
+import time
 
 NEVER = sys.maxsize
 """The step at which a resting source asks the window again."""
@@ -27,25 +28,39 @@ class Source:
         self.end = None  # the step at which it will end, where it says so
         self.marks = True  # False: the framework sets markers itself, just before it calls us
         self.alarm = window.first_alarm()
-        self.spans = collections.deque(maxlen=REMEMBERED)  # (ns, steps) of untraced calls
+        self.began, self.size = 0, 1  # when the last call began, 0 when it is traced, and its steps
+        self.spans = collections.deque(
+            maxlen=REMEMBERED
+        )  # (ns, steps) from one untraced call to the next
 
     def begin(self, k):
         """A call of k steps begins; return its marker, or None outside the window."""
         number = self.seen
-        self.seen = number + k
-        self.calls += 1
+        self.count(k)
         if number < self.alarm:
             return None
         marker = self.window.arrive(self, number, k)
+        if marker is not None:
+            self.began = 0  # what is traced takes longer
         if self.window.leave:
             self.retract(None, k)
             self.window.depart()
         return marker
 
+    def count(self, k):
+        """Count a call of k steps, and take the time since the one before."""
+        now = time.perf_counter_ns()
+        if self.began:
+            self.spans.append((now - self.began, self.size))
+        self.seen += k
+        self.calls += 1
+        self.began, self.size = now, k
+
     def retract(self, marker, k):
         """The call that began last was no step: the data had ended."""
         self.seen -= k
         self.calls -= 1
+        self.began = 0
         if marker is not None:
             self.window.retract(self.seen + self.discarded)
             self.discarded += k
@@ -60,4 +75,4 @@ class Source:
         each = sorted(ns / k / 1e6 for ns, k in list(self.spans)[1:])
         if not each:
             return None
-        return {"count": len(each), "median_ms": round(each[len(each) // 2], 4)}
+        return {"count": len(each), "median_ms": round(each[len(each) // 2], 4), "of": "steps"}

@@ -29,13 +29,12 @@ BODIES = ("Dataset_reduce", "Dataset_scan")
 def hooks(window):
     """Return what to patch in which module."""
     local = window.local = Local(window)
-    marks = window.graph_marks
 
     def function(module):
-        patch_calls(module, "Function", window, lambda self: self.__dict__)
+        patch_calls(module, window)
 
     def concrete(module):
-        patch_calls(module, "ConcreteFunction", window, lambda self: marks.get(self.graph, NONE))
+        patch_runs(module, window)
 
     return {
         ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window, local)],
@@ -74,39 +73,67 @@ def patch_iterator(kind, window, local):
     kind.__next__ = hide(__next__)
 
 
-def patch_calls(module, name, window, flags_of):
-    """Keep the outermost tf.function being called, and note the calls of those that train."""
-    function = getattr(module, name, None)
-    if function is None or function.__module__ != module.__name__:
-        return  # later versions keep the old module's name for what lives elsewhere
+def patch_calls(module, window):
+    """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
+    function = _own(module, "Function")
+    if function is None:
+        return
     original, local = function.__call__, window.local
-    enter = quietly("call", window.log)(lambda calls, flags: calls.enter(flags))
-    leave = quietly("call", window.log)(
-        lambda calls, flags, failed: calls.leave(flags, failed=failed)
-    )
 
     @functools.wraps(original)
     def __call__(self, *args, **kwargs):
         loops = local.loops
         if window.quiet or loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
-        failed = True
         loops.function = window.calling = self
-        window.calling_since, window.calling_thread = time.monotonic(), threading.get_ident()
         try:
-            flags = flags_of(self)
-            if TRAINS in flags:
-                enter(loops.calls, flags)
+            return original(self, *args, **kwargs)
+        finally:
+            loops.function = window.calling = None
+
+    function.__call__ = hide(__call__)
+
+
+def patch_runs(module, window):
+    """Note the outermost runs of what trains: of a function's traces only those that take gradients.
+
+    `step(x, y, training=False)` is another trace of the same function, and is no training.
+    """
+    from tensorflow.python.eager import context
+
+    concrete = _own(module, "ConcreteFunction")
+    if concrete is None:
+        return
+    original, local, eager = concrete._call_flat, window.local, context.executing_eagerly
+    enter = quietly("call", window.log)(lambda calls, marks: calls.enter(marks))
+    leave = quietly("call", window.log)(lambda calls, failed: calls.leave(failed=failed))
+
+    @functools.wraps(original)
+    def _call_flat(self, *args, **kwargs):
+        loops = local.loops
+        if window.quiet or loops.running or loops.depth or not eager():
+            return original(self, *args, **kwargs)
+        marks = window.graph_marks.get(self.graph, NONE)
+        if TRAINS not in marks:
+            return original(self, *args, **kwargs)
+        loops.running, failed = True, True
+        window.running = marks, time.monotonic(), threading.get_ident()
+        try:
+            enter(loops.calls, marks)
             result = original(self, *args, **kwargs)
             failed = False
         finally:
-            loops.function = window.calling = None
-            flags = flags_of(self)  # the call may have traced it
-            if TRAINS in flags:
-                leave(loops.calls, flags, failed)
+            loops.running, window.running = False, None
+            leave(loops.calls, failed)
         return result
 
-    function.__call__ = hide(__call__)
+    concrete._call_flat = hide(_call_flat)
+
+
+def _own(module, name):
+    """Return a class of a module; later versions keep the old module's name for what lives elsewhere."""
+    kind = getattr(module, name, None)
+    return kind if kind is not None and kind.__module__ == module.__name__ else None
 
 
 def patch_tape(tape, window, local):
@@ -150,7 +177,6 @@ def _mark(window, function, graph):
     if outermost is not None:
         window.graph_marks.setdefault(outermost, {}).update(marks)
     if function is not None:
-        function.__dict__.update(marks)
         window.registry.trains(function)
     if LOOPS in marks:
         window.watch.graphs = True

@@ -68,11 +68,11 @@ class Watch:
         """Open a window for what has been running long enough without a step."""
         window = self.window
         seconds = window.plan.get("seconds")
-        function = window.calling
-        if function is not None and LOOPS in getattr(function, "__dict__", ()):
-            since = max(window.calling_since, window.registry.traced_at)
+        running = window.running
+        if running is not None and LOOPS in running[0]:
+            _, since, thread = running
             if now - since >= LONG_CALL_S:
-                frame = sys._current_frames().get(window.calling_thread)
+                frame = sys._current_frames().get(thread)
                 source = window.source(GRAPH, way_of(frame), lambda: user_line(frame))
                 window.open_for(source, seconds or GRAPH_SECONDS)
         elif seconds and self._unseen(now):

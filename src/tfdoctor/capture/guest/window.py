@@ -58,7 +58,7 @@ class Window:
         self.sources = {}
         self.training_keys = set()
         self.calling = None  # the outermost tf.function being called, by whichever thread
-        self.calling_since, self.calling_thread = 0.0, None
+        self.running = None  # (marks, since, thread) of what trains and is running now
         self.session = self.take = self.kept = None
         self.takes = self.refusals = 0
         self.stop, self.deadline = NEVER, None
