@@ -148,6 +148,7 @@ def test_calls_inside_a_loop_over_a_dataset_are_its_steps(window: Any, calls: An
             call(calls)
     assert window.take.source.name == "tf-data-loop"
     assert window.source("tf-data-loop").seen == 15
+    assert window.source("repeated-call", "here").calls == 0
 
 
 def test_eager_gradients_are_steps(window: Any, calls: Any) -> None:
@@ -168,6 +169,47 @@ def test_two_gradients_an_iteration_are_one_step(
     assert window.source("eager-gradient", "generator").seen == 50
     assert window.log.state["window"]["steps"] == 20
     assert window.kept.source is window.source("eager-gradient", "discriminator")
+
+
+@pytest.mark.parametrize("critic", [2, 3, 5])
+def test_of_calls_that_take_turns_the_least_frequent_is_the_step(
+    window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch, critic: int
+) -> None:
+    for _ in range(60):
+        for name in ("critic",) * critic + ("generator",):
+            monkeypatch.setattr(f"{__name__}.place", lambda name=name: name)
+            call(calls)
+    generator = window.source("repeated-call", "generator")
+    record = window.log.state["window"]
+    assert window.kept.source is generator
+    assert (record["first_step"], record["steps"], record["stopped_by"]) == (10, 20, "steps")
+    assert "least often" in window.log.state["steps"]["why"]
+
+
+def test_calls_with_loops_inside_say_what_tracing_costs(
+    window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0, 9_000, 9_010, 9_022, 9_034, 9_044, 9_054])  # ms at which each call begins
+    monkeypatch.setattr("time.perf_counter_ns", lambda: next(clock) * 1_000_000 + 1)
+    for number in range(7):
+        if number == 4:
+            window.close("time")
+        calls.enter(TRAINS | {"_tfdoctor_loops": True})
+        calls.leave(failed=False)
+    source = window.source("graph-loop", "here")
+    assert (source.calls, source.seen) == (7, 0)
+    assert source.untraced() == {"count": 1, "median_ms": 10.0, "of": "calls", "traced_ms": 12.0}
+
+
+def test_a_call_that_recurs_no_more_is_waited_for_once(
+    window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("warm-up",) * 3 + ("train",) * 60:
+        monkeypatch.setattr(f"{__name__}.place", lambda name=name: name)
+        call(calls)
+    assert window.kept.source is window.source("repeated-call", "train")
+    assert window.log.state["window"]["steps"] == 20
+    assert "least often" not in window.log.state["steps"]["why"]
 
 
 def test_the_last_step_of_a_loop_without_an_end_is_left_out(window: Any, calls: Any) -> None:

@@ -113,6 +113,12 @@ def test_whole_steps_are_compared_with_whole_steps(of: str | None, times: str) -
     assert bool(found) is bool(times)
 
 
+def test_calls_that_hold_the_steps_show_what_tracing_costs_them() -> None:
+    calls = {"count": 9, "median_ms": 400.0, "traced_ms": 500.0, "of": "calls"}
+    found = doubts(trace([markers(8, 10)]), manifest(steps=StepsSeen(untraced=calls)))
+    assert "25 % longer while they were traced (8.00 ms otherwise)" in found
+
+
 @pytest.mark.parametrize(("percent", "busy"), [(50.0, False), (51.0, True)])
 def test_a_machine_that_was_busy_with_other_work(percent: float, *, busy: bool) -> None:
     assert ("other programs" in doubts(None, other_cpu_pct=percent)) is busy

@@ -26,8 +26,8 @@ def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
 
 
 def kind_of(annotation: type | UnionType) -> type:
-    """Return the fact that an annotation names: X of X and of ``X | None``."""
-    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    """Return the fact that an annotation names: X of X, of ``X | None`` and of ``X | Unavailable``."""
+    kinds = [kind for kind in get_args(annotation) if kind not in (NoneType, Unavailable)]
     return cast("type", kinds[0] if kinds else annotation)
 
 
@@ -55,13 +55,18 @@ class Chart:
         return cast("F", known)
 
     def call(self, function: Callable[..., R]) -> R:
-        """Call a function with the facts its signature names; an optional one may be None."""
+        """Call a function with the facts its signature names.
+
+        An optional one may be None; one of ``X | Unavailable`` may be the reason for its absence.
+        """
         return function(**{name: self._supply(kind) for name, kind in needs(function).items()})
 
     def _supply(self, annotation: type | UnionType) -> object:
         try:
             return self.fact(kind_of(annotation))
-        except Unavailable:
+        except Unavailable as missing:
+            if Unavailable in get_args(annotation):
+                return missing
             if NoneType in get_args(annotation):
                 return None
             raise

@@ -98,9 +98,10 @@ def conditions(work: TrainingWork, condition: Rows) -> NDArray[np.int64]:
 def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -> NDArray[np.int64]:
     """Return when iterations began, and the last one ended, by the operations of the body alone.
 
-    Operations of one iteration run in any order, but all of them before those of the next one. One of
+    Operations of one iteration run in any order, mostly all of them before those of the next one. One of
     the earliest is tried for the first, and what sometimes comes before it belongs to it; where the
-    iterations do not come out apart, nothing is returned. ``begun`` says that the start was recorded.
+    iterations overlap (TensorFlow runs up to ten at once), they are told by what trains alone, from one
+    to the next. ``begun`` says that the start was recorded.
     """
     n = most(work, training)
     rhythms = _rhythms(work, training, (n - 1, n))
@@ -115,7 +116,13 @@ def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -
         if np.all(ends[:-1] < begins[1:]):
             whole = begun and all(times[-1] >= begins[-1] for times in rhythms)
             return np.append(begins, work.start_ps[body][-1] + 1) if whole else begins
-    return np.zeros(0, np.int64)
+    return _most_frequent(work, training)
+
+
+def _most_frequent(work: TrainingWork, rows: Rows) -> NDArray[np.int64]:
+    """Return when the most frequent of some operations occurred."""
+    often = np.bincount(work.kind[rows])
+    return np.asarray(work.start_ps[rows & (work.kind == often.argmax())], np.int64)
 
 
 def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDArray[np.intp], Rows]:
@@ -149,8 +156,7 @@ def _alternates(work: TrainingWork, mine: Rows, loop: Cycle) -> bool:
     """Whether iterations hold once what trains most often, and miss none: else events are lost."""
     if not len(loop):
         return False
-    often = np.bincount(work.kind[mine & work.having(TRAINS)])
-    times = work.start_ps[mine & (work.kind == often.argmax())]
+    times = _most_frequent(work, mine & work.having(TRAINS))
     held = np.searchsorted(times, loop.ends_ps) - np.searchsorted(times, loop.starts_ps)
     missed = len(times) - int(held.sum())
     once = np.count_nonzero(held == 1) >= MOSTLY * len(loop)

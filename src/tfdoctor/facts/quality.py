@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.facts.step_model import DISTORTED, slowdown
@@ -44,18 +45,19 @@ class Quality:
         trace: Trace,
         device: Device,
         recording: Recording,
-        steps: Steps | None,
+        steps: Steps | Unavailable,
         samples: Samples | None,
     ) -> Self:
         """Collect all that speaks against the figures."""
+        seen = steps if isinstance(steps, Steps) else None
         doubts = [
             *_of_profiler(trace, device),
-            *_of_steps(steps, recording),
-            *_of_run(recording, steps),
-            *_of_machine(samples if steps else None),
+            *(_of_steps(steps, recording) if isinstance(steps, Steps) else _of_none(steps)),
+            *_of_run(recording, seen),
+            *_of_machine(samples if seen else None),
         ]
         return cls(
-            steps.count if steps else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
+            seen.count if seen else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
         )
 
     @property
@@ -82,11 +84,12 @@ def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
             yield Doubt(f"the profiler reported: {text}", "mend that and record again", grave=True)
 
 
-def _of_steps(steps: Steps | None, recording: Recording) -> Iterator[Doubt]:
-    if steps is None:
-        what = "no training step was found in the trace"
-        yield Doubt(what, _why_none(recording), grave=True)
-        return
+def _of_none(why: Unavailable) -> Iterator[Doubt]:
+    _, _, remedy = str(why).rpartition("; ")
+    yield Doubt("no training step was found in the trace", remedy, grave=True)
+
+
+def _of_steps(steps: Steps, recording: Recording) -> Iterator[Doubt]:
     if steps.count < FEW_STEPS:
         number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
         start = ", which may be the start-up" if steps.count == 1 else ""
@@ -104,16 +107,6 @@ def _more(recording: Recording) -> str:
     plan = recording.manifest.plan if recording.manifest else None
     by_time = plan is not None and (plan.get("seconds") or not plan.get("steps"))
     return "for longer (`--for 10s`)" if by_time else "more steps (`--steps 100`)"
-
-
-def _why_none(recording: Recording) -> str:
-    said = recording.manifest.missing if recording.manifest else ()
-    why = next((missing.why for missing in said if missing.what in ("steps", "trace")), "")
-    if not why and recording.manifest and recording.manifest.window:
-        return (
-            "trace for longer (`--for 10s`): the steps inside a function are found by what repeats"
-        )
-    return why or "record a TensorFlow run with `tfdoctor profile`, which marks the steps"
 
 
 def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:

@@ -230,7 +230,8 @@ def slowdown(recording: Recording, steps: Steps) -> float:
     """Return how many times as long a step took while it was traced; 1.0 where unknown."""
     seen = (recording.manifest.steps.untraced if recording.manifest else None) or {}
     before = float(seen.get("median_ms") or 0.0)
-    traced = steps.median_ms if seen.get("of") == "steps" else steps.median_call_ms
+    inside = steps.median_ms if seen.get("of") == "steps" else steps.median_call_ms
+    traced = float(seen.get("traced_ms") or inside)  # of calls that hold the steps, unseen
     return traced / before if before else 1.0
 
 

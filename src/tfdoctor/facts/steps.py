@@ -28,9 +28,8 @@ GRAPH_LOOP = "graph-loop"
 """What the recorder calls a loop inside a tf.function: a marker around its call is no step."""
 
 HIDDEN = (
-    "the loop that trains is inside a graph, and the trace does not show its iterations (XLA runs the "
-    "whole loop as one program, or it had ended before the trace began); move the loop out of the "
-    "compiled function to have its steps measured"
+    "the loop that trains is inside a graph, and its rounds cannot be told apart in the trace (XLA runs a "
+    "whole loop as one program); call the function once a step, to have its steps measured"
 )
 
 OUTLIER_IQRS = 3.0

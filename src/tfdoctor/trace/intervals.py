@@ -1,8 +1,10 @@
 """Interval algebra over picosecond timestamps."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Self
 
 
@@ -50,7 +52,13 @@ class Intervals:
 
     def within(self, start: int, end: int) -> Self:
         """Return the part between two times."""
-        return self & type(self)(((start, end),) if start < end else ())
+        if start >= end:
+            return type(self)()
+        # Only those that touch it: many steps each ask for their part of many spans.
+        first = bisect_right(self.spans, start, key=itemgetter(1))
+        last = bisect_left(self.spans, end, key=itemgetter(0))
+        touching = self.spans[first:last]
+        return type(self)(tuple((max(a, start), min(b, end)) for a, b in touching))
 
     def gaps(self) -> Self:
         """Return the holes between the spans."""

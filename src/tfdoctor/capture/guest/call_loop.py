@@ -25,6 +25,7 @@ class Calls:
         self.window = window
         self.loops = loops
         self.open = {}  # source: the marker, if any, of the eager gradient that came last
+        self.counted = []  # the sources of calls while an iterator was at hand
         self.called = None  # (source, marker) of the tf.function that is running
         window.before_close.append(self.over)
 
@@ -54,9 +55,9 @@ class Calls:
     def _enter_graph_loop(self):
         """A call whose steps are all inside begins: there is a window by time only."""
         source = self.window.source(GRAPH, way_here(), here)
-        source.calls += 1
-        if self.window.state == "waiting" and source.calls > 1:
+        if self.window.state == "waiting" and source.calls:
             self.window.open_for(source, self.window.plan.get("seconds") or GRAPH_SECONDS)
+        source.called(traced=self.window.state == "open")
         return source, None
 
     def gradient(self):
@@ -66,6 +67,12 @@ class Calls:
         source = self.window.source(GRADIENT, way_here(), here)
         self._over(source)
         self.open[source] = self._begin(source)
+
+    def contained(self):
+        """An iterator has proved to be the loop around the calls of late: they were no steps."""
+        for source in self.counted:
+            source.retract(None, 1)
+        self.counted.clear()
 
     def over(self):
         """The window closes: the steps under way end here."""
@@ -83,5 +90,7 @@ class Calls:
     def _begin(self, source):
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
         if self.loops.pending() and source.seen < PATIENCE:
+            self.counted.append(source)
             return source.count(1)
+        self.counted.clear()
         return source.begin(1)

@@ -97,6 +97,7 @@ class Loops:
         window = self.window
         self.training_keys.add(loop.key)
         self.current = loop
+        self.calls.contained()
         source = window.source(SOURCE, at=here)
         source.seen += 1  # the step that has just shown what this loop is
         source.calls += 1

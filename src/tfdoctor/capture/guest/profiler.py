@@ -79,6 +79,7 @@ class Lending:
 
     def _give_way(self):
         """The user starts a profiler: ours stops."""
+        self.window.interrupted |= self.window.state == "open"
         self.window.close("user-profiler")
 
     def _lent(self, logdir):

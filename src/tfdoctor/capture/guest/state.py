@@ -14,7 +14,7 @@ def fill(window):
     found["steps"] = {
         "source": chosen.name if chosen else None,
         "at": chosen.at if chosen else None,
-        "why": why(take, loops) if take else "",
+        "why": why(take, loops, interrupted=window.interrupted) if take else "",
         "seen": chosen.seen if chosen else 0,
         "seen_all": not window.quiet,
         "candidates": [each.summary() for each in loops],
@@ -26,19 +26,24 @@ def fill(window):
     found["versions"] = versions()
 
 
-def why(take, loops):
+def why(take, loops, *, interrupted):
     """Return why this loop was traced and no other; nothing when there was no other."""
     if take.record["profiler"] == "user":
         return "the script's own profiler recorded these steps: the trace is a copy of its own"
-    if len(loops) < 2:  # noqa: PLR2004  # no other loop
-        return ""
-    first = take.record["stopped_by"] == "steps" and not take.record["contains_warmup"]
-    reason = (
-        f"the first to have all its steps traced after {take.warmup} of warm-up"
-        if first
-        else f"the one with the most steps to trace after {take.warmup} of warm-up"
-    )
-    return f"of {len(loops)} loops that trained, {reason}"
+    said = []
+    if len(loops) > 1:
+        said.append(f"of {len(loops)} loops that trained, {_reason(take, loops)}")
+    if interrupted:
+        said.append("an earlier window was cut short when the script's own profiler began")
+    return "; ".join(said)
+
+
+def _reason(take, loops):
+    if any(each.outer is take.source for each in loops):
+        return "the one that goes round least often: its rounds hold the others"
+    if take.record["stopped_by"] == "steps" and not take.record["contains_warmup"]:
+        return f"the first to have all its steps traced after {take.warmup} of warm-up"
+    return f"the one with the most steps to trace after {take.warmup} of warm-up"
 
 
 def refusal(error):

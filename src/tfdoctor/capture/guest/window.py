@@ -61,6 +61,7 @@ class Window:
         self.running = None  # (marks, since, thread) of what trains and is running now
         self.session = self.take = self.kept = None
         self.takes = self.refusals = 0
+        self.interrupted = False  # the script's own profiler cut a window of ours short
         self.stop, self.deadline = NEVER, None
         self.leave = False  # --stop-after: the next step ends the run
 
@@ -119,6 +120,8 @@ class Window:
 
     def _worth(self, source, number, k):
         """Say whether a window now may become better than the one there is."""
+        if source.yields_to(self.sources.values()):
+            return False
         if self.kept is None:
             return True
         planned = self._planned(k)
