@@ -58,9 +58,15 @@ def unhooked() -> Iterator[None]:
     """Put TensorFlow's own functions back for a while."""
     from tensorflow.python.data.ops.iterator_ops import OwnedIterator
     from tensorflow.python.eager.backprop import GradientTape
+    from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
     from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
-    patched = [(OwnedIterator, "__next__"), (GradientTape, "gradient"), (Function, "__call__")]
+    patched = [
+        (OwnedIterator, "__next__"),
+        (GradientTape, "gradient"),
+        (Function, "__call__"),
+        (ConcreteFunction, "_call_flat"),
+    ]
     kept = [(kind, name, getattr(kind, name)) for kind, name in patched]
     for kind, name, function in kept:
         setattr(kind, name, function.__wrapped__)
@@ -182,8 +188,7 @@ def inside(style: str, width: int) -> list[tuple[float, float]]:
 def _window(window: Any, loop: Loop) -> float:
     """Trace one window as if it were the first, and return the median of its steps."""
     window.state, window.kept, window.takes = "waiting", None, 0
-    for source in window.sources.values():
-        source.alarm = 0
+    window.sources.clear()
     times = loop.steps(TRACED + 1)[:-1]  # the call after the last step closes the window
     if window.kept is None or window.kept.record["steps"] != TRACED:
         raise SystemExit(f"no window was traced: {window.log.state}")

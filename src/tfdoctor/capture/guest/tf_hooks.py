@@ -28,7 +28,7 @@ BODIES = ("Dataset_reduce", "Dataset_scan")
 
 def hooks(window):
     """Return what to patch in which module."""
-    local = window.local = Local(window)
+    window.local = Local(window)
 
     def function(module):
         patch_calls(module, window)
@@ -37,17 +37,17 @@ def hooks(window):
         patch_runs(module, window)
 
     return {
-        ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window, local)],
-        DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, window, local)],
+        ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window)],
+        DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, window)],
         FUNCTIONS: [function],
         FUNCTIONS_2_9: [function],
         CONCRETE: [concrete],
         CONCRETE_2_9: [concrete],
-        TAPES: [lambda module: patch_tape(module.GradientTape, window, local)],
+        TAPES: [lambda module: patch_tape(module.GradientTape, window)],
     }
 
 
-def patch_iterator(kind, window, local):
+def patch_iterator(kind, window):
     """Have `__next__` tell before it runs, and when the data has ended."""
     from tensorflow.python.eager import context
 
@@ -55,8 +55,10 @@ def patch_iterator(kind, window, local):
 
     @functools.wraps(original)
     def __next__(self):
-        loops = local.loops
-        if window.quiet or loops.depth or not eager():
+        if window.quiet:
+            return original(self)
+        loops = window.local.loops
+        if loops.depth or not eager():
             return original(self)
         loops.before(self)
         if window.leave:
@@ -78,12 +80,14 @@ def patch_calls(module, window):
     function = _own(module, "Function")
     if function is None:
         return
-    original, local = function.__call__, window.local
+    original = function.__call__
 
     @functools.wraps(original)
     def __call__(self, *args, **kwargs):
-        loops = local.loops
-        if window.quiet or loops.function is not None or loops.depth:
+        if window.quiet:
+            return original(self, *args, **kwargs)
+        loops = window.local.loops
+        if loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
         loops.function = window.calling = self
         try:
@@ -104,14 +108,16 @@ def patch_runs(module, window):
     concrete = _own(module, "ConcreteFunction")
     if concrete is None:
         return
-    original, local, eager = concrete._call_flat, window.local, context.executing_eagerly
+    original, eager = concrete._call_flat, context.executing_eagerly
     enter = quietly("call", window.log)(lambda calls, marks: calls.enter(marks))
     leave = quietly("call", window.log)(lambda calls, failed: calls.leave(failed=failed))
 
     @functools.wraps(original)
     def _call_flat(self, *args, **kwargs):
-        loops = local.loops
-        if window.quiet or loops.running or loops.depth or not eager():
+        if window.quiet:
+            return original(self, *args, **kwargs)
+        loops = window.local.loops
+        if loops.running or loops.depth or not eager():
             return original(self, *args, **kwargs)
         marks = window.graph_marks.get(self.graph, NONE)
         if TRAINS not in marks:
@@ -136,7 +142,7 @@ def _own(module, name):
     return kind if kind is not None and kind.__module__ == module.__name__ else None
 
 
-def patch_tape(tape, window, local):
+def patch_tape(tape, window):
     """A gradient is a training event; while a tf.function is traced, it marks the function."""
     from tensorflow.python.eager import context
     from tensorflow.python.framework import ops
@@ -149,7 +155,7 @@ def patch_tape(tape, window, local):
     def gradient(self, *args, **kwargs):
         if window.quiet:
             return original(self, *args, **kwargs)
-        loops = local.loops
+        loops = window.local.loops
         function = loops.function or window.calling  # replicas are traced in threads of their own
         graph = None if eager() else ops.get_default_graph()
         if function is not None or graph is not None:

@@ -318,7 +318,7 @@ class Window:
         self.registry.again()
         self.reset()
         self.before_close = []
-        self.local.loops = type(self.local.loops)(self)
+        self.local = type(self.local)(self)  # of all threads
         self.watch.working_since = None
         if plan.get("seconds"):
             self.watch.begin()
