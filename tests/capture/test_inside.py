@@ -110,7 +110,7 @@ def test_what_a_block_raises_is_recorded_and_passed_on(
         ("record('.').__enter__()", "is not empty: choose another path, or remove it first."),
         (
             "record('train.py/x').__enter__()",
-            "train.py/x cannot be written (Not a directory): choose path.",
+            "train.py/x cannot be written (Not a directory): choose another path.",
         ),
         ("Recorder()", "Import Keras before making a Recorder"),
     ],

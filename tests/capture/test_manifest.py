@@ -38,12 +38,34 @@ from tfdoctor.recording import processes
         (["ssh://git@github.com/x"], ["ssh://git@github.com/x"]),
         (['{"api_key": "abc", "lr": 1}'], ['{"api_key": "***", "lr": 1}']),
         (["Authorization: Bearer abc.def"], ["Authorization: Bearer ***"]),
+        (["Authorization: Token abc def"], ["Authorization: Token ***"]),
+        (["Cookie: a=b; c=d"], ["Cookie: ***"]),
+        (["curl", "-u", "me:abc", "h"], ["curl", "-u", "me:***", "h"]),
+        (["docker", "-u", "1000:1000", "x"], ["docker", "-u", "1000:1000", "x"]),
+        (["sh", "-c", "curl --user me:abc h"], ["sh", "-c", "curl --user me:*** h"]),
+        (["Server=h;Uid=u;Pwd=abc;"], ["Server=h;Uid=u;Pwd=***;"]),
+        (["--dbpass", "a", "--pw=b"], ["--dbpass", "***", "--pw=***"]),
+        (["https://h/x?sv=1&sig=a%2Fb&se=2"], ["https://h/x?sv=1&sig=***&se=2"]),
+        (["GITHUB_PAT=a", "AZURE_SAS=b"], ["GITHUB_PAT=***", "AZURE_SAS=***"]),
         (["x=hf_" + "a" * 30], ["x=***"]),
         (["ghp_" + "b" * 36], ["***"]),
     ],
 )
 def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]) -> None:
     assert masked(arguments) == shown
+
+
+ORDINARY = """
+--data_dir=/data --model_dir=gs://bucket/run1 --path x --pattern *.tfrecord --patience 5 --passes 3
+--pw_layers=3 --signatures=2 --sigma 0.1 --sigmoid --patch-size=16 --epochs=3 --batch_size 64 --lr 1e-3
+--learning_rate=0.1 --optimizer adam --mixed_precision --strategy=mirrored --num_gpus 4 --steps=100
+--seed 1 --input_shape 224,224,3 --save-path out/x --log_dir=/tmp/l -u main.py --user bob
+--host localhost:8470 --tpu=grpc://10.0.0.2:8470 --cluster worker:0 --sas_rate_decay 1 --sassy=1
+"""
+
+
+def test_what_ordinary_scripts_are_given_is_shown() -> None:
+    assert masked(ORDINARY.split()) == ORDINARY.split()
 
 
 def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +118,10 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
             '{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}',
             "train longer",
         ),
-        ('{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}', "was killed after 7"),
+        (
+            '{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}',
+            "was killed after 7 steps or more",
+        ),
         ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
         ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
         ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "too abruptly"),
@@ -111,6 +136,36 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) 
     (folder / "guest.json").write_text(guest)
     (process,) = processes.read(tmp_path)
     done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
+    assert said in " ".join(entry["why"] for entry in done["missing"])
+
+
+@pytest.mark.parametrize(
+    ("returned", "guest", "said"),
+    [
+        (1, '{"wanted": "tensorflow"}', "the script ended with exit code 1 while it imported"),
+        (
+            1,
+            "{}",
+            "the script ended with exit code 1 before it imported TensorFlow: mend that first",
+        ),
+        (2, '{"versions": {"tensorflow": "2"}}', "exit code 2 before a training step: mend that"),
+        (-11, '{"versions": {"tensorflow": "2"}}', "ended by SIGSEGV before a training step"),
+        (
+            1,
+            '{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}',
+            "exit code 1 after 1 step, during warm-up (10): mend that first",
+        ),
+    ],
+)
+def test_a_run_that_failed_is_to_be_mended_first(
+    tmp_path: Path, returned: int, guest: str, said: str
+) -> None:
+    folder = tmp_path / "processes" / "vm.7"
+    folder.mkdir(parents=True)
+    (folder / "guest.json").write_text(guest)
+    (process,) = processes.read(tmp_path)
+    begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
+    done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
     assert said in " ".join(entry["why"] for entry in done["missing"])
 
 

@@ -36,6 +36,9 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
         ({"RANK": "0", "WORLD_SIZE": "1"}, None),  # a job of one
         ({"RANK": "0"}, None),  # anything may be called so
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
+        ({"OMPI_COMM_WORLD_RANK": "1"}, ("worker-1", 1, None)),  # a launcher that says no more
+        ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),
+        ({"RANK": "1", "WORLD_SIZE": "many"}, None),
         ({"PMI_RANK": "1", "PMI_SIZE": "4"}, ("worker-1", 1, 4)),
         ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, ("worker-2", 2, 4)),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the batch script that starts them

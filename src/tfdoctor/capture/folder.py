@@ -50,13 +50,19 @@ def claim(plan: Plan) -> Folder:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error.strerror}): choose --out.") from error
+        raise OutputError(
+            f"{out} cannot be written ({error.strerror}): choose another --out."
+        ) from error
     return folder
 
 
 def _sole(out: Path) -> Folder:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError(f"{out} is not empty: choose another --out, or remove it first.")
+        alone = "RANK" in os.environ and "WORLD_SIZE" not in os.environ
+        several = (
+            " (RANK is set: workers of one job need WORLD_SIZE too, to share it)" if alone else ""
+        )
+        raise OutputError(f"{out} is not empty: choose another --out, or remove it first{several}.")
     out.mkdir(parents=True, exist_ok=True)
     return Folder(out.resolve())
 

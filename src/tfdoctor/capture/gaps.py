@@ -1,5 +1,6 @@
 """What a recording lacks, why, and what to do about it."""
 
+import signal
 from typing import Any
 
 from tfdoctor.capture.plan import Kind
@@ -14,6 +15,11 @@ NO_HOOK = {
         "remote hosts need TFDOCTOR_PLAN and PYTHONPATH passed on"
     ),
 }
+
+ABRUPT = (
+    "the process ended too abruptly while it was traced (killed, or replaced by another program), so that its "
+    "trace was not written: let it come to its end, or trace fewer steps"
+)
 
 NO_TENSORFLOW = {
     Kind.SCRIPT: "the script did not import TensorFlow: give the script that trains",
@@ -50,22 +56,40 @@ def why_not(process: Process) -> str:
 def _no_trace(done: Json, process: Process) -> str:
     seen, warmup = done["steps"]["seen"], done["plan"]["warmup"]
     if done["window"]:
-        return "the run ended while it was traced, too abruptly for the trace to be written"
+        return ABRUPT
     if not seen and "tensorflow" not in done["versions"]:
         return _no_tensorflow(done, process)
+    failed = _failed(done)
     if not seen:
-        return _no_steps(done)
+        return f"{failed} before a training step: mend that first" if failed else _no_steps(done)
+    steps = f"{seen} step{'s' if seen > 1 else ''}"
     if not process.state.get("finished"):
-        return f"the run was killed after {seen} or more steps, before the traced window"
+        return f"{failed or 'the run was killed'} after {steps} or more, before the traced window"
+    if failed:
+        return f"{failed} after {steps}, during warm-up ({warmup}): mend that first"
     advice = (
         f"run with --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
     )
-    return f"the run ended after {seen} steps, during warm-up ({warmup}): {advice}"
+    return f"the run ended after {steps}, during warm-up ({warmup}): {advice}"
+
+
+def _failed(done: Json) -> str:
+    """Say that the run failed, or nothing when it did not."""
+    code, number = done["outcome"]["exit_code"], done["outcome"]["signal"]
+    if number:
+        return f"the {done['plan']['kind']} was ended by {signal.Signals(number).name}"
+    return f"the {done['plan']['kind']} ended with exit code {code}" if code else ""
 
 
 def _no_tensorflow(done: Json, process: Process) -> str:
-    if process.state.get("wanted") == "tensorflow" and done["outcome"]["exit_code"]:
-        return "TensorFlow could not be imported: install it for that Python, or name another with --python"
+    failed = _failed(done)
+    if failed and process.state.get("wanted") == "tensorflow":
+        return (
+            f"{failed} while it imported TensorFlow: mend that first, as its own message says; where "
+            "TensorFlow is missing, install it for that Python, or name another with --python"
+        )
+    if failed:
+        return f"{failed} before it imported TensorFlow: mend that first"
     return NO_TENSORFLOW[Kind(done["plan"]["kind"])]
 
 

@@ -5,7 +5,10 @@ from collections.abc import Iterable
 
 MASK = "***"
 
-WORDS = "token|key|secret|passw|passphrase|credential|auth"
+WORDS = (
+    "token|key|secret|passw|passphrase|credential|auth|cookie|(?:pass|pwd|signature)(?![a-z])"
+    "|(?<![a-z])(?:pw|sig|pat|sas)(?![\\w.-])"
+)
 
 SECRET = re.compile(WORDS, re.IGNORECASE)
 """Options whose values are masked; so is that of `--author`, which hurts nobody. A short option says
@@ -20,7 +23,9 @@ PATTERNS = tuple(
         rf"((?:^|\s)--?[\w.-]*(?:{WORDS})[\w.-]*\s+)(?!-)\S+",  # inside `bash -c "train --token …"`
         rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*\")[^\"]*(?=\")",  # {"api_key": "…"}
         rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*)[\w.-]+",  # {"pin_token": 123}
+        r"(\b(?:authorization|cookie)\s*:\s*(?:\w+\s+)?)[^\"'\n]+",  # Authorization: Token …
         r"(\b(?:bearer|basic)\s+)[\w.~+/=-]+",  # Authorization: Bearer …
+        r"((?:^|\s)(?:-u|--user)[\s=]+[^:/\s]+:)(?!\d+(?:\s|$))[^\s/]+",  # -u name:password; not 1000:1000
     )
 )
 
@@ -34,7 +39,7 @@ KNOWN = re.compile(
 def masked(arguments: Iterable[str]) -> list[str]:
     """Return a command's arguments with the values of credentials replaced by ***."""
     shown: list[str] = []
-    hide = False
+    hide, before = False, ""
     for argument in arguments:
         name, equals, _ = argument.partition("=")
         secret = SECRET.search(name) is not None and not re.search(r"\s", name)
@@ -42,8 +47,11 @@ def masked(arguments: Iterable[str]) -> list[str]:
             shown.append(MASK)
         elif equals and secret and "://" not in name:
             shown.append(f"{name}={MASK}")
+        elif before in ("-u", "--user"):
+            shown.append(clean(f"-u {argument}").removeprefix("-u "))
         else:
             shown.append(clean(argument))
+        before = argument
         hide = secret and argument.startswith("-") and not equals
     return shown
 

@@ -15,6 +15,9 @@ NUMBERS = (
 )
 """A worker's number and how many there are. Slurm's batch script has a number too, but no step."""
 
+TELLING = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
+"""Numbers that only a launcher gives, so that they say enough alone; anything may be called RANK."""
+
 FIRST = ("chief", "master", "worker")
 """Kinds of tasks that train, in the order of their numbers; others come after them."""
 
@@ -26,6 +29,8 @@ def rank(environment: Mapping[str, str]) -> "dict | None":
         if found:
             return found
     for number, size in NUMBERS:
+        if size not in environment and number not in TELLING:
+            continue
         found = _of_numbers(environment.get(number), environment.get(size))
         if found:
             return found
@@ -33,9 +38,12 @@ def rank(environment: Mapping[str, str]) -> "dict | None":
 
 
 def _of_numbers(number, size):
-    if not (number or "").isdigit() or not (size or "").isdigit() or int(size) < 2:  # noqa: PLR2004
-        return None  # a job of one is no worker among several
-    return {"name": f"worker-{int(number)}", "rank": int(number), "size": int(size)}
+    if not (number or "").isdigit() or (size is not None and not size.isdigit()):
+        return None
+    known = None if size is None else int(size)
+    if known == 1:  # a job of one is no worker among several
+        return None
+    return {"name": f"worker-{int(number)}", "rank": int(number), "size": known}
 
 
 def _of_cluster(text):
