@@ -12,7 +12,7 @@ from tfdoctor.capture.arrange import arrange
 from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
-from tfdoctor.capture.progress import Title
+from tfdoctor.capture.progress import Title, fresh_line
 from tfdoctor.capture.sampler import Sampler, Samples
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.errors import CaptureError, OutputError
@@ -48,6 +48,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
             returncode = _run(command, given, samples, forwarder, folder)
         done = _record(folder, state, returncode, samples)
     if _why_none(done) or not plan.quiet:
+        fresh_line(stderr)
         print(_sentence(folder.out, done), file=stderr)
     return Outcome(Recording.open(folder.out), manifest.exit_code(returncode))
 

@@ -7,6 +7,7 @@ what is being done, and is gone before anything else is printed.
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,6 +97,15 @@ def _read(path: Path) -> dict[str, object]:
     except (OSError, ValueError):
         return {}
     return guest if isinstance(guest, dict) else {}
+
+
+def fresh_line(stderr: TextIO) -> None:
+    """Go to the beginning of a line on a terminal: the script may have left a line unfinished.
+
+    Spaces up to the last column but one wrap around, unless the cursor stood at the beginning.
+    """
+    if stderr.isatty():
+        stderr.write(" " * (shutil.get_terminal_size().columns - 1) + "\r")
 
 
 @contextmanager

@@ -81,7 +81,8 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     if quiet:
         return
     stream = sys.stderr if err else sys.stdout
-    typer.echo(terminal.render(diagnosis, color=stream.isatty()), file=stream)
+    said = terminal.render(diagnosis, color=stream.isatty()).rstrip("\n")
+    typer.echo(f"{said}\n", file=stream)
     for path in written:
         typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
 
