@@ -117,7 +117,9 @@ _KEPT = {
         "name element_size parallelism buffer_limit buffered_elements buffer_size batch_size "
         "cycle_length deterministic autotune threadpool_size cpu_budget"
     ),
-    "a launch on the host and what it launched": "correlation_id device_id run_id queue_id",
+    "a launch on the host and what it launched": (
+        "correlation_id device_id run_id queue_id device_ordinal"
+    ),
     "a GPU's kernels and copies, and the operation each belongs to": (
         "kernel_details memcpy_details tf_op annotation"
     ),
@@ -133,7 +135,10 @@ _KEPT = {
 }
 """Stats by what they serve."""
 
-WANTED = frozenset(name for names in _KEPT.values() for name in names.split()) | {"level 0"}
+WANTED = frozenset(name for names in _KEPT.values() for name in names.split()) | {
+    "level 0",
+    "Hlo Proto",
+}
 """The stats that are kept on events and their types; keeping all of them triples the memory.
 ("level 0" is the operation of a kernel in traces of TensorFlow 2.3 and 2.4.)"""
 
@@ -142,7 +147,7 @@ IDS = frozenset(["id", "parent_id", "element_id", "_p", "_c", "step_id", "correl
 
 NUMERIC = IDS | {
     "_r", "step_num", "steps", "iter_num", "run_id", "queue_id", "device_id", "tracing_count",
-    "flops", "model_flops", "bytes_accessed", "device_offset_ps", "device_duration_ps",
+    "device_ordinal", "flops", "model_flops", "bytes_accessed", "device_offset_ps", "device_duration_ps",
     "profile_start_time", "clock_rate", "core_count", "memory_bandwidth", "memory_size",
     "compute_cap_major", "compute_cap_minor", "peak_teraflops_per_second",
     "peak_hbm_bw_gigabytes_per_second",

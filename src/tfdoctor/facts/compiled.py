@@ -1,0 +1,68 @@
+"""The programs that XLA compiled for the run: what they are named, which of them trains."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.trace import Trace
+from tfdoctor.trace.hlo import PROGRAM, Instruction, Program, programs
+
+GRADIENT = re.compile(r"transpose\(jvp|gradient_tape/|(?:^|/)gradients\w*/|backward", re.IGNORECASE)
+"""What the names of a backward pass hold: JAX's transpose(jvp(...)), TensorFlow's gradient_tape/ and
+gradients/, PyTorch's aten__convolution_backward."""
+
+OPTIMIZER = re.compile(
+    r"(?:^|[/(_])(?:adam\w*|sgd|momentum|rmsprop|adagrad|adadelta|lion|lamb|lars|optax|apply_updates|"
+    r"apply_gradients|optimizer)(?:$|[/)_])|Apply|AssignSub"
+)
+"""What the names of an optimizer's operations hold: Keras' and optax's scopes, TensorFlow's types."""
+
+TRAINING = re.compile(r"train|update|apply|fit(?:$|_)|optim", re.IGNORECASE)
+"""What people call the function that trains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """XLA's programs, by the name of their module with and without fingerprint; empty when there are none."""
+
+    programs: Mapping[str, Program]
+
+    @classmethod
+    def measure(cls, trace: Trace) -> Self:
+        """Read the programs that the profiler kept."""
+        return cls(programs(trace))
+
+    def named(self, module: str) -> Program | None:
+        """Return a module's program, by "jit_f(123)" or, where that is not known, by "jit_f"."""
+        return self.programs.get(module) or self.programs.get(PROGRAM.sub("", module))
+
+    @property
+    def by_keras(self) -> bool:
+        """Whether Keras' own functions on JAX are among those that were compiled."""
+        return any(
+            "keras/src/backend/jax" in file for p in self.programs.values() for file in p.files
+        )
+
+
+def takes_gradients(names: list[str]) -> bool:
+    """Say whether operations of these names hold a backward pass."""
+    return any(GRADIENT.search(name) for name in names)
+
+
+def changes_weights(module: str, names: list[str], *, donates: bool) -> bool:
+    """Say whether a program that takes gradients applies them too, as a whole training step does.
+
+    It writes over its inputs, has an optimizer's operations, or is called after what it does.
+    """
+    return donates or bool(TRAINING.search(module)) or any(OPTIMIZER.search(name) for name in names)
+
+
+def operation_names(program: Program | None) -> list[str]:
+    """Return the framework's names of all instructions."""
+    return [one.op_name for one in program.instructions()] if program else []
+
+
+def entry(program: Program) -> Mapping[str, Instruction]:
+    """Return a program's instructions by name; names are unique in a program."""
+    return {one.name: one for one in program.instructions()}

@@ -1,0 +1,94 @@
+"""Arrays as HLO text writes them: "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}", and how they lie in memory."""
+
+import re
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tfdoctor.trace.hlo import Shape
+
+ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")
+"""A type, sizes, and where it is laid out the order of its dimensions and its tiles and memory space."""
+
+TILE = re.compile(r"T((?:\([\d,*]+\))+)")
+SPACE = re.compile(r"S\((\d+)\)")
+
+BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")
+"""The width in a type's name: bf16, f32, s8, u4, f8e4m3fn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array and its layout."""
+
+    dtype: str
+    dims: tuple[int, ...]
+    minor_to_major: tuple[int, ...] = ()
+    tile: tuple[int, ...] = ()  # the first one: (8, 128), the last of it for the minor dimension
+    space: int = 0
+
+    @classmethod
+    def of(cls, shape: Shape) -> "Array":
+        """Take a shape of a HloProto."""
+        tile = shape.tiles[0] if shape.tiles else ()
+        return cls(shape.dtype, shape.dims, shape.minor_to_major, tile, shape.space)
+
+    @property
+    def bits(self) -> int:
+        """The width of an element; predicates take a byte."""
+        found = BITS.match(self.dtype)
+        return int(found[1]) if found else 8
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements, without padding."""
+        return ceil(prod(self.dims) * self.bits / 8)
+
+    @property
+    def width(self) -> int | None:
+        """The size of the dimension that varies fastest, which lies in the lanes; None for a scalar."""
+        if not self.dims:
+            return None
+        at = self.minor_to_major[0] if self.minor_to_major else len(self.dims) - 1
+        return self.dims[at] if at < len(self.dims) else None
+
+    @property
+    def stored(self) -> int:
+        """How many elements it takes in memory: its minor dimensions are padded to whole tiles."""
+        if not self.tile or len(self.minor_to_major) != len(self.dims):
+            return prod(self.dims)
+        sizes = [self.dims[at] for at in self.minor_to_major]
+        padded = [
+            ceil(size / tile) * tile for size, tile in zip(sizes, reversed(self.tile), strict=False)
+        ]
+        extra = prod(
+            self.tile[: max(0, len(self.tile) - len(sizes))]
+        )  # a vector in an 8 x 128 tile
+        return prod(padded) * prod(sizes[len(padded) :]) * extra
+
+    @property
+    def useful(self) -> float:
+        """The share of what is stored that is no padding."""
+        return prod(self.dims) / self.stored if self.stored else 1.0
+
+
+def arrays(text: str) -> tuple[Array, ...]:
+    """Return the arrays in an instruction's text: its results, then its operands."""
+    return tuple(_array(found) for found in ARRAY.finditer(text))
+
+
+def _array(found: re.Match[str]) -> Array:
+    dtype, sizes, order, layout = found.groups()
+    tile = TILE.search(layout or "")
+    space = SPACE.search(layout or "")
+    first = tile[1].partition(")")[0].lstrip("(") if tile else ""
+    return Array(
+        dtype,
+        _numbers(sizes),
+        _numbers(order or ""),
+        tuple(int(size) for size in first.split(",") if size.isdigit()),
+        int(space[1]) if space else 0,
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number.strip("<=")) for number in text.split(",") if number.strip("<="))
