@@ -20,9 +20,18 @@ TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
 """A marker's name, when it is a training step's: xprof knows the first two, users write the third."""
 
 
-def marked(trace: Trace, manifest: Manifest | None) -> list[Step]:
-    """Read the markers; tfdoctor's own, which tell their number of steps, go before any others."""
-    markers = sorted(_markers(trace), key=lambda event: event.start_ps)
+OTHER = re.compile(r"(?!.*(?:eval|test|valid|infer|predict|epoch)).+", re.IGNORECASE)
+"""A marker's name, when it may be a training step's where none has a name that says so: JAX and PyTorch
+have no name that they expect."""
+
+
+def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -> list[Step]:
+    """Read the markers; tfdoctor's own, which tell their number of steps, go before any others.
+
+    With ``any_name`` a marker counts that is not called after training, where none is.
+    """
+    found = list(_markers(trace, TRAINING)) or (list(_markers(trace, OTHER)) if any_name else [])
+    markers = sorted(found, key=lambda event: event.start_ps)
     own = [event for event in markers if "steps" in event.stats]
     if own:
         return chain(_step(event, max(1, int(event.stats["steps"]))) for event in own)
@@ -35,10 +44,10 @@ def marked(trace: Trace, manifest: Manifest | None) -> list[Step]:
     return chain(steps)
 
 
-def _markers(trace: Trace) -> Iterator[Event]:
+def _markers(trace: Trace, name: re.Pattern[str]) -> Iterator[Event]:
     for line in host_lines(trace):
         for index, stats in line.stats.items():
-            if {"_r", "step_num"} <= stats.keys() and TRAINING.match(line.event(index).name):
+            if {"_r", "step_num"} <= stats.keys() and name.match(line.event(index).name):
                 yield line.event(index)
 
 

@@ -13,8 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.compiled import Compiled
+from tfdoctor.facts.compiled_steps import compiled_steps, of_calls, of_modules
 from tfdoctor.facts.cycle import CALL
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.module_runs import module_runs
 from tfdoctor.facts.step import PS_PER_MS, Step, chain, host_lines
 from tfdoctor.facts.step_markers import marked, step_line, train_function_calls
 from tfdoctor.facts.step_search import search
@@ -26,6 +30,9 @@ __all__ = ["PS_PER_MS", "Step", "Steps", "Window"]
 
 GRAPH_LOOP = "graph-loop"
 """What the recorder calls a loop inside a tf.function: a marker around its call is no step."""
+
+MODULE_RUNS, COMPILED_CALLS = "module-runs", "compiled-calls"
+"""Steps told by what XLA compiled: the runs of a program on a TPU, or JAX's calls of one on the host."""
 
 HIDDEN = (
     "the loop that trains is inside a graph, and its rounds cannot be told apart in the trace (XLA runs a "
@@ -47,21 +54,33 @@ class Steps:
     steps: tuple[Step, ...]
     typical: tuple[bool, ...]
     closed: bool = True  # the last step's end is known
+    program: str = ""  # whose runs the steps are, where XLA's programs tell them
 
     @classmethod
-    def measure(cls, trace: Trace, recording: Recording, device: Device) -> Self:
+    def measure(
+        cls,
+        trace: Trace,
+        recording: Recording,
+        device: Device,
+        compiled: Compiled,
+        framework: Framework,
+    ) -> Self:
         """Find the steps: markers, else a device's step line, else what recurs and trains.
 
         Raises:
             Unavailable: nothing in the trace says where a step begins, or not with certainty.
         """
-        source, steps, closed = _find(trace, recording, device)
+        program = ""
+        found = _marked(trace, recording, device, framework)
+        if found is None and (device.kind == "TPU" or framework.foreign):
+            program, found = _compiled(trace, device, compiled, framework)
+        source, steps, closed = found or _searched(trace, in_graph=False)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
-            raise Unavailable(_why_none(recording))
+            raise Unavailable(_why_none(recording, framework))
         recorded = seen.source if seen and source == "markers" else None
-        return cls.of(steps, source=recorded or source, closed=closed)
+        return replace(cls.of(steps, source=recorded or source, closed=closed), program=program)
 
     @classmethod
     def of(cls, steps: Iterable[Step], source: str = "markers", *, closed: bool = True) -> Self:
@@ -129,11 +148,13 @@ class Window:
         return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
 
-def _why_none(recording: Recording) -> str:
+def _why_none(recording: Recording, framework: Framework) -> str:
     said = recording.manifest.missing if recording.manifest else ()
     for missing in said:
         if missing.what in ("steps", "trace"):
             return missing.why
+    if framework.foreign:
+        return f"the trace marks no training step; {framework.how_to_record}"
     return (
         "the trace holds no training step; record the run with `tfdoctor profile`, "
         "which marks the steps by itself"
@@ -152,18 +173,40 @@ Found = tuple[str, list[Step], bool]
 """How the steps were found, the steps, and whether the last one's end is known."""
 
 
-def _find(trace: Trace, recording: Recording, device: Device) -> Found:
+def _marked(
+    trace: Trace, recording: Recording, device: Device, framework: Framework
+) -> Found | None:
+    """Return the steps that the recorder, a marker or the device tells of; None where none does."""
     manifest = recording.manifest
     if manifest and GRAPH_LOOP in (
         manifest.steps.source,
         manifest.window and manifest.window.source,
     ):
         return _searched(trace, in_graph=True)
-    if steps := marked(trace, manifest):
+    if steps := marked(trace, manifest, any_name=framework.foreign):
         return _closed("markers", steps, trace)
     if steps := step_line(device.busiest):
         return _closed("tpu-steps" if device.kind == "TPU" else "markers", steps, trace)
-    return _searched(trace, in_graph=False)
+    return None
+
+
+def _compiled(
+    trace: Trace, device: Device, compiled: Compiled, framework: Framework
+) -> tuple[str, Found | None]:
+    """Return the program that trains, and its runs on the TPU or its calls on the host.
+
+    Raises:
+        Unavailable: no program trains as far as the trace tells, and the steps cannot be searched for.
+    """
+    on_device = module_runs(device.busiest) if device.kind == "TPU" and device.busiest else ()
+    rhythms = of_modules(on_device, compiled) or of_calls(host_lines(trace), compiled)
+    try:
+        name, steps = compiled_steps(rhythms, "run" if on_device else "call")
+    except Unavailable as why:
+        if framework.foreign:
+            raise Unavailable(f"{why}; {framework.how_to_record}") from why
+        return "", None
+    return name, _closed(MODULE_RUNS if on_device else COMPILED_CALLS, steps, trace)
 
 
 def _searched(trace: Trace, *, in_graph: bool) -> Found:
