@@ -13,7 +13,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tfdoctor.facts.compiled import Compiled
+from tfdoctor.facts.compiled_work import DEPTHWISE, compiled_work
 from tfdoctor.facts.device import Device, spans, work_lines
+from tfdoctor.facts.framework import Framework
 from tfdoctor.trace import EventType, Intervals, Line, Trace
 from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import (
@@ -80,16 +83,20 @@ class Activity:
     within_data: bool = False  # tf.data itself runs the training: `for x in dataset` in a graph
 
     @classmethod
-    def measure(cls, trace: Trace, device: Device) -> Self:
+    def measure(
+        cls, trace: Trace, device: Device, framework: Framework, compiled: Compiled
+    ) -> Self:
         """Sort all events of the host and of the busiest device."""
         wait = _host_spans(trace, WAIT)
+        if framework.foreign and device.kind == "CPU":
+            return cls(wait, {Stage.DEVICE: _tabulate(compiled_work(trace, compiled))}, Intervals())
         captured = _captured_functions(trace)
         training = _training(trace, captured)
         computing = _host_operations(trace, captured - training, training)
         if device.kind == "CPU":
             stages = {Stage.DEVICE: computing}
             return cls(wait, stages, Intervals(), within_data=bool(training))
-        stages = _sort_device(device) if device.busiest else {}
+        stages = _sort_device(device, compiled) if device.busiest else {}
         return cls(wait, stages, computing.spans(), device.missing, bool(training))
 
     def of(self, stage: Stage) -> Intervals:
@@ -221,12 +228,17 @@ def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:
     return Work(labels, label, start, start + length, types)
 
 
-def _sort_device(device: Device) -> dict[Stage, Work]:
+def _sort_device(device: Device, compiled: Compiled) -> dict[Stage, Work]:
     stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
     for line in work_lines(device.busiest) if device.busiest else ():
         for event in line.events():
             stage = _stage(device.kind, event.type)
             label = _device_label(event.type, event.stats)
+            if (
+                str(event.type.stats.get("program_id")),
+                event.type.display_name,
+            ) in compiled.depthwise:
+                label = (label[0], DEPTHWISE, label[2])
             row = (label, event.type, event.start_ps, event.end_ps)
             stages.setdefault(stage, []).append(row)
     return {stage: _tabulate(rows) for stage, rows in stages.items()}

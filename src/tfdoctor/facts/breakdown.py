@@ -13,6 +13,7 @@ import numpy as np
 
 from tfdoctor.facts.activity import Activity
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
 from tfdoctor.trace import Intervals
 from tfdoctor.verdict import Stage
@@ -40,14 +41,17 @@ class Breakdown:
 
     steps: tuple[Mapping[str, float], ...]
     median: Mapping[str, float]
+    unseen_input: str = ""  # why a wait for input does not show in the trace; "" where it would
 
     @classmethod
-    def measure(cls, steps: Steps, activity: Activity, device: Device) -> Self:
+    def measure(
+        cls, steps: Steps, activity: Activity, device: Device, framework: Framework
+    ) -> Self:
         """Divide every step among the stages."""
         layers = _layers(activity)
         rest = _owner_of_rest(activity, device)
         rows = tuple(_divide(step, layers, rest) for step in steps.steps)
-        return cls(rows, _typical(rows, steps))
+        return cls(rows, _typical(rows, steps), framework.no_pipeline)
 
     @classmethod
     def of(cls, **parts: float) -> Self:

@@ -27,11 +27,23 @@ class Compiled:
     """XLA's programs, by the name of their module with and without fingerprint; empty when there are none."""
 
     programs: Mapping[str, Program]
+    depthwise: frozenset[tuple[str, str]] = frozenset()  # (fingerprint, instruction)
 
     @classmethod
     def measure(cls, trace: Trace) -> Self:
         """Read the programs that the profiler kept."""
-        return cls(programs(trace))
+        found = programs(trace)
+        pairs = ((PROGRAM.search(name), program) for name, program in found.items())
+        return cls(
+            found,
+            frozenset(
+                (number[1], one.name)
+                for number, program in pairs
+                if number
+                for one in program.instructions()
+                if _is_depthwise(program, one)
+            ),
+        )
 
     def named(self, module: str) -> Program | None:
         """Return a module's program, by "jit_f(123)" or, where that is not known, by "jit_f"."""
@@ -43,6 +55,12 @@ class Compiled:
         return any(
             "keras/src/backend/jax" in file for p in self.programs.values() for file in p.files
         )
+
+
+def _is_depthwise(program: Program, one: Instruction) -> bool:
+    """Say whether an instruction, or what it fuses, convolves each channel alone."""
+    products = [inner.product for inner in program.inside(one) if inner.product]
+    return bool(products) and all(each.groups > 1 and each.k == 1 for each in products)
 
 
 def takes_gradients(names: list[str]) -> bool:

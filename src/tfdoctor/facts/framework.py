@@ -1,13 +1,13 @@
 """Which framework the run used, how that is known, and how such a run is recorded."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.compiled import Compiled
 from tfdoctor.recording import Recording
-from tfdoctor.trace import Trace
+from tfdoctor.trace import EventType, Trace
+from tfdoctor.trace.names import ITERATOR
 
 TENSORFLOW, JAX, PYTORCH = "TensorFlow", "JAX", "PyTorch/XLA"
 
@@ -43,22 +43,14 @@ class Framework:
     version: str = ""
     evidence: str = ""  # "the trace holds calls of PjitFunction(train_step)"
     keras: bool = False  # on top of it, as far as the trace tells; TensorFlow's is known otherwise
+    tf_data: bool = False  # iterators of tf.data are at work
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, compiled: Compiled) -> Self:
         """Read what the profiler wrote of itself, else the events that only one framework emits."""
-        for plane in trace.planes:
-            if version := str(plane.stats.get("jax_version") or ""):
-                said = f"the profiler wrote down JAX {version}"
-                return cls(JAX, version, said, compiled.by_keras)
-        for name, event in _signs(trace):
-            return cls(
-                name, "", f"the trace holds the event {event}", name == JAX and compiled.by_keras
-            )
-        versions = (recording.manifest.versions if recording.manifest else None) or {}
-        if "tensorflow" in versions:
-            return cls(TENSORFLOW, str(versions["tensorflow"]), "it was recorded by tfdoctor")
-        return cls()
+        name, version, evidence = _found(trace, recording)
+        tf_data = any(kind.name.startswith(ITERATOR) for kind in _kinds(trace))
+        return cls(name, version, evidence, name == JAX and compiled.by_keras, tf_data)
 
     @property
     def foreign(self) -> bool:
@@ -79,7 +71,7 @@ class Framework:
     @property
     def no_pipeline(self) -> str:
         """Why there is no tf.data pipeline; "" where there should be one."""
-        if not self.foreign:
+        if not self.foreign or self.tf_data:
             return ""
         return (
             f"this is a run of {self.title} ({self.evidence}), whose trace shows no tf.data pipeline: how its "
@@ -87,9 +79,20 @@ class Framework:
         )
 
 
-def _signs(trace: Trace) -> Iterator[tuple[str, str]]:
-    names = [kind.name for kind in trace.host.types] if trace.host else []
+def _found(trace: Trace, recording: Recording) -> tuple[str, str, str]:
+    """Return the framework, its version and what tells; "" each where nothing does."""
+    for plane in trace.planes:
+        if version := str(plane.stats.get("jax_version") or ""):
+            return JAX, version, f"the profiler wrote down JAX {version}"
     for framework, sign in SIGNS:
-        for name in names:
-            if sign.fullmatch(name):
-                yield framework, name
+        for kind in _kinds(trace):
+            if sign.fullmatch(kind.name):
+                return framework, "", f"the trace holds the event {kind.name}"
+    versions = (recording.manifest.versions if recording.manifest else None) or {}
+    if "tensorflow" in versions:
+        return TENSORFLOW, str(versions["tensorflow"]), "it was recorded by tfdoctor"
+    return "", "", ""
+
+
+def _kinds(trace: Trace) -> tuple[EventType, ...]:
+    return trace.host.types if trace.host else ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.recording import Host, Recording
 from tfdoctor.trace import Plane
 from tfdoctor.verdict import Bound
@@ -57,20 +58,24 @@ class Hardware:
     missing: str = ""
 
     @classmethod
-    def measure(cls, device: Device, recording: Recording) -> Self:
+    def measure(cls, device: Device, recording: Recording, framework: Framework) -> Self:
         """Read the device's plane, or the manifest's CPU."""
         host = recording.manifest.host if recording.manifest else None
         cores = (host.cores_usable or None) if host else None
         if device.kind == "CPU":
-            return cls._cpu(host, cores)
+            return cls._cpu(host, cores, framework)
         if device.kind == "TPU":
             return cls._tpu(device.busiest, cores)
         return cls._gpu(device.busiest, cores)
 
     @classmethod
-    def _cpu(cls, host: Host | None, cores: float | None) -> Self:
+    def _cpu(cls, host: Host | None, cores: float | None, framework: Framework) -> Self:
         if host is None or not host.cpu_model:
-            why = "the trace does not say which CPU it ran on; record it with `tfdoctor profile`"
+            why = "the trace does not say which CPU it ran on"
+            if framework.foreign:
+                why = f"{why}, as traces of {framework.title} do not"
+            else:
+                why = f"{why}; record it with `tfdoctor profile`"
             return cls("CPU", "CPU", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None

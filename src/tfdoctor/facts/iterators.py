@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.activity import executors
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.steps import PS_PER_MS, Steps, Window
 from tfdoctor.trace import Event, Intervals, Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
@@ -103,12 +104,16 @@ class Iterators:
         return sum(map(len, self.waits_ms.values()))
 
     @classmethod
-    def measure(cls, trace: Trace, steps: Steps) -> Self:
+    def measure(cls, trace: Trace, framework: Framework, steps: Steps | Unavailable) -> Self:
         """Collect the iterators at work between the first and the last step.
 
         Raises:
             Unavailable: no tf.data iterator was at work.
         """
+        if framework.no_pipeline:
+            raise Unavailable(framework.no_pipeline)
+        if isinstance(steps, Unavailable):
+            raise steps
         window = Window.of(steps)
         lines = trace.host.lines if trace.host else ()
         roots = _training_roots(lines, window)

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
 
@@ -71,13 +72,15 @@ class Program:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def measure(cls, recording: Recording) -> Self:
+    def measure(cls, recording: Recording, framework: Framework) -> Self:
         """Read the program record.
 
         Raises:
             Unavailable: the trace was not recorded by tfdoctor, or the hook could not record it.
         """
         record = recording.program
+        if not record and framework.foreign:
+            raise Unavailable(f"how a run of {framework.title} is built is not recorded")
         if not record:
             raise Unavailable(
                 "the trace does not say what the program built (shapes, layers, lines); "

@@ -6,6 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.facts.step_model import DISTORTED, slowdown
 from tfdoctor.facts.steps import Steps
@@ -47,12 +48,17 @@ class Quality:
         recording: Recording,
         steps: Steps | Unavailable,
         samples: Samples | None,
+        framework: Framework,
     ) -> Self:
         """Collect all that speaks against the figures."""
         seen = steps if isinstance(steps, Steps) else None
         doubts = [
-            *_of_profiler(trace, device),
-            *(_of_steps(steps, recording) if isinstance(steps, Steps) else _of_none(steps)),
+            *_of_profiler(trace, device, framework),
+            *(
+                _of_steps(steps, recording, framework)
+                if isinstance(steps, Steps)
+                else _of_none(steps)
+            ),
             *_of_run(recording, seen),
             *_of_machine(samples if seen else None),
         ]
@@ -68,7 +74,7 @@ class Quality:
         return "medium" if self.doubts else "high"
 
 
-def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
+def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator[Doubt]:
     if device.missing:
         what, _, remedy = device.missing.partition("; ")
         yield Doubt(what, remedy or "record again", grave=True)
@@ -76,7 +82,7 @@ def _of_profiler(trace: Trace, device: Device) -> Iterator[Doubt]:
         if "dropped" in text:
             yield Doubt(
                 f"the profiler dropped events: {text}",
-                "trace fewer steps (`--steps 5`)",
+                "trace fewer steps" if framework.foreign else "trace fewer steps (`--steps 5`)",
                 grave=True,
             )
     for text in trace.errors:
@@ -89,7 +95,7 @@ def _of_none(why: Unavailable) -> Iterator[Doubt]:
     yield Doubt("no training step was found in the trace", remedy, grave=True)
 
 
-def _of_steps(steps: Steps, recording: Recording) -> Iterator[Doubt]:
+def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
     if steps.count < FEW_STEPS:
         number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
         start = ", which may be the start-up" if steps.count == 1 else ""
@@ -99,11 +105,13 @@ def _of_steps(steps: Steps, recording: Recording) -> Iterator[Doubt]:
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     if spread > UNEVEN:
         what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
-        yield Doubt(what, f"trace {_more(recording)}", grave=False)
+        yield Doubt(what, f"trace {_more(recording, framework)}", grave=False)
 
 
-def _more(recording: Recording) -> str:
+def _more(recording: Recording, framework: Framework) -> str:
     """Return how to trace more of a run like this."""
+    if framework.foreign:
+        return "more steps"
     plan = recording.manifest.plan if recording.manifest else None
     by_time = plan is not None and (plan.get("seconds") or not plan.get("steps"))
     return "for longer (`--for 10s`)" if by_time else "more steps (`--steps 100`)"

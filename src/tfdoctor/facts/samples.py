@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.framework import Framework
 from tfdoctor.recording import Recording
 
 BUSY_CORES = 0.5
@@ -32,7 +33,7 @@ class Samples:
     tensor_active: float | None = None  # 0 to 1: share of time in which tensor cores worked (GPM)
 
     @classmethod
-    def measure(cls, recording: Recording) -> Self:
+    def measure(cls, recording: Recording, framework: Framework | None = None) -> Self:
         """Average the samples.
 
         Raises:
@@ -40,7 +41,8 @@ class Samples:
         """
         host = [row["host"] for row in _in_window(recording, "host")]
         if not host:
-            raise Unavailable("the machine was not sampled; record with `tfdoctor profile`")
+            how = "" if framework and framework.foreign else "; record with `tfdoctor profile`"
+            raise Unavailable(f"the machine was not sampled{how}")
         gpus = [gpu for row in _in_window(recording, "gpu") for gpu in row["gpu"]]
         gpus = [gpu for gpu in gpus if gpu.get("visible") is not False]
         long = _window_s(recording) >= GPU_PERIOD_S

@@ -68,8 +68,7 @@ def check(unit: MatrixUnit) -> Verdict:
     known = (unit.on_unit_ms or 0.0) + (unit.off_unit_ms or 0.0)
     if not known:
         return NotApplicable(
-            reason="neither FLOPs nor kernel names tell whether the matrix unit was used; "
-            "record the run with `tfdoctor profile`"
+            reason="neither FLOPs nor kernel names tell whether the matrix unit was used"
         )
     return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known)
 

@@ -43,6 +43,7 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Measure,
+    NotApplicable,
     Remedy,
     Stage,
     Table,
@@ -56,6 +57,8 @@ SINCE = "0.1.0"
 def check(breakdown: Breakdown, pipeline: InputPipeline | None) -> Verdict:
     """Compare the exposed wait for input with the step."""
     wait, step = breakdown["input"], breakdown.step_ms
+    if breakdown.unseen_input and not wait:
+        return NotApplicable(reason=breakdown.unseen_input)
     measures = (
         Measure("step time spent waiting for input", ratio(wait / step), ratio(INPUT_SHARE)),
         Measure("wait for input per step", ms(wait), ms(READY_MS)),
