@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from xprof.protobuf import op_metrics_pb2, op_stats_pb2  # type: ignore[import-untyped]
 
 from scripts.synthetic.host import Host, environment, input_work
 from scripts.synthetic.network import Kind, Op, Shape
 from scripts.synthetic.run import READY, Chip, Run, Truth, compute, duration, traffic
+from scripts.synthetic.tpu_program import program
 from scripts.synthetic.xspace import MS, T0_NS, U64, US, Line, Plane, Ref, Space
+from tfdoctor.trace.hlo import PROTO
 
 PROGRAM_ID = 12_190_760_917_235_803_885
 MODULE = f"cluster_train_step({PROGRAM_ID})"
@@ -35,9 +38,35 @@ TPUS = {
 }
 """v6e as in a real trace; the others as xprof has them."""
 
+STARTING = 1000
+"""How long it takes to start a copy, ps."""
+
+COPIED = 4 * 1024 * 1024
+"""Bytes of the copy from the host's memory."""
+
 CATEGORY = {Kind.CONVOLUTION: "convolution fusion", Kind.MATMUL: "convolution fusion",
             Kind.DEPTHWISE: "convolution fusion"}  # fmt: skip
 """What XLA calls an operation; all others are loop fusions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the profiler recorded of a run, and how."""
+
+    step_line: bool = True  # JAX has none
+    markers: bool = True  # of the steps, on the host
+    infeed: bool = True  # else the core waits for its input without an operation
+    program: bool = False  # the compiled program
+    copy_ms: float = 0.0  # of a copy from the host's memory that every step begins with...
+    beside: int = 0  # ...and that so many of the step's last operations but one hide
+    late_us: float = (
+        0.0  # that the host enqueues a step after the core was done with the one before
+    )
+    drift: float = 0.0  # by which the core's clock is slow against the host's
+
+
+ALL = Recorded()
+"""TensorFlow's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +75,7 @@ class Schedule:
 
     infeed: int  # duration, from the start on
     ops: tuple[tuple[int, int], ...]  # start, duration
+    copy: tuple[int, int, int]  # when it begins, when it is waited for, and until when
     outfeed: int
     end: int
 
@@ -63,16 +93,24 @@ def chip(run: Run) -> Chip:
     return Chip(tpu.tflops * 1e12, tpu.hbm * 1e9, tpu.tile, value)
 
 
-def schedule(run: Run) -> Schedule:
-    """Place a step's operations one after the other."""
+def schedule(run: Run, recorded: Recorded = ALL) -> Schedule:
+    """Place a step's operations one after the other; a copy is waited for before the last of them."""
     device = chip(run)
     infeed = max(READY, round(run.input_ms * MS))
     at, placed = infeed, []
-    for op in run.network.training_step():
+    steps = run.network.training_step()
+    began = ended = waited = infeed
+    for number, op in enumerate(steps, start=1 - len(steps)):
         at += round(run.gap_us * US)
+        if recorded.copy_ms and number == -recorded.beside:
+            began, at = at, at + STARTING
+        if recorded.copy_ms and number == 0:
+            waited = at
+            at = ended = began + round(recorded.copy_ms * MS)
         placed.append((at, duration(op, device)))
         at += placed[-1][1]
-    return Schedule(infeed, tuple(placed), at, at + OUTFEED + round(run.between_ms * MS))
+    end = at + OUTFEED + round(run.between_ms * MS)
+    return Schedule(infeed, tuple(placed), (began, waited, ended), at, end)
 
 
 def truth(run: Run) -> Truth:
@@ -143,8 +181,8 @@ class Instruction:
 class Core:
     """One core's plane."""
 
-    def __init__(self, space: Space, number: int, run: Run) -> None:
-        tpu, self.run = TPUS[run.device], run
+    def __init__(self, space: Space, number: int, run: Run, recorded: Recorded = ALL) -> None:
+        tpu, self.run, self.recorded = TPUS[run.device], run, recorded
         details = op_stats_pb2.CoreDetails(
             hostname="vm", device_ordinal=number, core_num=number, global_core_id=number
         )
@@ -164,6 +202,8 @@ class Core:
         image = (run.network.batch, run.network.size, run.network.size, 3)
         self.infeed = self._feed("infeed", image, 10)
         self.outfeed = self._feed("outfeed", (), 30)
+        ends = ("copy-start", "copy-done") if recorded.copy_ms else ()
+        self.copy = [self._copy(kind) for kind in ends]
 
     def _type(self, number: int, op: Op) -> int:
         """Describe an operation."""
@@ -185,16 +225,38 @@ class Core:
         )
         return instruction.add(self.plane, 900 + line)
 
+    def _copy(self, kind: str) -> int:
+        """Describe the two ends of a copy from the host's memory, S(5), to the device's."""
+        there, here = "f32[1024,1024]{1,0:T(8,128)S(5)}", "f32[1024,1024]{1,0:T(8,128)}"
+        pair = f"({here}, {there}, u32[]{{:S(2)}})"
+        text = {
+            "copy-start": f"%copy-start.1 = {pair} copy-start({there} %p.0)",
+            "copy-done": f"%copy-done.1 = {here} copy-done({pair} %copy-start.1)",
+        }[kind]
+        number = 950 + (kind == "copy-done")
+        instruction = Instruction(f"{kind}.1", text, "", kind, here, 10, 0, COPIED)
+        return instruction.add(self.plane, number)
+
     def step(self, number: int, start: int, plan: Schedule) -> None:
         """Record one step."""
-        _emit(self.steps, self.plane.type(str(number)), start, plan.end)
+        if self.recorded.step_line:
+            _emit(self.steps, self.plane.type(str(number)), start, plan.end)
         module = self.plane.type(MODULE)
         busy = plan.outfeed + OUTFEED
         _emit(self.modules, module, start, busy, run_id=100 + number, queue_id=0)
-        _emit(self.ops, self.infeed, start, plan.infeed)
+        if self.recorded.infeed:
+            self._operation(self.infeed, start, plan.infeed)
         for kind, (at, length) in zip(self.types, plan.ops, strict=True):
-            _emit(self.ops, kind, start + at, length)
-        _emit(self.ops, self.outfeed, start + plan.outfeed, OUTFEED)
+            self._operation(kind, start + at, length)
+        if self.recorded.copy_ms:
+            began, waited, ended = plan.copy
+            self._operation(self.copy[0], start + began, STARTING)
+            self._operation(self.copy[1], start + waited, ended - waited)
+        self._operation(self.outfeed, start + plan.outfeed, OUTFEED)
+
+    def _operation(self, kind: int, start: int, length: int) -> None:
+        """Record an operation on the core's own clock."""
+        _emit(self.ops, kind, round(start * (1 - self.recorded.drift)), length)
 
 
 def _emit(line: Line, kind: int, start: int, length: int, **stats: int) -> None:
@@ -205,30 +267,40 @@ def _emit(line: Line, kind: int, start: int, length: int, **stats: int) -> None:
     )  # fmt: skip
 
 
-def build(run: Run) -> Space:
+def build(run: Run, recorded: Recorded = ALL) -> Space:
     """Return the whole trace."""
-    space, plan = Space(), schedule(run)
-    cores = [Core(space, number, run) for number in range(TPUS[run.device].planes)]
+    space, plan = Space(), schedule(run, recorded)
+    cores = [Core(space, number, run, recorded) for number in range(TPUS[run.device].planes)]
     host = Host(space, run.network.batch)
     for number in range(run.steps):
         start = (number + 1) * plan.end  # the first batch was made before the first step
-        _host_step(run, host, plan, number, start)
+        _host_step(run, host, plan, number, start, recorded)
         for core in cores:
             core.step(number, start, plan)
     host.produce(run.steps, plan.end + plan.infeed - 12 * US, plan.end, input_work(run, plan.end))
     host.end((run.steps + 1) * plan.end)
     environment(space)
+    if recorded.program:
+        data = program("cluster_train_step", run.network.training_step(), run.precision)
+        stats: dict[str, Any] = {PROTO: data}
+        space.plane("/host:metadata").type(MODULE, **stats)
     return space
 
 
-def _host_step(run: Run, host: Host, plan: Schedule, number: int, start: int) -> None:
+def _host_step(
+    run: Run, host: Host, plan: Schedule, number: int, start: int, recorded: Recorded
+) -> None:
     """Enqueue the program and feed it; the host waits for its pipeline while the device does."""
-    host.call(number, start, plan.outfeed + OUTFEED)
-    host.execute(number, start + 20 * US, plan.infeed)
+    if recorded.markers:
+        host.call(number, start, plan.outfeed + OUTFEED)
+        host.execute(number, start + 20 * US, plan.infeed)
+    # The core was done with the step before when its outfeed ended; the program runs 2 us after the queue has it.
+    done = start - plan.end + plan.outfeed + OUTFEED
+    queued = done + round(recorded.late_us * US) if recorded.late_us else start + 12 * US
     for core in range(TPUS[run.device].planes):
         host.python.add(
-            "DoEnqueueProgram", start + (12 + core * 8) * US, 6 * US, run_id=100 + number,
-            queue_id=0, device_ordinal=core, core_type=0,
+            "DoEnqueueProgram", queued - 6 * US if recorded.late_us else start + (12 + core * 8) * US,
+            6 * US, run_id=100 + number, queue_id=0, device_ordinal=core, core_type=0,
         )  # fmt: skip
     host.wait(number, start, plan.infeed - 5 * US, run.network.image_bytes)
     host.executor.add("InfeedEnqueueTuple:InfeedEnqueueTuple", start + plan.infeed - 4 * US, 3 * US)

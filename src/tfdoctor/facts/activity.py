@@ -234,10 +234,9 @@ def _sort_device(device: Device, compiled: Compiled) -> dict[Stage, Work]:
         for event in line.events():
             stage = _stage(device.kind, event.type)
             label = _device_label(event.type, event.stats)
-            if (
-                str(event.type.stats.get("program_id")),
-                event.type.display_name,
-            ) in compiled.depthwise:
+            if compiled.is_depthwise(
+                str(event.type.stats.get("program_id")), event.type.display_name
+            ):
                 label = (label[0], DEPTHWISE, label[2])
             row = (label, event.type, event.start_ps, event.end_ps)
             stages.setdefault(stage, []).append(row)

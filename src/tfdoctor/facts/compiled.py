@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.trace import Trace
@@ -24,10 +24,14 @@ TRAINING = re.compile(r"train|update|apply|fit(?:$|_)|optim", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """XLA's programs, by the name of their module with and without fingerprint; empty when there are none."""
+    """XLA's programs, by the name of their module with and without fingerprint; empty when there are none.
+
+    ``multiplying`` has the dots and convolutions of each instruction that holds any, by the program's
+    fingerprint and the instruction's name.
+    """
 
     programs: Mapping[str, Program]
-    depthwise: frozenset[tuple[str, str]] = frozenset()  # (fingerprint, instruction)
+    multiplying: Mapping[tuple[str, str], tuple[Instruction, ...]] = field(default_factory=dict)
 
     @classmethod
     def measure(cls, trace: Trace) -> Self:
@@ -36,14 +40,23 @@ class Compiled:
         pairs = ((PROGRAM.search(name), program) for name, program in found.items())
         return cls(
             found,
-            frozenset(
-                (number[1], one.name)
+            {
+                (number[1], one.name): products
                 for number, program in pairs
                 if number
                 for one in program.instructions()
-                if _is_depthwise(program, one)
-            ),
+                if (products := tuple(x for x in program.inside(one) if x.product))
+            },
         )
+
+    def products(self, fingerprint: str, instruction: str) -> tuple[Instruction, ...]:
+        """Return the dots and convolutions in an instruction, by its program's fingerprint and its name."""
+        return self.multiplying.get((fingerprint, instruction), ())
+
+    def is_depthwise(self, fingerprint: str, instruction: str) -> bool:
+        """Say whether an instruction, or what it fuses, convolves each channel alone."""
+        found = [one.product for one in self.products(fingerprint, instruction) if one.product]
+        return bool(found) and all(each.depthwise for each in found)
 
     def named(self, module: str) -> Program | None:
         """Return a module's program, by "jit_f(123)" or, where that is not known, by "jit_f"."""
@@ -55,12 +68,6 @@ class Compiled:
         return any(
             "keras/src/backend/jax" in file for p in self.programs.values() for file in p.files
         )
-
-
-def _is_depthwise(program: Program, one: Instruction) -> bool:
-    """Say whether an instruction, or what it fuses, convolves each channel alone."""
-    products = [inner.product for inner in program.inside(one) if inner.product]
-    return bool(products) and all(each.groups > 1 and each.k == 1 for each in products)
 
 
 def takes_gradients(names: list[str]) -> bool:

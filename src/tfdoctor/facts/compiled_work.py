@@ -61,7 +61,7 @@ def _kind(name: str, program: Program | None, one: Instruction | None) -> EventT
     stats: dict[str, Value] = {"tf_op": title}
     if inside:
         stats |= {"hlo_category": "convolution fusion", "flops": flops}
-    if inside and all(p.product and p.product.groups > 1 and p.product.k == 1 for p in inside):
+    if inside and all(one.product and one.product.depthwise for one in inside):
         return EventType(name, DEPTHWISE, stats)
     return EventType(name, title.rpartition("/")[2] or one.opcode, stats)
 

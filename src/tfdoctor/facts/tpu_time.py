@@ -12,14 +12,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.activity import leaves
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.compiled import Compiled
-from tfdoctor.facts.compiled_steps import compiled_steps, of_modules
 from tfdoctor.facts.device import Device
-from tfdoctor.facts.module_runs import Module, module_runs
 from tfdoctor.facts.step import PS_PER_MS
 from tfdoctor.facts.tpu_copies import Copy, copies
+from tfdoctor.facts.tpu_rounds import counted, rounds_of, starts_of
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
 
@@ -29,9 +27,6 @@ COMPUTE, INFEED, OUTFEED, COLLECTIVE, HOST, COPIES, IDLE = (
 PARTS = (COMPUTE, COLLECTIVE, HOST, COPIES, INFEED, OUTFEED, IDLE)
 """Parts of a round, by priority. ``HOST`` is send and receive to the host; ``COPIES`` the waits for
 asynchronous copies, of which ``TpuCore.copies`` tells where they go."""
-
-STEPS, ROUND = "step", "run"
-"""What a round is."""
 
 BARRIER = "barrier-cores"
 """A core waits for the others, on the line "XLA TraceMe" (v6e, 2025)."""
@@ -88,7 +83,7 @@ class TpuTime:
             raise Unavailable("the run used no TPU")
         if device.missing:
             raise Unavailable(device.missing)
-        unit, program = _rounds_of(device.busiest, compiled)
+        unit, program = rounds_of(device.busiest, compiled)
         cores = [_core(plane, unit, program) for plane in trace.devices("TPU")]
         found = [core for core in cores if core is not None]
         if not found:
@@ -117,22 +112,10 @@ class TpuTime:
         return (max(times) - min(times)) / max(times) if max(times) else 0.0
 
 
-def _rounds_of(core: Plane, compiled: Compiled) -> tuple[str, str]:
-    """Return what a round is, and whose runs they are: the program that trains, else the longest."""
-    modules = module_runs(core)
-    if any(line.name == "Steps" and len(line) for line in core.lines):
-        return STEPS, modules[0].title if modules else ""
-    try:
-        name, _ = compiled_steps(of_modules(modules, compiled), "run")
-    except Unavailable:
-        return ROUND, modules[0].title if modules else ""
-    return STEPS, name
-
-
 def _core(core: Plane, unit: str, program: str) -> TpuCore | None:
     lines = {line.name: line for line in core.lines}
     operations = lines.get(TPU_OPS)
-    starts, end = _starts(lines.get("Steps"), module_runs(core), unit, program)
+    starts, end = starts_of(core, unit, program)
     if operations is None or not len(operations) or not len(starts) or end <= starts[0]:
         return None
     window = (int(starts[0]), end)
@@ -153,24 +136,12 @@ def _core(core: Plane, unit: str, program: str) -> TpuCore | None:
     )
 
 
-def _starts(
-    steps: Line | None, modules: tuple[Module, ...], unit: str, program: str
-) -> tuple[NDArray[np.int64], int]:
-    """Return when a core's rounds begin, and when the last one ends."""
-    if unit == STEPS and steps is not None and len(steps):
-        return steps.start_ps, int((steps.start_ps + steps.duration_ps).max())
-    module = next((one for one in modules if one.title == program), None)
-    if module is None:
-        return np.zeros(0, np.int64), 0
-    return np.sort(module.first_ps), int(module.last_ps.max())
-
-
 def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[str, Intervals]:
     """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
     kinds = np.array(
         [PARTS.index(part_of(str(k.stats.get("hlo_category", "")))) for k in line.types]
     )
-    mask = inside & leaves(line)
+    mask = inside & counted(line)
     layers, taken = {}, Intervals()
     for at, part in enumerate(PARTS[:-1]):
         own = mask & (kinds[line.kind] == at)

@@ -43,7 +43,12 @@ class Product:
     n: int
     k: int
     window: int = 1  # positions of a convolution's kernel, each with k input features
-    groups: int = 1  # of a grouped convolution; a depthwise one has as many as features
+    groups: int = 1  # of a grouped convolution
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether each channel is convolved alone; the gradient of such weights has a group per channel."""
+        return self.groups > 1 and (self.k == 1 or self.groups == self.n)
 
 
 @dataclass(frozen=True, slots=True)
