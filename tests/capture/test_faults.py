@@ -101,7 +101,7 @@ def test_a_script_killed_while_it_is_traced_says_so(tmp_path: Path) -> None:
     os.kill(child_of(process), signal.SIGKILL)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 137
-    assert "ended too abruptly while it was traced" in stderr
+    assert "the script was ended by SIGKILL while it was traced, which leaves no trace" in stderr
     missing = {each.what for each in Recording.open(tmp_path / "out").manifest.missing}  # type: ignore[union-attr]
     assert {"trace", "program"} <= missing
 

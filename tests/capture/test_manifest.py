@@ -120,10 +120,12 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
         ),
         (
             '{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}',
-            "was killed after 7 steps or more",
+            "os.execv) after 7 steps or more, before the traced window: let it come to its end",
         ),
         ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
         ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
+        ('{"wanted": "tensorflow", "finished": true}', "the script did not import TensorFlow"),
+        ('{"wanted": "tensorflow"}', "too abruptly (killed, or by os._exit or os.execv) before"),
         ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "too abruptly"),
         ("[]", "is damaged"),
         ("{", "is damaged"),
@@ -142,7 +144,22 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) 
 @pytest.mark.parametrize(
     ("returned", "guest", "said"),
     [
-        (1, '{"wanted": "tensorflow"}', "the script ended with exit code 1 while it imported"),
+        (
+            1,
+            '{"wanted": "tensorflow", "finished": true}',
+            "the script ended with exit code 1, and its import of TensorFlow had failed: mend that",
+        ),
+        (3, '{"wanted": "tensorflow"}', "exit code 3 before the traced window: mend that first"),
+        (-15, '{"wanted": "tensorflow"}', "ended by SIGTERM before the traced window: let it come"),
+        (-36, '{"wanted": "tensorflow"}', "the script was ended by signal 36 before the traced"),
+        (
+            -15,
+            '{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}',
+            (
+                "ended by SIGTERM while it was traced, which leaves no trace: let it come to its end, "
+                "trace fewer steps with --steps, or end it with --stop-after"
+            ),
+        ),
         (
             1,
             "{}",
@@ -167,6 +184,20 @@ def test_a_run_that_failed_is_to_be_mended_first(
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
     assert said in " ".join(entry["why"] for entry in done["missing"])
+
+
+def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow.py").touch()
+    plan = Plan(str(tmp_path / "train.py"))
+    folder = tmp_path / "processes" / "vm.7"
+    folder.mkdir(parents=True)
+    (folder / "guest.json").write_text('{"wanted": "tensorflow", "finished": true}')
+    (process,) = processes.read(tmp_path)
+    ended = manifest.end(manifest.begin(plan, ["python3"]), 1, (), [process])
+    (gap,) = manifest.of_process(ended, process)["missing"]
+    assert gap["why"] == (
+        "the script ended with exit code 1: tensorflow.py beside what was run hides TensorFlow: rename it first"
+    )
 
 
 def test_the_password_of_a_url_is_masked_wherever_it_stands() -> None:

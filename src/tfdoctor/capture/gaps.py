@@ -1,6 +1,7 @@
 """What a recording lacks, why, and what to do about it."""
 
 import signal
+from pathlib import Path
 from typing import Any
 
 from tfdoctor.capture.plan import Kind
@@ -16,16 +17,19 @@ NO_HOOK = {
     ),
 }
 
-ABRUPT = (
-    "the process ended too abruptly while it was traced (killed, or replaced by another program), so that its "
-    "trace was not written: let it come to its end, or trace fewer steps"
-)
+ABRUPT = "the process ended too abruptly (killed, or by os._exit or os.execv)"
+"""Python came to no end of its own, at which the hook writes what it has."""
+
+OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+"""Signals by which somebody stops a run; any other says that something is wrong with it."""
 
 NO_TENSORFLOW = {
     Kind.SCRIPT: "the script did not import TensorFlow: give the script that trains",
     Kind.MODULE: "the module did not import TensorFlow: give the one that trains",
     Kind.COMMAND: "the command's Python did not import TensorFlow: give the command that trains",
 }
+
+HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 
 
 def missing(done: Json, process: Process | None) -> list[dict[str, str]]:
@@ -48,49 +52,95 @@ def why_not(process: Process) -> str:
     """Say why a process is none that trained."""
     if process.fault:
         return process.fault
-    if "tensorflow" not in process.state.get("versions", {}):
-        return "it did not import TensorFlow"
-    return "it took no training step"
+    if "tensorflow" in process.state.get("versions", {}):
+        return "it took no training step"
+    if _abrupt(process):
+        return "it ended too abruptly to say whether it trained"
+    return "it did not import TensorFlow"
 
 
 def _no_trace(done: Json, process: Process) -> str:
-    seen, warmup = done["steps"]["seen"], done["plan"]["warmup"]
+    failed, seen = _failed(done), done["steps"]["seen"]
     if done["window"]:
-        return ABRUPT
-    if not seen and "tensorflow" not in done["versions"]:
-        return _no_tensorflow(done, process)
-    failed = _failed(done)
-    if not seen:
-        return f"{failed} before a training step: mend that first" if failed else _no_steps(done)
-    steps = f"{seen} step{'s' if seen > 1 else ''}"
+        ended = failed if done["outcome"]["signal"] else ABRUPT
+        return (
+            f"{ended} while it was traced, which leaves no trace: let it come to its end, trace fewer "
+            "steps with --steps, or end it with --stop-after"
+        )
+    if seen:
+        return _too_few(done, process)
+    if "tensorflow" not in done["versions"]:
+        return _early(done) if _abrupt(process) else _no_tensorflow(done, process)
+    return f"{failed} before a training step: {_cure(done)}" if failed else _no_steps(done)
+
+
+def _too_few(done: Json, process: Process) -> str:
+    """Say that the run ended during warm-up."""
+    failed, seen, warmup = _failed(done), done["steps"]["seen"], done["plan"]["warmup"]
+    steps = "1 step" if seen == 1 else f"{seen} steps"
     if not process.state.get("finished"):
-        return f"{failed or 'the run was killed'} after {steps} or more, before the traced window"
+        return f"{failed or ABRUPT} after {steps} or more, before the traced window: {_cure(done)}"
     if failed:
-        return f"{failed} after {steps}, during warm-up ({warmup}): mend that first"
+        return f"{failed} after {steps}, during warm-up ({warmup}): {_cure(done)}"
     advice = (
         f"run with --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
     )
     return f"the run ended after {steps}, during warm-up ({warmup}): {advice}"
 
 
+def _early(done: Json) -> str:
+    return f"{_failed(done) or ABRUPT} before the traced window: {_cure(done)}"
+
+
+def _abrupt(process: Process) -> bool:
+    """Say whether a process that began to import TensorFlow came to no end of its own."""
+    return bool(process.state.get("wanted")) and not process.state.get("finished")
+
+
 def _failed(done: Json) -> str:
     """Say that the run failed, or nothing when it did not."""
-    code, number = done["outcome"]["exit_code"], done["outcome"]["signal"]
+    kind, code, number = (
+        done["plan"]["kind"],
+        done["outcome"]["exit_code"],
+        done["outcome"]["signal"],
+    )
     if number:
-        return f"the {done['plan']['kind']} was ended by {signal.Signals(number).name}"
-    return f"the {done['plan']['kind']} ended with exit code {code}" if code else ""
+        known = number in signal.valid_signals() and number < signal.SIGRTMIN
+        name = signal.Signals(number).name if known else f"signal {number}"
+        return f"the {kind} was ended by {name}"
+    return f"the {kind} ended with exit code {code}" if code else ""
+
+
+def _cure(done: Json) -> str:
+    """Return what to do about a run that failed, or ended before its time."""
+    stopped = done["outcome"]["signal"] in OUTSIDE or not _failed(done)
+    return "let it come to its end" if stopped else "mend that first"
 
 
 def _no_tensorflow(done: Json, process: Process) -> str:
-    failed = _failed(done)
-    if failed and process.state.get("wanted") == "tensorflow":
+    failed, wanted = _failed(done), process.state.get("wanted") == "tensorflow"
+    hiding = _hiding(done) if wanted else ""
+    if hiding:
+        then = f"{failed}: " if failed else ""
+        return f"{then}{hiding} beside what was run hides TensorFlow: rename it first"
+    if failed and wanted:
         return (
-            f"{failed} while it imported TensorFlow: mend that first, as its own message says; where "
-            "TensorFlow is missing, install it for that Python, or name another with --python"
+            f"{failed}, and its import of TensorFlow had failed: mend that first, as its own message says; "
+            "where TensorFlow is missing, install it for that Python, or name another with --python"
         )
     if failed:
-        return f"{failed} before it imported TensorFlow: mend that first"
+        return f"{failed} before it imported TensorFlow: {_cure(done)}"
     return NO_TENSORFLOW[Kind(done["plan"]["kind"])]
+
+
+def _hiding(done: Json) -> str:
+    """Return the user's file that Python finds before TensorFlow, if there is one."""
+    kind, place = Kind(done["plan"]["kind"]), Path(done["cwd"])
+    if kind is Kind.COMMAND:  # nobody knows where its Python looks first
+        return ""
+    if kind is Kind.SCRIPT:
+        place = (place / done["plan"]["script"]).resolve().parent
+    return next((name for name in HIDING if (place / name).is_file()), "")
 
 
 def _no_steps(done: Json) -> str:
