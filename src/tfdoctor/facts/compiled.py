@@ -18,6 +18,9 @@ OPTIMIZER = re.compile(
 )
 """What the names of an optimizer's operations hold: Keras' and optax's scopes, TensorFlow's types."""
 
+CONTAINERS = ("while", "conditional", "call", "async-call")
+"""XLA's categories of operations that hold others."""
+
 TRAINING = re.compile(r"train|update|apply|fit(?:$|_)|optim", re.IGNORECASE)
 """What people call the function that trains."""
 

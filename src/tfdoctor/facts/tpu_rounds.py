@@ -5,16 +5,13 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.activity import leaves
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.compiled import Compiled
+from tfdoctor.facts.compiled import CONTAINERS, Compiled
 from tfdoctor.facts.compiled_steps import compiled_steps, of_modules
 from tfdoctor.facts.module_runs import module_runs
 from tfdoctor.trace import Line, Plane
 
 STEPS, ROUND = "step", "run"
 """What a round is."""
-
-CONTAINERS = ("while", "conditional", "call", "async-call")
-"""XLA's categories of operations that hold others."""
 
 STEP_LINE = "Steps"
 """The line that TensorFlow and PyTorch/XLA have on a TPU; JAX has none."""
