@@ -34,11 +34,16 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
         ({}, None),
         ({"RANK": "3", "WORLD_SIZE": "8"}, ("worker-3", 3, 8)),
         ({"RANK": "0", "WORLD_SIZE": "1"}, None),  # a job of one
-        ({"RANK": "0"}, None),  # anything may be called so
+        ({"RANK": "1"}, ("worker-1", 1, None)),  # nobody said how many there are
+        ({"RANK": "gold"}, None),
+        ({"RANK": "²"}, None),
+        ({"RANK": "0", "WORLD_SIZE": "0"}, None),
+        ({"SLURM_PROCID": "1", "SLURM_STEP_ID": "0"}, ("worker-1", 1, None)),
+        ({"SLURM_PROCID": "0"}, None),
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
         ({"OMPI_COMM_WORLD_RANK": "1"}, ("worker-1", 1, None)),  # a launcher that says no more
         ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),
-        ({"RANK": "1", "WORLD_SIZE": "many"}, None),
+        ({"RANK": "1", "WORLD_SIZE": "many"}, ("worker-1", 1, None)),
         ({"PMI_RANK": "1", "PMI_SIZE": "4"}, ("worker-1", 1, 4)),
         ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, ("worker-2", 2, 4)),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the batch script that starts them
@@ -245,7 +250,8 @@ def test_a_job_does_not_write_into_another_recording(
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
 
 
-def test_both_may_start_in_the_same_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [{"WORLD_SIZE": "2"}, {}], ids=["size known", "size unknown"])
+def test_both_may_start_in_the_same_moment(tmp_path: Path, size: dict[str, str]) -> None:
     script = tmp_path / "train.py"
     script.write_text("print('ran')\n")
     words = [sys.executable, "-m", "tfdoctor", "profile", "--no-report", "--sample-every", "0"]
@@ -256,7 +262,7 @@ def test_both_may_start_in_the_same_moment(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
             cwd=tmp_path,
-            env=environment(PYTHONPATH=str(SOURCES), RANK=str(number), WORLD_SIZE="2"),
+            env=environment(PYTHONPATH=str(SOURCES), RANK=str(number), **size),
         )
         for number in range(2)
     ]

@@ -58,11 +58,7 @@ def claim(plan: Plan) -> Folder:
 
 def _sole(out: Path) -> Folder:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        alone = "RANK" in os.environ and "WORLD_SIZE" not in os.environ
-        several = (
-            " (RANK is set: workers of one job need WORLD_SIZE too, to share it)" if alone else ""
-        )
-        raise OutputError(f"{out} is not empty: choose another --out, or remove it first{several}.")
+        raise OutputError(f"{out} is not empty: choose another --out, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
     return Folder(out.resolve())
 

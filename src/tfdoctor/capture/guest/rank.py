@@ -13,23 +13,24 @@ NUMBERS = (
     ("PMI_RANK", "PMI_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""A worker's number and how many there are. Slurm's batch script has a number too, but no step."""
+"""A worker's number and how many there are. The number is enough; but Slurm's batch script has one
+too, which is no worker's."""
 
-TELLING = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
-"""Numbers that only a launcher gives, so that they say enough alone; anything may be called RANK."""
+STEP = "SLURM_STEP_ID"
+"""Slurm's sign that this is one of the tasks that `srun` started."""
 
 FIRST = ("chief", "master", "worker")
 """Kinds of tasks that train, in the order of their numbers; others come after them."""
 
 
 def rank(environment: Mapping[str, str]) -> "dict | None":
-    """Return {"name", "rank", "size"} of a worker among several, or None."""
+    """Return {"name", "rank", "size"} of a worker among several, or None; without a size it may be alone."""
     for name in CLUSTERS:
         found = _of_cluster(environment.get(name))
         if found:
             return found
     for number, size in NUMBERS:
-        if size not in environment and number not in TELLING:
+        if number == "SLURM_PROCID" and STEP not in environment and size not in environment:
             continue
         found = _of_numbers(environment.get(number), environment.get(size))
         if found:
@@ -38,10 +39,10 @@ def rank(environment: Mapping[str, str]) -> "dict | None":
 
 
 def _of_numbers(number, size):
-    if not (number or "").isdigit() or (size is not None and not size.isdigit()):
+    if not (number or "").isdecimal():
         return None
-    known = None if size is None else int(size)
-    if known == 1:  # a job of one is no worker among several
+    known = int(size) if (size or "").isdecimal() else None  # unknown: there may be others
+    if known in (0, 1):  # a job of one is no worker among several
         return None
     return {"name": f"worker-{int(number)}", "rank": int(number), "size": known}
 
