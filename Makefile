@@ -31,12 +31,13 @@ check: $(READY) ## Check style, types, the direction of imports, and that the ge
 docs: $(READY) ## Write the generated pages under docs/, and the real output in README and tutorial.
 	@$(BIN)/python scripts/document.py
 
-bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this machine (half an hour).
+bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this machine (over an hour).
 	@$(BIN)/python benchmarks/precision.py
 	@$(BIN)/python benchmarks/channels.py
 	@$(BIN)/python benchmarks/batch_norm.py
 	@$(BIN)/python benchmarks/steps.py
 	@$(BIN)/python benchmarks/overhead.py
+	@$(BIN)/python benchmarks/accuracy
 
 samples: $(READY) ## Make sample_traces/ anew: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py

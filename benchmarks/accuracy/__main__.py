@@ -1,0 +1,66 @@
+"""Compares what tfdoctor says of scripts with planted faults with what is true, and with a stopwatch.
+
+``python benchmarks/accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
+and with a stopwatch, then each under ``tfdoctor profile``. ``--only plain_map`` or ``--only
+plain_map/fault`` chooses, ``--rounds 0`` times nothing, ``--table`` writes the figures into
+``docs/explanation/accuracy.md``.
+"""
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from corpus import Pair, chosen
+from runs import Report, step_ms
+from scores import Measured
+from tables import markdown, pair_row, summaries
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy.md"
+MARKED = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
+
+WIDTHS = (25, 24, 4, 9, 9, 5, 12, 12, 5, 0)
+
+
+def measure(pair: Pair, twins: Sequence[str], rounds: int, folder: Path) -> Measured:
+    """Time both twins in turns, then let tfdoctor look at each."""
+    scripts = [str(pair.script(twin)) for twin in ("fault", "fixed")]
+    times = [(step_ms(scripts[0]), step_ms(scripts[1])) for _ in range(rounds)]
+    reports = {twin: Report.of(pair.script(twin), folder / f"{pair.name}-{twin}") for twin in twins}
+    return Measured(pair, reports, times)
+
+
+def found(names: Sequence[str], rounds: int, folder: Path) -> Iterator[Measured]:
+    """Yield what came of each pair, and print it."""
+    for pair, twins in chosen(names):
+        one = measure(pair, twins, rounds, folder)
+        cells = zip(pair_row(one), WIDTHS, strict=True)
+        print("  ".join(f"{cell:<{width}}" for cell, width in cells))
+        for twin, report in one.reports.items():
+            said = ", ".join(f"{rule} {its.share:.0%}" for rule, its in report.promises.items())
+            print(f"    {twin}: {said or 'nothing'}")
+        sys.stdout.flush()
+        yield one
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measured = list(found(options.only, options.rounds, options.keep or Path(folder)))
+    for line in summaries(measured):
+        print(line)
+    if options.table:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(MARKED.sub(rf"\g<1>{markdown(measured)}\g<2>", page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What is true of each pair of ``pairs/``: declared by hand, from measurements, never from a report.
+
+`fault` and `fixed` name the rules that must be found in that twin: what was planted, and what is truly
+there beside it. Everything else that promises a saving is counted as falsely found, except what is
+`undecided`: where the advised change, made by hand (``judge.py``), moves the step by less than 5 %
+either way, or now so and now otherwise.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PAIRS = Path(__file__).with_name("pairs")
+
+TWINS = ("fault", "fixed")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two scripts that differ in one fault, and what a doctor must say of each."""
+
+    name: str
+    family: str  # the entry of the rules' design that the fault belongs to
+    fault: Sequence[str] = ()  # rules that must be found in fault.py
+    fixed: Sequence[str] = ()  # the same for fixed.py
+    undecided: Sequence[str] = ()  # rules that may be found in either, or not
+    remedy: str = ""  # the rule whose remedy the fixed twin follows: its saving is compared
+    exists: bool = True  # whether there is a rule for the family yet
+    trap: str = ""  # where nothing was planted: what a naive check would say
+
+    def script(self, twin: str) -> Path:
+        """Return the path of one of the twins."""
+        return PAIRS / self.name / f"{twin}.py"
+
+    def truth(self, twin: str) -> frozenset[str]:
+        """Return the rules that must be found in one of the twins."""
+        return frozenset(self.fault if twin == "fault" else self.fixed)
+
+
+INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
+AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
+NORM = "unfused-batch-norm"
+
+CORPUS = (
+    # Input
+    Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), remedy=AHEAD),
+    Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), remedy=AHEAD),
+    Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT,), remedy=MAP),
+    Pair("spectrogram_map", MAP, (MAP, INPUT), (INPUT,), remedy=MAP),
+    Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
+    Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
+    Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), remedy=PYTHON),
+    Pair("batches_in_the_loop", PYTHON, (PYTHON,), undecided=(INPUT,), remedy=PYTHON),
+    Pair("decode_every_epoch", "uncached-preprocessing", (INPUT,), remedy=INPUT, exists=False),
+    Pair("shards_one_by_one", "serial-reads", (INPUT,), (INPUT,), exists=False),
+    Pair("lines_of_csv", "per-element-map", (INPUT,), undecided=(INPUT,), exists=False),
+    Pair("one_private_thread", "disabled-autotune", (INPUT,), (INPUT,), exists=False),
+    # Precision and the matrix unit
+    Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
+    Pair("plain_convnet", WIDE, (WIDE,), remedy=WIDE),
+    Pair("small_transformer", WIDE, (WIDE,), remedy=WIDE),
+    Pair("odd_channels", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
+    Pair("odd_autoencoder", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
+    Pair("a_product_for_each_head", "fragmented-matmul", exists=False),
+    # Operations
+    Pair("normalized_resnet", NORM, (NORM,), undecided=(WIDE,), remedy=NORM),
+    Pair("normalized_generator", NORM, (NORM,), undecided=(WIDE,), remedy=NORM),
+    Pair("channels_there_and_back", "layout-change", undecided=(WIDE,), exists=False),
+    Pair("one_hot_table", "embedding-gradient", undecided=(WIDE,), exists=False),
+    # Execution
+    Pair("debugging_left_on", "eager-step", exists=False),
+    Pair("a_number_for_the_step", "retracing", exists=False),
+    Pair("histogram_each_batch", "between-steps", undecided=(WIDE,), exists=False),
+    Pair("tiny_batches", "small-batch", exists=False),
+    # Traps
+    Pair("plain_map", MAP, trap="a plain map is sequential"),
+    Pair("prefetch_by_itself", AHEAD, trap="no prefetch in the source"),
+    Pair("slow_first_batch", INPUT, trap="the first batch takes long"),
+    Pair("cache_behind_random", "uncached-preprocessing", trap="a random operation before a cache"),
+    Pair("hidden_python", PYTHON, trap="Python in a map"),
+    Pair(
+        "precision_behind_input",
+        WIDE,
+        (INPUT, PYTHON),
+        (INPUT, PYTHON),
+        trap="float32 products, in a job that waits for its input",
+    ),
+    Pair("ten_classes", PADDED, trap="10 classes and 3 colours are no multiples of 16"),
+    Pair("batch_norm_by_name", NORM, trap="layers named batch_norm"),
+    Pair("frozen_normalization", NORM, trap="batch normalization, in inference mode"),
+    Pair(
+        "depthwise_on_cpu",
+        "depthwise-convolution",
+        undecided=(WIDE,),
+        trap="depthwise convolutions, on a CPU",
+    ),
+    Pair("loss_read_each_step", "host-sync", trap="float(loss) each step, on a CPU"),
+)
+
+
+def chosen(names: Sequence[str]) -> Iterator[tuple[Pair, Sequence[str]]]:
+    """Yield the pairs of the names given (``name`` or ``name/fault``; none: all) and their twins.
+
+    Raises:
+        SystemExit: a name that is not in the corpus.
+    """
+    if unknown := {name.split("/")[0] for name in names} - {pair.name for pair in CORPUS}:
+        raise SystemExit(f"no such pair: {', '.join(sorted(unknown))}")
+    for pair in CORPUS:
+        twins = [t for t in TWINS if not names or {pair.name, f"{pair.name}/{t}"} & set(names)]
+        if twins:
+            yield pair, twins

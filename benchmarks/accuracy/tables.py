@@ -1,0 +1,132 @@
+"""The figures as lines on a terminal and as tables in Markdown."""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+
+from tfdoctor.capture.machine import host
+
+from scores import Errors, Measured, Score, broken, errors, precision, recall, scores, summary
+
+Row = tuple[str, ...]
+
+RECALL, PRECISION, MEDIAN, NINETIETH = 0.95, 0.98, 0.10, 0.25
+"""What tfdoctor aims at."""
+
+
+def markdown(measured: Sequence[Measured]) -> str:
+    """Return the page's tables, with the day and the machine."""
+    machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
+    where = (
+        f"Measured on {today}, on {machine.cores_usable:g} shared cores ({machine.cpu_model}), "
+        f"{max((len(one.rounds) for one in measured), default=0)} rounds."
+    )
+    parts = [
+        where,
+        "\n".join(f"- {line}" for line in summaries(measured)),
+        _table(RULES, rule_rows(scores(measured))),
+        _table(PAIRS, (pair_row(one) for one in measured if not one.pair.trap)),
+        _table(TRAPS, (trap_row(one) for one in measured if one.pair.trap)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+RULES = ("rule", "found", "missed", "falsely found")
+PAIRS = (
+    *("pair", "family", "rule exists", "fault", "fixed", "measured saving", "quartiles"),
+    *("predicted", "off by", "mistakes"),
+)
+TRAPS = ("pair", "what a naive check would say", "fault", "fixed", "mistakes")
+
+
+def _table(columns: Row, rows: Iterable[Row]) -> str:
+    lines = [columns, ("---",) * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def rule_rows(counted: dict[str, Score]) -> Iterator[Row]:
+    """Yield a row for each rule, and one for all."""
+    for rule, row in counted.items():
+        yield rule, str(row.found), str(row.missed), str(row.falsely)
+    total = counted.values()
+    yield (
+        "all",
+        *(str(sum(getattr(row, name) for row in total)) for name in ("found", "missed", "falsely")),
+    )
+
+
+def pair_row(one: Measured) -> Row:
+    """Return what there is to say of a pair with a fault."""
+    fault, fixed = steps(one)
+    low, high = one.spread or (None, None)
+    return (
+        one.pair.name,
+        one.pair.family,
+        "yes" if one.pair.exists else "no",
+        fault,
+        fixed,
+        percent(one.saving),
+        "-" if low is None else f"{percent(low)} to {percent(high)}",
+        predicted(one),
+        "-" if one.error is None else f"{one.error * 100:+.0f}",
+        mistakes(one),
+    )
+
+
+def trap_row(one: Measured) -> Row:
+    """Return what there is to say of a pair in which the trap must not be found."""
+    return (one.pair.name, one.pair.trap, *steps(one), mistakes(one))
+
+
+def steps(one: Measured) -> tuple[str, str]:
+    """Return the median steps of both twins."""
+    if not one.rounds:
+        return "-", "-"
+    middle = sorted(one.rounds, key=lambda pair: pair[0] / pair[1])[len(one.rounds) // 2]
+    return f"{middle[0]:.1f} ms", f"{middle[1]:.1f} ms"
+
+
+def predicted(one: Measured) -> str:
+    """Return what was promised."""
+    if one.predicted is None:
+        return "-"
+    return ("at most " if one.predicted.at_most else "") + percent(one.predicted.share)
+
+
+def mistakes(one: Measured) -> str:
+    """Return what was missed or falsely found."""
+    return "; ".join(one.mistakes()) or "none"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent."""
+    return "-" if share is None else f"{share:.0%}"
+
+
+def summaries(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield the figures that tfdoctor aims at, each with its aim."""
+    counted = scores(measured).values()
+    yield _aimed("recall", recall(counted), RECALL)
+    yield _aimed("precision", precision(counted), PRECISION)
+    both = summary([abs(one.error) for one in measured if one.error is not None])
+    yield _off("all predicted savings", both)
+    yield _off("of these, expected savings", errors(measured, at_most=False))
+    yield _off("of these, ceilings, as if they were expected", errors(measured, at_most=True))
+    over, of = broken(measured)
+    yield f"ceilings that the measured saving exceeded by more than 5 % of the step: {over} of {of}"
+
+
+def _aimed(name: str, value: float | None, aim: float) -> str:
+    if value is None:
+        return f"{name}: nothing to count"
+    return f"{name}: {value:.3f} (aim: {aim}; {'reached' if value >= aim else 'not reached'})"
+
+
+def _off(name: str, found: Errors | None) -> str:
+    if found is None:
+        return f"{name}: none"
+    reached = found.median <= MEDIAN and found.ninetieth <= NINETIETH
+    return (
+        f"{name} ({found.number}): off by {found.median * 100:.0f} % of the step in the median, "
+        f"{found.ninetieth * 100:.0f} % at the 90th percentile "
+        f"(aim: {MEDIAN * 100:.0f} and {NINETIETH * 100:.0f}; {'reached' if reached else 'not reached'})"
+    )
