@@ -6,7 +6,8 @@ import pytest
 
 from tests.builders import chart, device, line, manifest, markers, recording, trace, v100
 from tfdoctor.facts.device import NO_CUPTI, NO_KERNELS, NO_PERMISSION, Device
-from tfdoctor.facts.hardware import GPU_RATES, Hardware
+from tfdoctor.facts.gpu_rates import AMD_RATES, GPU_RATES
+from tfdoctor.facts.hardware import Hardware
 from tfdoctor.manifest import Host
 from tfdoctor.verdict import Bound
 
@@ -87,15 +88,90 @@ def test_a_turing_card_without_tensor_cores_is_told_by_its_name() -> None:
     assert capable(7, 5, gpu_device_name="NVIDIA GeForce RTX 2060").narrowing
 
 
-def test_a_gpu_of_another_make_is_unknown() -> None:
-    amd = capable(9, 0, device_vendor="AMD", gpu_device_name="MI300X")
-    assert amd.narrowing is None
-    assert "NVIDIA" in amd.missing
+def amd(major: int, minor: int, **stats: Any) -> Hardware:
+    return capable(major, minor, device_vendor="AMD", **stats)
+
+
+@pytest.mark.parametrize(
+    ("version", "units", "clock", "chip", "tflops"),
+    [
+        ((9, 0), 120, 1_502_000, "gfx908", 184.6),
+        ((9, 0), 110, 1_700_000, "gfx90a", 191.5),
+        ((9, 4), 304, 2_100_000, "gfx942", 1307.4),
+        ((9, 5), 256, 2_400_000, "gfx950", 2516.6),
+    ],
+)
+def test_an_amd_accelerator_is_told_by_its_version_and_units(
+    version: tuple[int, int], units: int, clock: int, chip: str, tflops: float
+) -> None:
+    found = amd(*version, core_count=units, clock_rate=clock)
+    assert found.peak_flop_s == pytest.approx(tflops * 1e12, rel=2e-3)
+    assert found.matrix_unit == "Matrix Core"
+    assert found.name == f"AMD {chip} with {units} compute units"
+    assert found.tile is None
+    assert "float32" in found.multiplies
+
+
+def test_the_memory_of_amds_hbm3_is_twice_what_rocm_writes() -> None:
+    """2662 GB/s stand in a real trace of an MI300X, whose data sheet says 5.3 TB/s."""
+    assert amd(9, 4, memory_bandwidth=2_662_400_000_000).bandwidth_bytes_s == 5_324_800_000_000
+    narrow = amd(9, 0, core_count=110, memory_bandwidth=1_638_400_000_000)
+    assert narrow.bandwidth_bytes_s == 1_638_400_000_000
+
+
+def test_an_amd_board_is_told_by_its_name_first() -> None:
+    assert amd(9, 0, gpu_device_name="AMD Instinct MI300X").peak_flop_s is None
+    assert amd(9, 0, gpu_device_name="AMD Instinct MI210").narrowing
+    assert amd(0, 0, gpu_device_name="gfx90a:sramecc+:xnack-").matrix_unit == "Matrix Core"
+
+
+def test_an_amd_gpu_that_is_not_in_the_table_is_unknown() -> None:
+    for version in ((11, 0), (9, 0)):
+        found = amd(*version, core_count=96)
+        assert (found.matrix_unit, found.narrowing, found.without_unit) == ("", None, False)
+        assert "AMD" in found.missing
+    old = amd(9, 0, core_count=64)
+    assert (old.matrix_unit, old.without_unit) == ("", True)
+    assert "gfx906" in old.missing
 
 
 def test_a_gpu_that_does_not_say_what_it_is_is_unknown() -> None:
     assert gpu().narrowing is None
-    assert gpu().name == "GPU"
+    assert gpu().name == "of unknown make"
+    assert "does not say which GPU" in gpu().missing
+
+
+def test_a_gpu_without_a_name_is_described_by_its_numbers() -> None:
+    """TensorFlow 2.3 and 2.4 write no name."""
+    assert capable(7, 0, core_count=80).name == "compute capability 7.0 with 80 multiprocessors"
+    assert capable(6, 1).name == "compute capability 6.1"
+
+
+@pytest.mark.parametrize(
+    ("capability", "known"),
+    [((6, 1), "none"), ((3, 7), "none"), ((13, 0), "nothing"), ((8, 7), "nothing")],
+)
+def test_only_generations_before_volta_are_known_to_have_no_tensor_cores(
+    capability: tuple[int, int], known: str
+) -> None:
+    assert capable(*capability).without_unit is (known == "none")
+
+
+@pytest.mark.parametrize(
+    ("capability", "types"),
+    [
+        ((7, 0), {"float16"}),
+        ((7, 5), {"float16", "int8", "uint8"}),
+        ((8, 0), {"float16", "int8", "uint8", "bfloat16", "float32", "float64"}),
+        ((8, 6), {"float16", "int8", "uint8", "bfloat16", "float32"}),
+    ],
+)
+def test_what_tensor_cores_multiply_by_generation(
+    capability: tuple[int, int], types: set[str]
+) -> None:
+    found = capable(*capability)
+    assert found.multiplies == types
+    assert found.strict == (capability < (8, 0))
 
 
 def test_without_a_clock_there_is_no_peak() -> None:
@@ -110,6 +186,7 @@ def test_a_gpu_whose_kernels_were_not_recorded_keeps_its_name() -> None:
 
 def test_every_rate_is_at_least_that_of_float32() -> None:
     assert all(half >= full or half == 0 for full, half, _ in GPU_RATES.values())
+    assert all(half >= full or half == 0 for full, half, _, _ in AMD_RATES.values())
 
 
 # CPUs

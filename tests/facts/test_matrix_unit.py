@@ -16,79 +16,11 @@ from tests.builders import (
 )
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.matrix_unit import MatrixUnit, uses_tensor_cores
+from tfdoctor.facts.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations import Operations, OperationTime
 
-ON = [
-    "volta_h884gemm_64x128_ldg8_nn",
-    "volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp_small_nhwc2nchw_tn_v1",
-    "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_exp_interior_nhwc2nchw_tn_v1",
-    "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn",
-    "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn",
-    "ampere_h16816gemm_128x64_ldg8_nn",
-    "cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4",
-    "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_32x32_64x2_tn_align8",
-    "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_tensor16x8x8",
-    "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize256x64x32_tensor16x8x16",
-    "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_hgmma",
-    "sm90_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize64x64x64",
-    "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT",
-    "void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_relu_f16_256x128_32x3_nn_align8>",
-    "i16832gemm_int8_128x128",
-]
-
-OFF = [
-    "volta_sgemm_128x64_nn",
-    "ampere_sgemm_64x64_nt",
-    "maxwell_sgemm_128x128_raggedMn_nt_splitK",
-    "volta_scudnn_128x64_relu_interior_nn_v1",
-    "volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1",
-    "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>",
-    "void fft2d_r2c_32x32<float, false, 0u, false>",
-    "void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3, 3, 1>",
-    "void explicit_convolve_sgemm<float, int, 1024, 6, 7, 3, 3, 5>",
-    "cutlass_80_simt_sgemm_128x64_8x5_nn_align1",
-    "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x128x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4",
-    "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nchw_tilesize128x128x8_ffma",
-]
-
-UNKNOWN = [
-    "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1>",
-    "void Eigen::internal::EigenMetaKernel<>",
-    "cudnn_infer_kernel",
-    "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32",
-    "gemv2T_kernel_val<int, int, float>",
-    "",
-]
-
-
-def conv(ms: float, kernel: str, name: str = "m/c", kind: str = "Conv2D") -> OperationTime:
-    return OperationTime(name=name, type=kind, ms=ms, ran=(kernel,))
-
-
-@pytest.mark.parametrize("kernel", ON)
-def test_kernels_that_run_on_tensor_cores(kernel: str) -> None:
-    assert uses_tensor_cores(conv(1, kernel)) is True
-
-
-@pytest.mark.parametrize("kernel", OFF)
-def test_kernels_that_do_not(kernel: str) -> None:
-    assert uses_tensor_cores(conv(1, kernel)) is False
-
-
-@pytest.mark.parametrize("kernel", UNKNOWN)
-def test_kernels_of_which_nobody_knows(kernel: str) -> None:
-    assert uses_tensor_cores(conv(1, kernel)) is None
-
-
-def test_one_kernel_on_the_unit_is_enough_for_an_operation() -> None:
-    row = OperationTime(
-        name="m/c", type="Conv2D", ms=1, ran=("nchwToNhwcKernel", ON[0], "splitKreduce_kernel")
-    )
-    assert uses_tensor_cores(row) is True
-
-
-# From a trace
+ON = "volta_h884gemm_64x128_ldg8_nn"
+OFF = "volta_sgemm_128x64_nn"
 
 
 def on_gpu(gpu: Machine) -> MatrixUnit:
@@ -104,10 +36,10 @@ def test_matrix_time_is_split_by_what_its_kernels_names_tell() -> None:
         v100(
             line(
                 "Stream #1",
-                kernel(ON[0], 0, 10, "a:MatMul"),
-                kernel(OFF[0], 10, 30, "b:MatMul"),
+                kernel(ON, 0, 10, "a:MatMul"),
+                kernel(OFF, 10, 30, "b:MatMul"),
                 kernel("mystery", 30, 35, "c:Conv2D"),
-                kernel(ON[0], 35, 40, "d:Relu"),
+                kernel(ON, 35, 40, "d:Relu"),
             )
         )
     )
@@ -120,7 +52,7 @@ def test_matrix_time_is_split_by_what_its_kernels_names_tell() -> None:
 def test_utilization_is_flops_over_the_peak_of_the_busy_time() -> None:
     shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
     record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
-    gpu = v100(line("Stream #1", kernel(ON[0], 0, 1, "a:MatMul"), kernel("x", 1, 2, "b:Relu")))
+    gpu = v100(line("Stream #1", kernel(ON, 0, 1, "a:MatMul"), kernel("x", 1, 2, "b:Relu")))
     found = chart(trace([markers(1, 100)], gpus=[gpu]), recording(record)).fact(MatrixUnit)
     peak = 1.53e9 * 80 * 1024
     assert found.peak_flop_s == pytest.approx(peak)
@@ -131,7 +63,7 @@ def test_utilization_is_flops_over_the_peak_of_the_busy_time() -> None:
 def test_one_product_of_unknown_size_makes_the_utilization_unknown() -> None:
     shapes = [["float16", [1024, 1024]], ["float16", [1024, 1024]]]
     record = {"graphs": [{"operations": [graph_operation("a", "MatMul", shapes, shapes[:1])]}]}
-    gpu = v100(line("Stream #1", kernel(ON[0], 0, 1, "a:MatMul"), kernel(ON[0], 1, 9, "b:MatMul")))
+    gpu = v100(line("Stream #1", kernel(ON, 0, 1, "a:MatMul"), kernel(ON, 1, 9, "b:MatMul")))
     found = chart(trace([markers(1, 100)], gpus=[gpu]), recording(record)).fact(MatrixUnit)
     assert found.utilization is None
     assert found.on_unit_ms == pytest.approx(9)

@@ -4,15 +4,31 @@ Every entry carries its source; hardware that is not in the tables is unknown, n
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.gpu_rates import (
+    AMD_BOARDS,
+    AMD_BY_UNITS,
+    AMD_BY_VERSION,
+    AMD_RATES,
+    AMD_TYPES,
+    FIRST_TENSOR_CORES,
+    FP64_CORES,
+    GPU_RATES,
+    PLAIN_TURING,
+)
 from tfdoctor.recording import Host, Recording
 from tfdoctor.trace import Plane
+from tfdoctor.trace.model import Value
 from tfdoctor.verdict import Bound
 
+Stats = Mapping[str, Value]
+
+SM = "multiprocessors"
 NVIDIA_GUIDE = "NVIDIA, Matrix Multiplication Background User's Guide, table 1"
 TPU_GUIDE = "Google Cloud, Cloud TPU performance guide"
 
@@ -56,6 +72,9 @@ class Hardware:
     bandwidth_bytes_s: float | None = None
     cores: float | None = None  # that the run may use, on the host
     missing: str = ""
+    multiplies: frozenset[str] = frozenset()  # types that a GPU's unit takes, as tensors have them
+    strict: bool = False  # whether old libraries leave it unused for dimensions off the tile
+    without_unit: bool = False  # known to have none; else "" in matrix_unit stands for unknown
 
     @classmethod
     def measure(cls, device: Device, recording: Recording, framework: Framework) -> Self:
@@ -76,7 +95,7 @@ class Hardware:
                 why = f"{why}, as traces of {framework.title} do not"
             else:
                 why = f"{why}; record it with `tfdoctor profile`"
-            return cls("CPU", "CPU", cores=cores, missing=why)
+            return cls("CPU", "of unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
         for flag, unit, narrowing in CPU_UNITS:
@@ -104,30 +123,87 @@ class Hardware:
     @classmethod
     def _gpu(cls, plane: Plane | None, cores: float | None) -> Self:
         stats = plane.stats if plane else {}
-        name = str(stats.get("gpu_device_name") or "GPU")
+        make = cls._amd if stats.get("device_vendor") == "AMD" else cls._nvidia
+        return make(stats, cores)
+
+    @classmethod
+    def _nvidia(cls, stats: Stats, cores: float | None) -> Self:
+        name = str(stats.get("gpu_device_name") or _unnamed(stats, SM))
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
-        if "compute_cap_major" not in stats or stats.get("device_vendor") == "AMD":
-            why = "tfdoctor knows the matrix units of NVIDIA GPUs only, by compute capability"
-            return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
+        without = cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores)
+        if "compute_cap_major" not in stats:
+            why = "the trace does not say which GPU it ran on (no compute capability)"
+            return replace(without, missing=why)
         capability = (int(stats["compute_cap_major"]), int(stats.get("compute_cap_minor", 0)))
         rates = GPU_RATES.get(capability)
         if rates is None or not rates[1]:
             number = ".".join(map(str, capability))
             why = f"tfdoctor knows no Tensor Cores of GPUs of compute capability {number}"
-            return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
+            return replace(without, missing=why, without_unit=capability < FIRST_TENSOR_CORES)
         if capability == (7, 5) and PLAIN_TURING.search(name):
-            why = f"{name} has no Tensor Cores"
-            return cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
+            return replace(without, missing=f"{name} has no Tensor Cores", without_unit=True)
         full, half, dtype = _of_board(rates, name, capability)
-        clock, units = (
-            float(stats.get("clock_rate") or 0) * 1e3,
-            float(stats.get("core_count") or 0),
-        )
         source = f"{full:g} FLOP per SM and clock now, {half:g} in {dtype}"
-        return cls(
-            "GPU", name, "Tensor Core", Narrowing(dtype, full / half, Bound.AT_MOST, source),
-            Tile(8, NVIDIA_GUIDE, faster_above=True), clock * units * half or None, bandwidth, cores,
+        return replace(
+            without, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
+            narrowing=Narrowing(dtype, full / half, Bound.AT_MOST, source),
+            peak_flop_s=_peak(stats, half), multiplies=_types(capability),
+            strict=capability < (8, 0),
         )  # fmt: skip
+
+    @classmethod
+    def _amd(cls, stats: Stats, cores: float | None) -> Self:
+        chip = amd_chip(stats)
+        name = str(stats.get("gpu_device_name") or "")
+        name = name or " ".join(filter(None, ("AMD", chip, _unnamed(stats, "compute units"))))
+        told = float(stats.get("memory_bandwidth") or 0) or None
+        if chip not in AMD_RATES:
+            why = f"tfdoctor does not know the matrix unit of this AMD GPU ({chip or name})"
+            return cls("GPU", name, bandwidth_bytes_s=told, cores=cores, missing=why)
+        full, half, transfers, dtype = AMD_RATES[chip]
+        if not half:
+            why = f"{chip} has no matrix cores"
+            return cls("GPU", name, cores=cores, missing=why, without_unit=True)
+        source = f"{full:g} FLOP per compute unit and clock now, {half:g} in {dtype}"
+        return cls(
+            "GPU", name, "Matrix Core", Narrowing(dtype, full / half, Bound.AT_MOST, source), None,
+            _peak(stats, half), told * transfers if told else None, cores,
+            multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
+        )  # fmt: skip
+
+
+def _peak(stats: Stats, rate: float) -> float | None:
+    """Return clock x units x ``rate`` FLOP per unit and clock; None when the plane lacks one."""
+    clock, units = float(stats.get("clock_rate") or 0) * 1e3, float(stats.get("core_count") or 0)
+    return clock * units * rate or None
+
+
+def _unnamed(stats: Stats, units: str) -> str:
+    """Describe a GPU whose plane holds no name (TensorFlow 2.3 and 2.4, ROCm)."""
+    major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0)
+    count = str(stats.get("core_count") or "")
+    parts = [f"compute capability {major!s}.{minor!s}"] if major and units == SM else []
+    return " ".join([*parts, *([f"with {count} {units}"] if count else [])]) or "of unknown make"
+
+
+def _types(capability: tuple[int, int]) -> frozenset[str]:
+    """Return the types that an NVIDIA GPU's Tensor Cores multiply; float32 stands for TF32."""
+    found = {"float16"} | ({"int8", "uint8"} if capability >= (7, 5) else set())
+    found |= {"bfloat16", "float32"} if capability >= (8, 0) else set()
+    return frozenset(found | ({"float64"} if capability in FP64_CORES else set()))
+
+
+def amd_chip(stats: Stats) -> str:
+    """Return the instruction set of an AMD GPU ("gfx942"), "" when neither name nor numbers tell it."""
+    if named := re.search(r"gfx[0-9a-f]{3,4}", str(stats.get("gpu_device_name", ""))):
+        return named[0]
+    name = str(stats.get("gpu_device_name", ""))
+    if marketed := next((chip for board, chip in AMD_BOARDS if board in name), ""):
+        return marketed
+    version = (stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0))
+    if version == (9, 0):
+        return AMD_BY_UNITS.get(int(stats.get("core_count") or 0), "")
+    return AMD_BY_VERSION.get(version, "")
 
 
 def _of_board(
@@ -169,22 +245,3 @@ CPU_UNITS: tuple[tuple[str, str, Narrowing], ...] = (
     ),
 )
 """CPU flag, unit, narrowing; the first that the CPU has. Instruction sets by Intel's and AMD's manuals."""
-
-GPU_RATES: dict[tuple[int, int], tuple[int, int, str]] = {
-    (6, 0): (128, 0, ""),
-    (6, 1): (256, 0, ""),
-    (7, 0): (128, 1024, "float16"),
-    (7, 5): (128, 1024, "float16"),
-    (8, 0): (1024, 2048, "bfloat16"),
-    (8, 6): (512, 1024, "bfloat16"),
-    (8, 9): (512, 1024, "bfloat16"),
-    (9, 0): (2048, 4096, "bfloat16"),
-    (10, 0): (4096, 8192, "bfloat16"),
-    (12, 0): (512, 1024, "bfloat16"),
-}
-"""FLOP per SM and clock by compute capability: float32 matmuls as TensorFlow runs them (TF32 from
-8.0 on), 16 bit with float32 accumulation (dense), and the type. 0: no Tensor Cores. NVIDIA's
-architecture white papers; GeForce boards halve both Tensor Core rates from 8.6 on."""
-
-PLAIN_TURING = re.compile(r"GTX 16|MX[45]50|\bT(?:400|500|600|1000|1200|2000)\b")
-"""Boards of compute capability 7.5 on NVIDIA's TU116 and TU117, which have no Tensor Cores."""

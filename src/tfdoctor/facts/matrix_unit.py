@@ -1,28 +1,17 @@
 """How much of the matrix unit's capacity a step uses, while the device is busy."""
 
-import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.eligibility import eligibility
 from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.kernel_names import Role
+from tfdoctor.facts.kernels import Kernel, kernel, of_operation
 from tfdoctor.facts.operations import Operations, OperationTime
-
-TENSOR_CORE = re.compile(
-    r"(?:^|[_\W])(?:[hsi]?884|[hsi]?1688|[hsi]?16816|i?8816|i?16832|hmma|imma|wgmma|gmma|nvjet|tensorop|xmma)"
-    r"|[hsi](?:884|1688|16816)|xmma_|nvjet_|tensorop|wgmma",
-)
-"""Kernel-name families that run on Tensor Cores: Volta (884), Turing and Ampere (1688, 16816,
-tensorop, xmma), Hopper and Blackwell (wgmma, nvjet). From cuBLAS, cuDNN and CUTLASS naming."""
-
-SCALAR = re.compile(
-    r"sgemm|scudnn(?!.*(?:884|1688|16816))|winograd|fft|implicit_convolve|explicit_convolve"
-)
-"""Kernel-name families that do not: single-precision SIMT kernels of cuBLAS and cuDNN."""
-
-SIMT = re.compile(r"ffma|simt")
-"""What the names of CUTLASS and xmma kernels say when they use the scalar units after all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +29,14 @@ class MatrixUnit:
     matrix_rate: float | None = None  # FLOP/s achieved by the matmuls and convolutions
     peak_flop_s: float | None = None
     on_unit_ms: float | None = None
-    off_unit_ms: float | None = None
+    off_unit_ms: float | None = None  # in kernels that multiply without the unit
+    beside_ms: float = 0.0  # conversions, transforms and the like that products need
     unknown_ms: float = 0.0  # matrix work of which nobody knows where it ran
+    unused_ms: float = 0.0  # in operations that could have run on the unit as they are, and did not
+    precisions: tuple[
+        tuple[str, float], ...
+    ] = ()  # ms of the multiplying kernels, the longest first
+    reasons: tuple[tuple[str, float], ...] = ()  # why operations could not, or may not, use it; ms
 
     @classmethod
     def measure(cls, operations: Operations, hardware: Hardware, device: Device) -> Self:
@@ -68,7 +63,7 @@ class MatrixUnit:
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy) and all(row.flops for row in rows)
-        on, off, unknown = _by_kernel(rows) if hardware.kind == "GPU" else (None, None, 0.0)
+        gpu = GpuKernels.of(rows, hardware) if hardware.kind == "GPU" else None
         return cls(
             unit=hardware.matrix_unit,
             busy_ms=busy,
@@ -76,9 +71,7 @@ class MatrixUnit:
             utilization=sum(flops) / (busy * 1e-3) / peak if known and peak else None,
             matrix_rate=_rate(rows),
             peak_flop_s=peak,
-            on_unit_ms=on,
-            off_unit_ms=off,
-            unknown_ms=unknown,
+            **(gpu.parts() if gpu else {}),
         )
 
 
@@ -87,17 +80,70 @@ def _rate(rows: tuple[OperationTime, ...]) -> float | None:
     return sum((row.flops or 0) * row.calls for row in rows) / (ms * 1e-3) if ms else None
 
 
-def _by_kernel(rows: tuple[OperationTime, ...]) -> tuple[float, float, float]:
-    """Return the ms in kernels that use Tensor Cores, that do not, and that are unknown."""
-    kinds = [(uses_tensor_cores(row), row.ms) for row in rows]
-    on, off, unknown = (sum(ms for kind, ms in kinds if kind is one) for one in (True, False, None))
-    return on, off, unknown
+Piece = tuple[OperationTime, Kernel, float]
+"""A kernel of an operation, and its ms per step."""
 
 
-def uses_tensor_cores(row: OperationTime) -> bool | None:
-    """Return whether an operation's kernels run on Tensor Cores, by name; None when unknown."""
-    scalar = [bool(SIMT.search(kernel)) for kernel in row.ran]
-    named = zip(row.ran, scalar, strict=True)
-    if any(TENSOR_CORE.search(kernel) and not simt for kernel, simt in named):
-        return True
-    return False if any(scalar) or any(SCALAR.search(kernel) for kernel in row.ran) else None
+@dataclass(frozen=True, slots=True)
+class GpuKernels:
+    """The kernels of the matrix operations, as far as their names tell, and what could have run otherwise."""
+
+    pieces: tuple[Piece, ...]
+    unused_ms: float
+    reasons: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def of(cls, rows: tuple[OperationTime, ...], hardware: Hardware) -> Self:
+        """Look up every kernel of the operations."""
+        unused, reasons = 0.0, []
+        for row in rows:
+            could = eligibility(row, hardware)
+            if could.possible and of_operation(row.ran) is False:
+                unused += row.ms
+            if could.why and not of_operation(row.ran):
+                reasons.append((could.why, row.ms))
+        return cls(tuple(_pieces(rows)), unused, _totals(reasons))
+
+    def parts(self) -> dict[str, Any]:
+        """Return the fields of a MatrixUnit."""
+        sums: dict[str, float] = defaultdict(float)
+        for _, one, ms in self.pieces:
+            sums[_place(one)] += ms
+        return {
+            **{place: sums[place] for place in PLACES},
+            "unused_ms": self.unused_ms,
+            "reasons": self.reasons,
+            "precisions": _totals(
+                (one.precision or "unknown", ms)
+                for _, one, ms in self.pieces
+                if one.role is Role.PRODUCT
+            ),
+        }
+
+
+PLACES = ("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms")
+
+
+def _place(one: Kernel) -> str:
+    """Return on whose account a kernel's time goes."""
+    if one.on_unit is None:
+        return "unknown_ms"
+    if one.on_unit:
+        return "on_unit_ms"
+    return "off_unit_ms" if one.role in (Role.PRODUCT, Role.DEPTHWISE) else "beside_ms"
+
+
+def _pieces(rows: Iterable[OperationTime]) -> Iterator[Piece]:
+    for row in rows:
+        times = row.ran_ms if len(row.ran_ms) == len(row.ran) else None
+        if times is None:  # put together by hand: its first kernel stands for it
+            yield row, kernel(row.ran[0] if row.ran else ""), row.ms
+            continue
+        yield from ((row, kernel(name), ms) for name, ms in zip(row.ran, times, strict=True))
+
+
+def _totals(parts: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    sums: dict[str, float] = defaultdict(float)
+    for name, ms in parts:
+        sums[name] += ms
+    return tuple(sorted(sums.items(), key=lambda item: -item[1]))

@@ -13,14 +13,31 @@ RENAMED = {
 """Names that a fused operation has for itself."""
 
 CONVOLUTIONS = frozenset(
-    ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
-    + [f"Conv3D{end}" for end in ("", "BackpropInputV2", "BackpropFilterV2")]
+    [f"Conv2D{end}" for end in ("", "BackpropInput", "BackpropFilter")]
+    + [f"Conv2D{end}" for end in ("BackpropInputV2", "BackpropFilterV2")]
+    + [f"Conv3D{end}" for end in ("", "BackpropInput", "BackpropFilter")]
+    + [f"Conv3D{end}" for end in ("BackpropInputV2", "BackpropFilterV2")]
 )
 MATMULS = frozenset(
     ["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"]
 )
-MATRIX_TYPES = CONVOLUTIONS | MATMULS
+RECURRENT = frozenset(
+    f"CudnnRNN{end}" for end in ("", "V2", "V3", "Backprop", "BackpropV2", "BackpropV3")
+)
+MATRIX_TYPES = CONVOLUTIONS | MATMULS | RECURRENT
 """Operations that a matrix unit runs."""
+
+COMPILED = frozenset(
+    [
+        "XlaRun",
+        "XlaLaunch",
+        "XlaLaunchV2",
+        "XlaCompileAndRun",
+        "PartitionedCall",
+        "StatefulPartitionedCall",
+    ]
+)
+"""Operations that stand for a whole program: on a GPU all its kernels bear their name."""
 
 DEPTHWISE = frozenset(
     f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter")

@@ -14,9 +14,11 @@ from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.flops import flops_of, nbytes_of
-from tfdoctor.facts.operation_types import DEPTHWISE, MATRIX_TYPES, base_type
+from tfdoctor.facts.kernels import WIDE, multiplies, precision_of
+from tfdoctor.facts.operation_types import COMPILED, DEPTHWISE, MATRIX_TYPES, base_type
 from tfdoctor.facts.program import Operation, Program
 from tfdoctor.facts.steps import Steps, Window
+from tfdoctor.facts.traced_shapes import TracedShapes
 from tfdoctor.humanize import percent
 from tfdoctor.trace import EventType
 from tfdoctor.verdict import Location, Stage
@@ -28,14 +30,17 @@ FUSED_WITHIN = 12
 """How far before a bias or activation the operation lies that it was fused with, in the graph's order:
 a layer builds a handful of operations between them."""
 
-SINGLE = re.compile(r"sgemm|scudnn|s1688|_f32|float>?|tf32|= \(?f32\[", re.IGNORECASE)
-"""Kernels of cuBLAS and cuDNN in float32 or TF32, and float32 results in HLO."""
-
-HALF = re.compile(r"h884|h1688|h16816|s884|s16816|fp16|bf16|half|hsh|_f16", re.IGNORECASE)
-"""Kernels with 16-bit operands, and bfloat16 results in HLO."""
-
 GRADIENT = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
 """What the names or types of a backward pass hold: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
+
+XLA_MODULE = "XlaModule"
+"""What XLA calls every kernel of a program that JAX compiled."""
+
+OF_HOST = re.compile(r"[^:]:\w+$")
+"""What ends the names of operations that ran on the host, "name:type", and no kernel's."""
+
+HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
+"""The type of an HLO instruction's result, on a TPU."""
 
 MOSTLY_NAMED = 0.1
 """Share of unnamed work up to which "there is no such operation" can be said."""
@@ -56,6 +61,7 @@ class OperationTime:
     ms: float
     calls: float = 1.0
     ran: tuple[str, ...] = ()  # kernels, or the rewritten operation
+    ran_ms: tuple[float, ...] = ()  # what each of ``ran`` takes of ``ms``; () when not known
     layer: str = ""
     at: Location | None = None
     operation: Operation | None = None  # as the program built it
@@ -74,16 +80,14 @@ class OperationTime:
         """The type it computes in: from the program, else by its kernels' names; "" when unknown."""
         if self.dtype:
             return self.dtype
-        names = " ".join(self.ran)
-        if HALF.search(names):
-            return "bfloat16" if "bf16" in names else "float16"
-        return "float32" if SINGLE.search(names) else ""
+        kernels = tuple(name for name in self.ran if not OF_HOST.search(name))
+        return WIDE.get(precision_of(kernels), "") or _hlo_type(kernels)
 
     @property
     def is_matrix(self) -> bool:
-        """Whether a matrix unit can run it."""
+        """Whether it multiplies matrices or convolves: by its type, else by its kernels' names."""
         xla = self.category.startswith("convolution") and not self.is_depthwise
-        return self.type in MATRIX_TYPES or xla
+        return self.type in MATRIX_TYPES or xla or (self.type == UNNAMED and multiplies(self.ran))
 
     @property
     def is_depthwise(self) -> bool:
@@ -97,8 +101,8 @@ class OperationTime:
             return None
         tensors = self.operation.inputs
         shape = tensors[1][1] if len(tensors) > 1 else None
-        if "Filter" in self.type and self.operation.outputs:
-            shape = self.operation.outputs[0][1]
+        if "Filter" in self.type:
+            shape = self.operation.outputs[0][1] if self.operation.outputs else None
         return tuple(s or 0 for s in shape) if shape and None not in shape else None
 
 
@@ -116,6 +120,7 @@ class Operations:
         breakdown: Breakdown,
         device: Device,
         program: Program | None,
+        traced: TracedShapes,
     ) -> Self:
         """Share the device's time among its operations and join them to the program.
 
@@ -125,13 +130,13 @@ class Operations:
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
             raise Unavailable(device.missing or "the trace holds no operation")
-        program = program or Program()
+        known = Known(program or Program(), traced)
         share, calls = _per_label(work, steps)
         if not share.sum():
             raise Unavailable("the trace holds no operation inside its typical steps")
         scale = breakdown["device"] / share.sum()
         rows = [
-            _row(work, label, float(share[label] * scale), float(calls[label]), program)
+            _row(work, label, float(share[label] * scale), float(calls[label]), known)
             for label in np.flatnonzero(calls).tolist()
         ]
         return cls(tuple(sorted(_merge(rows), key=lambda row: -row.ms)))
@@ -186,6 +191,12 @@ class Operations:
         return groups
 
 
+def _hlo_type(names: tuple[str, ...]) -> str:
+    """Return the type of the first HLO instruction's result, "" where there is none."""
+    found = next((match for name in names if (match := HLO_TYPE.search(name))), None)
+    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}[found[1]] if found else ""
+
+
 def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return (labels,) time in ps and (labels,) calls, both per typical training step."""
     inside = Window.of(steps).holds(work.start_ps)
@@ -195,10 +206,26 @@ def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[n
     return time / number, np.bincount(work.label[inside], minlength=size) / number
 
 
-def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> OperationTime:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What tells an operation's shapes: the program record, else the trace."""
+
+    program: Program
+    traced: TracedShapes
+
+    def find(self, name: str, raw: str, kind: str) -> Operation | None:
+        """Return the operation that ran as ``raw``, which is ``name`` in its graph."""
+        return lookup(name, kind, self.program) or self.traced.operations.get((raw, kind))
+
+
+def _row(work: Work, label: int, ms: float, calls: float, known: Known) -> OperationTime:
     raw, raw_type, ran = work.labels[label]
     name, kind = CALLED.sub("", raw), base_type(raw_type)
-    operation = lookup(name, kind, program)
+    if raw == XLA_MODULE or (
+        kind in COMPILED and not OF_HOST.search(ran)
+    ):  # one name for all kernels of a program
+        name, kind = ran, ""
+    program, operation = known.program, known.find(name, raw, kind)
     layer = program.layer_by_name.get(operation.layer) if operation else None
     exact = operation if operation and operation.type == kind else None
     event = work.types[label]
@@ -209,6 +236,7 @@ def _row(work: Work, label: int, ms: float, calls: float, program: Program) -> O
         ms=ms,
         calls=calls,
         ran=(ran,),
+        ran_ms=(ms,),
         layer=operation.layer if operation else "",
         at=(layer.at if layer else None) or (operation.at if operation else None),
         operation=operation,
@@ -248,11 +276,12 @@ def _together(group: list[OperationTime]) -> OperationTime:
         **{
             slot: getattr(first, slot)
             for slot in first.__slots__
-            if slot not in ("ms", "ran", "calls")
+            if slot not in ("ms", "ran", "ran_ms", "calls")
         },
         ms=sum(row.ms for row in group),
         calls=max(row.calls for row in group),
         ran=tuple(kernel for row in group for kernel in row.ran),
+        ran_ms=tuple(time for row in group for time in row.ran_ms),
     )
 
 
