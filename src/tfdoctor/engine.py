@@ -153,17 +153,10 @@ def _gain(model: StepModel, before: Iterable[Effect], mine: Iterable[Effect]) ->
 
 
 def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
-    return not model.trusted or any(_is_ceiling(effect, model) for effect in effects)
-
-
-def _is_ceiling(effect: Effect, model: StepModel) -> bool:
-    """Whether an effect can only turn out smaller than stated.
-
-    The exposed wait for input is a ceiling where the input has the host to itself. On a CPU run it takes
-    cores from the model too: without it the step can get shorter than by the wait alone.
-    """
-    shares_cores = model.device == "CPU" and effect.stage is Stage.INPUT
-    return effect.bound is Bound.AT_MOST and not shares_cores
+    """Whether a saving is a ceiling: one of its effects is, or what it rests on is not known for certain."""
+    effects = tuple(effects)
+    doubtful = not model.trusted or model.guesses_cores(effects)
+    return doubtful or any(effect.bound is Bound.AT_MOST for effect in effects)
 
 
 def _severity(share: float) -> Severity:

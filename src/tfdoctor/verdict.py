@@ -83,7 +83,8 @@ class Effect:
 
     The stage's work on ``subject`` (a layer, a dataset; "" is the whole stage), which takes ``of``
     milliseconds per step now, takes ``scales`` times as long afterwards. ``overlaps`` says that the
-    stage runs beside the rest of the step afterwards instead of before it.
+    stage runs beside the rest of the step afterwards instead of before it, ``spreads`` that it takes
+    less time because more threads share it: with either the cores have as much to do as before.
     """
 
     stage: Stage
@@ -92,6 +93,7 @@ class Effect:
     of: Quantity | None = None
     overlaps: bool = False
     bound: Bound = Bound.EXPECTED
+    spreads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

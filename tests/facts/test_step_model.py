@@ -19,6 +19,7 @@ from tests.builders import (
     wait,
 )
 from tfdoctor.facts.breakdown import PARTS
+from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.input_pipeline import Segment
 from tfdoctor.facts.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.units import ms
@@ -30,6 +31,7 @@ EXACT = 1e-6
 times = st.floats(0, 100, allow_subnormal=False).map(lambda value: round(value, 3))
 PATHS = ("Root", "Root::Prefetch::Map", "Root::Prefetch::Map::Range", "Root::Prefetch::Batch")
 
+cores = st.floats(0.1, 64)
 segments = st.lists(
     st.builds(
         Segment,
@@ -45,7 +47,9 @@ models = st.builds(
     exposed=st.fixed_dictionaries({str(part): times for part in PARTS}),
     segments=segments,
     host_work=times,
-    busy_share=st.none() | st.floats(0, 1),
+    cores=st.none() | st.builds(Cores, usable=cores, busy=cores, others=cores),
+    input_ms=times,
+    floors=st.dictionaries(st.sampled_from(["conv", "bn"]), times),
 )
 
 
@@ -64,6 +68,7 @@ def effects(draw: st.DrawFn) -> Effect:
         subject=subject,
         of=ms(draw(times)) if subject and stage is not Stage.INPUT else None,
         overlaps=stage is Stage.INPUT and not subject and draw(st.booleans()),
+        spreads=stage is Stage.INPUT and bool(subject) and draw(st.booleans()),
     )
 
 
@@ -144,14 +149,45 @@ def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
     assert any_model.saving(both) <= sum(any_model.saving([e]) for e in both) + EXACT
 
 
-@given(models, st.floats(0, 1), sets)
-def test_work_that_only_moves_beside_the_step_keeps_the_cores_busy(
-    any_model: StepModel, busy: float, some: list[Effect]
+@given(models, cores, st.floats(0.01, 1), sets)
+def test_work_that_moves_or_spreads_keeps_the_cores_busy(
+    any_model: StepModel, usable: float, share: float, some: list[Effect]
 ) -> None:
-    on_cpu = replace(any_model, device="CPU", busy_share=busy)
-    move = Effect(Stage.INPUT, overlaps=True)
-    others = [e for e in some if not e.overlaps]
-    assert on_cpu.predict([move, *others]) >= busy * on_cpu.predict(others) - EXACT
+    on_cpu = replace(any_model, device="CPU", cores=Cores(usable, usable * share))
+    moved = [e for e in some if e.overlaps or e.spreads]
+    busy = share * on_cpu.step_ms
+    assert on_cpu.predict([Effect(Stage.INPUT, overlaps=True), *moved]) >= busy - EXACT
+
+
+@given(models, sets)
+def test_a_run_that_has_no_core_free_gains_nothing_from_threads(
+    any_model: StepModel, some: list[Effect]
+) -> None:
+    full = replace(any_model, device="CPU", cores=Cores(2.0, 1.5, others=0.5))
+    moved = [e for e in some if e.overlaps or e.spreads]
+    unscaled = [replace(e, scales=1.0) if e.overlaps else e for e in moved]
+    assert full.saving(unscaled) <= EXACT
+
+
+@given(models, sets, st.floats(-1, 1))
+def test_a_host_measured_a_little_longer_changes_little(
+    any_model: StepModel, some: list[Effect], change: float
+) -> None:
+    """Kernels are launched in time or are not: nothing in between is a jump."""
+    before = replace(any_model, device="GPU", segments=())
+    host = max(0.0, before.exposed[Stage.HOST] + change)
+    after = replace(before, exposed={**before.exposed, Stage.HOST: host})
+    assert abs(after.predict(some) - before.predict(some)) <= 2 * abs(change) + EXACT
+
+
+@given(models, st.floats(0, 1), times, times)
+def test_no_operation_gets_faster_than_its_roofline(
+    any_model: StepModel, scales: float, of: float, floor: float
+) -> None:
+    bounded = replace(any_model, floors={"conv": floor})
+    effect = Effect(Stage.DEVICE, scales, "conv", ms(of))
+    assert bounded.saving([effect]) <= max(0.0, of - floor) + EXACT
+    assert bounded.saving([effect, effect]) <= max(0.0, of - floor) + EXACT
 
 
 # Stages that hide each other
@@ -271,6 +307,7 @@ def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None
     assert max(segment.ms for segment in found.segments) == pytest.approx(40)
     assert found.host_work == pytest.approx(28)
     assert found.busy_share is None
+    assert found.cores is None
 
 
 @pytest.mark.parametrize(("used", "share"), [(200.0, 0.5), (800.0, 1.0)])

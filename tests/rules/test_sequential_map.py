@@ -3,16 +3,16 @@
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
-from tfdoctor.facts.samples import Samples
 from tfdoctor.rules import sequential_map
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-FOUR = Hardware("CPU", "x", cores=4.0)
-ONE_BUSY = Samples(9, run_cores=1.0, other_cores=0.0)
+ON_GPU, ON_CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
+ONE_BUSY = Cores(4.0, busy=1.0)
 
 
 def stage(kind: str = "Map", threads: float = 1.0, **more: object) -> StageTime:
@@ -29,14 +29,14 @@ def stage(kind: str = "Map", threads: float = 1.0, **more: object) -> StageTime:
 def check(
     *stages: StageTime,
     wait: float = 30.0,
-    hardware: Hardware = FOUR,
-    samples: Samples | None = ONE_BUSY,
+    device: Device = ON_GPU,
+    cores: Cores | None = ONE_BUSY,
 ) -> Verdict:
     return sequential_map.check(
         InputPipeline.of(AHEAD, *stages),
         Breakdown.of(input=wait, device=40.0 - wait),
-        hardware,
-        samples,
+        device,
+        cores,
     )
 
 
@@ -93,21 +93,32 @@ def test_python_gains_nothing_from_threads(python: float, kind: type) -> None:
     ("run", "other", "speedup"),
     [(1.0, 0.0, 4.0), (2.0, 1.0, 2.0), (4.0, 0.0, 1.0), (4.0, 3.0, 1.0)],
 )
-def test_the_map_gets_its_own_core_and_the_idle_ones(
+def test_beside_an_accelerator_the_map_gets_its_own_core_and_the_free_ones(
     run: float, other: float, speedup: float
 ) -> None:
-    found = check(stage(), samples=Samples(9, run_cores=run, other_cores=other))
+    found = check(stage(), cores=Cores(4.0, run, other))
     assert effect(found) == (pytest.approx(1 / speedup), Bound.EXPECTED)
 
 
-@pytest.mark.parametrize("samples", [None, Samples(9)])
-def test_where_nobody_sampled_the_cores_the_saving_is_a_ceiling(samples: Samples | None) -> None:
-    assert effect(check(stage(), samples=samples)) == (0.25, Bound.AT_MOST)
+@pytest.mark.parametrize(
+    ("run", "other", "speedup"), [(1.0, 0.0, 4.0), (4.0, 0.0, 4.0), (2.0, 1.0, 3.0)]
+)
+def test_on_a_cpu_the_step_model_keeps_account_of_the_cores(
+    run: float, other: float, speedup: float
+) -> None:
+    found = check(stage(), device=ON_CPU, cores=Cores(4.0, run, other))
+    assert effect(found) == (pytest.approx(1 / speedup), Bound.EXPECTED)
+    assert isinstance(found, Finding)
+    assert found.effects[0].spreads
+
+
+def test_where_nobody_counted_the_cores_the_saving_is_a_ceiling() -> None:
+    found = check(stage(), cores=Cores(4.0, busy=1.0, sampled=False))
+    assert effect(found) == (0.25, Bound.AT_MOST)
 
 
 def test_where_the_cores_are_unknown_the_whole_wait_is_the_ceiling() -> None:
-    found = check(stage(), hardware=Hardware("CPU", "x"))
-    assert effect(found) == (0.0, Bound.AT_MOST)
+    assert effect(check(stage(), cores=None)) == (0.0, Bound.AT_MOST)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +138,7 @@ def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     said = sequential_map.check(
         InputPipeline((ahead,), (), idle=(dataset,)),
         Breakdown.of(device=10.0),
-        Hardware("CPU", "x"),
+        ON_CPU,
         None,
     )
     assert isinstance(said, NotApplicable)

@@ -4,6 +4,9 @@
     rest    = compute + transfers + collectives + between + unknown
     step    = max(input made beside the step, rest) + input made while the trainer waits
 
+On a CPU run input and compute share the cores, so a step is never shorter than what all cores together
+have left to do. And no operation gets faster than the memory delivers its bytes (see Roofline).
+
 Without an effect the formula gives the measured step, because its terms are the measured exposed times.
 What it must guess is how long the input takes when nobody waits for it: the pipeline's own times say
 that, and where a waiting trainer contradicts them the difference is the model's residual.
@@ -11,15 +14,15 @@ that, and where a waiting trainer contradicts them the difference is the model's
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.activity import Activity
 from tfdoctor.facts.breakdown import READY_MS, UNKNOWN, Breakdown
+from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.device import Device
-from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, Segment
-from tfdoctor.facts.samples import Samples
+from tfdoctor.facts.roofline import Roofline
 from tfdoctor.facts.steps import PS_PER_MS, Steps
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Effect, Stage
@@ -40,13 +43,16 @@ class StepModel:
 
     ``exposed`` sums to the step. ``segments`` are the input pipeline's; empty when it is not known
     how batches are made. ``host_work`` is the host's work including what the device's hides.
+    ``floors`` has what the work on a subject of the device takes at least, in ms.
     """
 
     device: str
     exposed: Mapping[str, float]
     segments: tuple[Segment, ...] = ()
     host_work: float = 0.0
-    busy_share: float | None = None  # of the cores that the run may use; None is not sampled
+    cores: Cores | None = None  # None is unknown
+    input_ms: float = 0.0  # the input's work in thread-ms per step: what it takes of the cores
+    floors: Mapping[str, float] = field(default_factory=dict)
     slowdown: float = 1.0  # of the training call by being traced
 
     @classmethod
@@ -57,8 +63,8 @@ class StepModel:
         activity: Activity,
         steps: Steps,
         pipeline: InputPipeline | None,
-        hardware: Hardware,
-        samples: Samples | None,
+        cores: Cores | None,
+        roofline: Roofline | None,
         recording: Recording,
     ) -> Self:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
@@ -67,7 +73,9 @@ class StepModel:
             exposed=breakdown.median,
             segments=pipeline.segments if pipeline else (),
             host_work=_host_work(activity, steps, breakdown),
-            busy_share=_busy_share(hardware, samples),
+            cores=cores,
+            input_ms=sum(stage.work_ms for stage in pipeline.stages) if pipeline else 0.0,
+            floors=roofline.floors if roofline else {},
             slowdown=slowdown(recording, steps),
         )
 
@@ -115,43 +123,80 @@ class StepModel:
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
         return max(floor, self._formula(by_stage))
 
+    @property
+    def busy_share(self) -> float | None:
+        """How much of the cores that the run had it kept at work, 0 to 1; None is unknown."""
+        return self.cores.share if self.cores else None
+
+    def guesses_cores(self, effects: Iterable[Effect]) -> bool:
+        """Whether effects need free cores on a CPU run of which nobody counted them."""
+        needs = any(effect.overlaps or effect.spreads for effect in effects)
+        return needs and self.device == "CPU" and not (self.cores and self.cores.sampled)
+
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return how long the cores are busy: work that only moves beside the step keeps them so."""
-        if self.device != "CPU" or self.busy_share is None:
+        """Return how long all cores together are busy, in ms; for CPU runs.
+
+        Work that moves beside the step, or that more threads share, keeps them as busy as before.
+        """
+        if self.device != "CPU" or self.cores is None:
             return 0.0
-        moved = [effect for effect in effects.get(Stage.INPUT, ()) if effect.overlaps]
-        if not moved:
-            return 0.0
-        stay = {**effects, Stage.INPUT: [e for e in effects[Stage.INPUT] if not e.overlaps]}
-        return self.busy_share * self._formula(stay)
+        stay = {
+            stage: [e for e in mine if not e.overlaps and not e.spreads]
+            for stage, mine in effects.items()
+        }
+        inputs, rest = self._core_ms
+        whole = self._rest({})
+        left = self._rest(stay) / whole if whole else 1.0
+        return min(self.step_ms, inputs * self._input_left(stay) + rest * left)
+
+    @property
+    def _core_ms(self) -> tuple[float, float]:
+        """Divide the cores' work into the input's and the rest's, in ms of all cores at work."""
+        if self.cores is None:
+            return 0.0, 0.0
+        busy = self.cores.share * self.step_ms
+        inputs = min(busy, self.input_ms / max(self.cores.available, 1.0))
+        return inputs, busy - inputs
+
+    def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        """Return which share of the input's work is left after effects."""
+        now = sum(segment.ms for segment in self.segments)
+        mine = effects.get(Stage.INPUT, [])
+        if not now:
+            return _factor(e for e in mine if not e.subject)
+        return sum(_segment(segment, mine) for segment in self.segments) / now
 
     def saving(self, effects: Iterable[Effect]) -> float:
         """Return the ms that these effects save per step; negative when they cost time."""
         return self.step_ms - self.predict(effects)
 
     def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        beside, serial = self._input(effects.get(Stage.INPUT, []))
+        return max(beside, self._rest(effects)) + serial
+
+    def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        """Return the step without its input, in ms."""
         work = {
-            stage: _apply(self.exposed[stage], effects.get(stage, []))
+            stage: _apply(self.exposed[stage], effects.get(stage, []), self.floors)
             for stage in Stage
             if stage is not Stage.INPUT
         }
         compute = work[Stage.HOST] + max(work[Stage.DEVICE], self._hidden_host)
         rest = compute + work[Stage.TRANSFER] + work[Stage.COLLECTIVE] + work[Stage.BETWEEN]
-        rest += self.exposed.get(UNKNOWN, 0.0)
-        beside, serial = self._input(effects.get(Stage.INPUT, []))
-        return max(beside, rest) + serial
+        return rest + self.exposed.get(UNKNOWN, 0.0)
 
     @property
     def _hidden_host(self) -> float:
         """The host's work that the device's hides: launching is serial, so it stays when compute shrinks.
 
-        A host that leaves the device idle for longer than it works is what limits the step: kernels
-        run as soon as they are launched, and faster ones only wait longer for the next launch.
+        A host that leaves the device idle for a time is taken to launch for at least as long while the
+        device works: of kernels that wait for their launch, faster ones only wait longer. So where
+        the device idles longer than it works, the host alone is what limits the step.
         """
         if self.device == "CPU":
             return 0.0
         host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
-        return device if host > device else min(device, max(0.0, self.host_work - host))
+        return min(device, max(self.host_work - host, host))
 
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
         """Return the input's time beside the step and in series with it, after the effects."""
@@ -210,19 +255,21 @@ def _factor(effects: Iterable[Effect]) -> float:
     return factor
 
 
-def _apply(work: float, effects: Iterable[Effect]) -> float:
+def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) -> float:
     """Return a stage's work after effects on the whole of it or on subjects within it.
 
-    Effects on one subject multiply, so that two of them never save the same milliseconds twice.
+    Effects on one subject multiply, so that two of them never save the same milliseconds twice, and
+    leave it what it takes at least.
     """
     subjects: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
         subjects[effect.subject].append(effect)
     whole = _factor(subjects.pop("", []))
     saved = 0.0
-    for mine in subjects.values():
+    for subject, mine in subjects.items():
         taken = max((effect.of.value for effect in mine if effect.of), default=0.0)
-        saved += taken * (1.0 - _factor(mine))
+        left = taken * _factor(mine)
+        saved += taken - max(left, min(taken, floors.get(subject, 0.0)))
     return max(0.0, work - saved) * whole
 
 
@@ -233,12 +280,6 @@ def slowdown(recording: Recording, steps: Steps) -> float:
     inside = steps.median_ms if seen.get("of") == "steps" else steps.median_call_ms
     traced = float(seen.get("traced_ms") or inside)  # of calls that hold the steps, unseen
     return traced / before if before else 1.0
-
-
-def _busy_share(hardware: Hardware, samples: Samples | None) -> float | None:
-    if not hardware.cores or samples is None or samples.run_cores is None:
-        return None
-    return min(1.0, samples.run_cores / hardware.cores)
 
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:

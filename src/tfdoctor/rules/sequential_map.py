@@ -19,7 +19,8 @@ threads, because Python runs on one at a time: see python-input.
 
 ## Holds for
 
-TensorFlow 2.3 and later. The saving is bounded by the cores that were idle while the steps ran.
+TensorFlow 2.3 and later. The saving is bounded by the cores that were free while the steps ran: on a run
+without accelerator a map on more threads takes cores from the compute, and saves nothing when none is free.
 
 ## Sources
 
@@ -31,9 +32,9 @@ import math
 import re
 
 from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.samples import Samples
 from tfdoctor.humanize import counted
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms
@@ -60,7 +61,7 @@ ONE_THREAD = 1.2
 
 
 def check(
-    pipeline: InputPipeline, breakdown: Breakdown, hardware: Hardware, samples: Samples | None
+    pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
     maps = [stage for stage in _limiting(pipeline) if MAP.fullmatch(stage.kind) and stage.work_ms]
@@ -75,7 +76,7 @@ def check(
             reason=f"{stage.title} runs sequentially, but it runs Python, which more threads do not "
             "speed up; python-input tells what does"
         )
-    return _finding(stage, *_speedup(hardware, samples))
+    return _finding(stage, *_speedup(device, cores))
 
 
 def _limiting(pipeline: InputPipeline) -> list[StageTime]:
@@ -95,15 +96,16 @@ def _fine(pipeline: InputPipeline, *, waiting: bool) -> str:
     return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
 
 
-def _speedup(hardware: Hardware, samples: Samples | None) -> tuple[float, Bound]:
-    """Return how many times as fast the map gets on its own core and the idle ones; inf is unknown."""
-    cores = hardware.cores
+def _speedup(device: Device, cores: Cores | None) -> tuple[float, Bound]:
+    """Return how many times as fast the map gets on all cores that it can have; inf is unknown.
+
+    Beside an accelerator those are its own and the free ones. On a CPU run compute and input take
+    turns or share the cores: the step model keeps account of them.
+    """
     if cores is None:
         return math.inf, Bound.AT_MOST
-    if samples is None or samples.run_cores is None:
-        return max(1.0, cores), Bound.AT_MOST
-    idle = cores - samples.run_cores - (samples.other_cores or 0.0)
-    return 1.0 + max(0.0, idle), Bound.EXPECTED
+    usable = cores.available if device.kind == "CPU" else 1.0 + cores.free
+    return max(1.0, usable), Bound.EXPECTED if cores.sampled else Bound.AT_MOST
 
 
 def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
@@ -122,14 +124,23 @@ def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
                 "parallel-map",
             ),
         ),
-        effects=(Effect(Stage.INPUT, 1.0 / speedup, stage.path, ms(stage.work_ms), bound=bound),),
+        effects=(
+            Effect(
+                Stage.INPUT,
+                1.0 / speedup,
+                stage.path,
+                ms(stage.work_ms),
+                bound=bound,
+                spreads=True,
+            ),
+        ),
     )
 
 
 def _cores_evidence(speedup: float) -> tuple[Measure, ...]:
     if math.isinf(speedup):
         return ()
-    return (Measure("times as fast with the idle cores", count(speedup)),)
+    return (Measure("times as fast with all cores that are free for it", count(speedup)),)
 
 
 def _function(stage: StageTime) -> str:
@@ -142,8 +153,8 @@ def sick() -> Verdict:
     return check(
         _pipeline("Map", threads=1),
         Breakdown.of(input=30.0, device=10.0),
-        Hardware("GPU", "example", cores=4.0),
-        Samples(10, run_cores=1.0, other_cores=0.0),
+        Device("GPU", 1, 1),
+        Cores(4.0, busy=1.0),
     )
 
 
@@ -152,8 +163,8 @@ def healthy() -> Verdict:
     return check(
         _pipeline("ParallelMapV2", threads=3),
         Breakdown.of(input=3.0, device=10.0),
-        Hardware("GPU", "example", cores=4.0),
-        Samples(10, run_cores=3.0, other_cores=0.0),
+        Device("GPU", 1, 1),
+        Cores(4.0, busy=3.0),
     )
 
 

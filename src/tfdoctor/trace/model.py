@@ -13,6 +13,10 @@ Value = int | float | str | bytes
 """What a stat may hold. Iterator and producer ids are reduced modulo 2**64 to unsigned."""
 
 
+def _none() -> NDArray[np.int64]:
+    return np.zeros((0, 2), np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class EventType:
     """What all events of one name share (XSpace's event_metadata)."""
@@ -53,6 +57,7 @@ class Line:
     start_ps: NDArray[np.int64]  # (n,)
     duration_ps: NDArray[np.int64]  # (n,)
     stats: Mapping[int, Mapping[str, Value]] = field(default_factory=dict)  # by index of the event
+    tasks_ps: NDArray[np.int64] = field(default_factory=_none)  # (m, 2): a pool's thread at work
 
     def __len__(self) -> int:
         return len(self.kind)

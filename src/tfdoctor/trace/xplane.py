@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,12 @@ with NUL), and those that turn the direction of a terminal's text."""
 
 LIMIT_PS = 2**62 - 1
 """Times beyond (53 days) are nonsense and are cut off, so that start plus duration fits int64."""
+
+TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
+"""Where a thread of a pool begins and ends a task: events without a duration."""
+
+INTRA_OP = "_Eigen/"
+"""What the names of the threads hold on which operations divide their work (2.9 to 2.21)."""
 
 ABSOLUTE_NS = 10**17
 """Three years: a line that starts later counts from 1970, not from the start of the profile."""
@@ -69,6 +77,10 @@ def _plane(plane: Message, origin_ns: int) -> Plane:
         if not kind.name.startswith(NOISE)
     }
     lines = tuple(_line(line, types, index, names, origin_ns) for line in plane.lines)
+    lines = tuple(
+        _with_tasks(line, raw, plane, origin_ns)
+        for line, raw in zip(lines, plane.lines, strict=True)
+    )
     stats = _stats(plane.stats, names.all, names.all)
     return Plane(_clean(plane.name), plane.id, lines, types, stats)
 
@@ -112,6 +124,24 @@ def _line(
         start_ps=start_ps[order],
         duration_ps=duration_ps[order],
         stats=_reordered(found, order),
+    )
+
+
+def _with_tasks(line: Line, raw: Message, plane: Message, origin_ns: int) -> Line:
+    """Add the tasks of a thread on which operations divide their work; an open one is left out."""
+    if INTRA_OP not in line.name:
+        return line
+    base = (raw.timestamp_ns - origin_ns) * 1000
+    kinds = {key: TASK.get(metadata.name, 0) for key, metadata in plane.event_metadata.items()}
+    edges = [(base + e.offset_ps, kinds.get(e.metadata_id, 0)) for e in raw.events]
+    edges = sorted(edge for edge in edges if edge[1])
+    spans = [
+        (start, stop)
+        for (start, begins), (stop, ends) in pairwise(edges)
+        if begins > 0 > ends and start < stop
+    ]
+    return replace(
+        line, tasks_ps=np.array(spans, np.int64).reshape(-1, 2).clip(-LIMIT_PS, LIMIT_PS)
     )
 
 
