@@ -3,17 +3,19 @@
 ``python benchmarks/accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
 and with a stopwatch, then each under ``tfdoctor profile``. ``--only plain_map`` or ``--only
 plain_map/fault`` chooses, ``--rounds 0`` times nothing, ``--table`` writes the figures into
-``docs/explanation/accuracy.md``.
+``docs/explanation/accuracy.md``. ``--keep DIR`` keeps times and recordings; ``--again DIR`` runs no
+script, and diagnoses what was kept by the rules as they are now.
 """
 
 import argparse
+import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from corpus import Pair, chosen
+from corpus import TWINS, Pair, chosen
 from runs import Report, step_ms
 from scores import Measured
 from tables import markdown, pair_row, summaries
@@ -26,16 +28,24 @@ WIDTHS = (25, 24, 4, 9, 9, 5, 12, 12, 5, 0)
 
 def measure(pair: Pair, twins: Sequence[str], rounds: int, folder: Path) -> Measured:
     """Time both twins in turns, then let tfdoctor look at each."""
-    scripts = [str(pair.script(twin)) for twin in ("fault", "fixed")]
+    scripts = [str(pair.script(twin)) for twin in TWINS]
     times = [(step_ms(scripts[0]), step_ms(scripts[1])) for _ in range(rounds)]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{pair.name}.json").write_text(json.dumps(times), encoding="utf-8")
     reports = {twin: Report.of(pair.script(twin), folder / f"{pair.name}-{twin}") for twin in twins}
     return Measured(pair, reports, times)
 
 
-def found(names: Sequence[str], rounds: int, folder: Path) -> Iterator[Measured]:
-    """Yield what came of each pair, and print it."""
-    for pair, twins in chosen(names):
-        one = measure(pair, twins, rounds, folder)
+def diagnose(pair: Pair, twins: Sequence[str], folder: Path) -> Measured:
+    """Read the times that were kept, and diagnose the recordings anew."""
+    kept = json.loads((folder / f"{pair.name}.json").read_text("utf-8"))
+    reports = {twin: Report.again(folder / f"{pair.name}-{twin}") for twin in twins}
+    return Measured(pair, reports, [(fault, fixed) for fault, fixed in kept])
+
+
+def found(measurements: Iterable[Measured]) -> Iterator[Measured]:
+    """Print each as it comes."""
+    for one in measurements:
         cells = zip(pair_row(one), WIDTHS, strict=True)
         print("  ".join(f"{cell:<{width}}" for cell, width in cells))
         for twin, report in one.reports.items():
@@ -45,16 +55,26 @@ def found(names: Sequence[str], rounds: int, folder: Path) -> Iterator[Measured]
         yield one
 
 
+def measurements(options: argparse.Namespace, folder: Path) -> Iterator[Measured]:
+    """Yield what was asked for."""
+    for pair, twins in chosen(options.only):
+        if options.again:
+            yield diagnose(pair, twins, options.again)
+        else:
+            yield measure(pair, twins, options.rounds, options.keep or folder)
+
+
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep times and recordings here")
+    parser.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measured = list(found(options.only, options.rounds, options.keep or Path(folder)))
+        measured = list(found(measurements(options, Path(folder))))
     for line in summaries(measured):
         print(line)
     if options.table:

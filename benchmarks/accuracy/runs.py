@@ -86,10 +86,24 @@ class Report:
         """
         command = ("-m", "tfdoctor", "profile", "--format", "json", "--out", str(out))
         run(sys.executable, *command, str(script))
+        return cls.read(out)
+
+    @classmethod
+    def again(cls, out: Path) -> Self:
+        """Diagnose a recording anew, by the rules as they are now.
+
+        Raises:
+            FailedError: it cannot be diagnosed.
+        """
+        run(sys.executable, "-m", "tfdoctor", "report", "--format", "json", str(out))
+        return cls.read(out)
+
+    @classmethod
+    def read(cls, out: Path) -> Self:
+        """Read the report in a folder."""
         report = json.loads((out / "report.json").read_text("utf-8"))
-        return cls(
-            report["steps"].get("median_ms"), promises(report["results"]), report["trust"]["level"]
-        )
+        median, trust = report["steps"].get("median_ms"), report["trust"]["level"]
+        return cls(median, promises(report["results"]), trust)
 
 
 def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
