@@ -119,5 +119,5 @@ def test_runs_of_jax_on_amd_have_no_step_time(name: str, why: str) -> None:
         one.fact(Steps)
     assert "jax.profiler.StepTraceAnnotation" in str(steps.value)
     assert "tfdoctor profile" not in str(steps.value)
-    with pytest.raises(Unavailable, match="shows no tf.data pipeline"):
+    with pytest.raises(Unavailable, match=r"shows no tf\.data pipeline"):
         one.fact(InputPipeline)

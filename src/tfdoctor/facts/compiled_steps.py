@@ -1,4 +1,4 @@
-"""Steps told by the programs that XLA compiled: a TPU's runs of them, else JAX's calls on the host.
+"""Steps told by the programs that XLA compiled: their runs on a TPU or a CPU, else JAX's calls of them.
 
 A program trains when its operations' names hold a backward pass and it changes weights. Of several that
 do, or of one that is cut into gradients and update, the outermost regular rhythm is the step.
@@ -69,6 +69,33 @@ def of_calls(lines: Iterable[Line], compiled: Compiled) -> list[Rhythm]:
             if called and len(indices):
                 starts, ends = _outer(line, indices)
                 found.append(_rhythm(called[1], starts, ends, compiled, f"jit_{called[1]}", []))
+    return found
+
+
+def of_runs(lines: Iterable[Line], compiled: Compiled) -> list[Rhythm]:
+    """Tell of each program that ran on the host's own threads, by its operations, whether it trains.
+
+    JAX's calls return before the work is done, so the runs and not the calls have the time of a step.
+    """
+    spans: dict[tuple[str, int], tuple[int, int]] = {}
+    for line in lines:
+        for at, stats in line.stats.items():
+            if "hlo_op" in stats and "run_id" in stats:
+                run = (
+                    f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})",
+                    int(stats["run_id"]),
+                )
+                start = int(line.start_ps[at])
+                end = start + int(line.duration_ps[at])
+                known = spans.get(run, (start, end))
+                spans[run] = min(known[0], start), max(known[1], end)
+    found = []
+    for program in dict.fromkeys(name for name, _ in spans):
+        own = np.array(
+            sorted(span for (name, _), span in spans.items() if name == program), np.int64
+        )
+        title = program.partition("(")[0].removeprefix("jit_")
+        found.append(_rhythm(title, own[:, 0], own[:, 1], compiled, program, []))
     return found
 
 

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.compiled import Compiled
-from tfdoctor.facts.compiled_steps import compiled_steps, of_calls, of_modules
 from tfdoctor.facts.cycle import CALL
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.module_runs import module_runs
+from tfdoctor.facts.queued_steps import MODULE_RUNS, module_steps, queued_steps
 from tfdoctor.facts.step import PS_PER_MS, Step, chain, host_lines
 from tfdoctor.facts.step_markers import marked, step_line, train_function_calls
 from tfdoctor.facts.step_search import search
@@ -30,9 +29,6 @@ __all__ = ["PS_PER_MS", "Step", "Steps", "Window"]
 
 GRAPH_LOOP = "graph-loop"
 """What the recorder calls a loop inside a tf.function: a marker around its call is no step."""
-
-MODULE_RUNS, COMPILED_CALLS = "module-runs", "compiled-calls"
-"""Steps told by what XLA compiled: the runs of a program on a TPU, or JAX's calls of one on the host."""
 
 HIDDEN = (
     "the loop that trains is inside a graph, and its rounds cannot be told apart in the trace (XLA runs a "
@@ -70,10 +66,7 @@ class Steps:
         Raises:
             Unavailable: nothing in the trace says where a step begins, or not with certainty.
         """
-        program = ""
-        found = _marked(trace, recording, device, framework)
-        if found is None and (device.kind == "TPU" or framework.foreign):
-            program, found = _compiled(trace, device, compiled, framework)
+        program, found = _told(trace, recording, device, compiled, framework)
         source, steps, closed = found or _searched(trace, in_graph=False)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
@@ -173,6 +166,25 @@ Found = tuple[str, list[Step], bool]
 """How the steps were found, the steps, and whether the last one's end is known."""
 
 
+def _told(
+    trace: Trace,
+    recording: Recording,
+    device: Device,
+    compiled: Compiled,
+    framework: Framework,
+) -> tuple[str, Found | None]:
+    """Return the steps that need no search, and the program whose runs they are where XLA's tell them."""
+    found = _marked(trace, recording, device, framework)
+    if framework.foreign:
+        marked_steps = found[1] if found else []
+        program, source, steps = queued_steps(trace, device, compiled, framework, marked_steps)
+        return program, found if found and not source else _closed(source, steps, trace)
+    if found is None and device.kind == "TPU":
+        program, steps = module_steps(device, compiled)
+        return program, _closed(MODULE_RUNS, steps, trace) if steps else None
+    return "", found
+
+
 def _marked(
     trace: Trace, recording: Recording, device: Device, framework: Framework
 ) -> Found | None:
@@ -188,25 +200,6 @@ def _marked(
     if steps := step_line(device.busiest):
         return _closed("tpu-steps" if device.kind == "TPU" else "markers", steps, trace)
     return None
-
-
-def _compiled(
-    trace: Trace, device: Device, compiled: Compiled, framework: Framework
-) -> tuple[str, Found | None]:
-    """Return the program that trains, and its runs on the TPU or its calls on the host.
-
-    Raises:
-        Unavailable: no program trains as far as the trace tells, and the steps cannot be searched for.
-    """
-    on_device = module_runs(device.busiest) if device.kind == "TPU" and device.busiest else ()
-    rhythms = of_modules(on_device, compiled) or of_calls(host_lines(trace), compiled)
-    try:
-        name, steps = compiled_steps(rhythms, "run" if on_device else "call")
-    except Unavailable as why:
-        if framework.foreign:
-            raise Unavailable(f"{why}; {framework.how_to_record}") from why
-        return "", None
-    return name, _closed(MODULE_RUNS if on_device else COMPILED_CALLS, steps, trace)
 
 
 def _searched(trace: Trace, *, in_graph: bool) -> Found:

@@ -42,7 +42,7 @@ _SOURCES = {
     "graph-period": "the period of the graph's executions",
     "markers": "step markers in the trace",
     "tpu-steps": "the TPU's own step line",
-    "module-runs": "the TPU's runs of the program that trains",
+    "module-runs": "the runs of the compiled program that trains",
     "compiled-calls": "calls of the compiled function that trains",
 }
 
