@@ -149,4 +149,6 @@ class Diagnosis:
     model: tuple[Measure, ...] = ()  # every number the step model uses
     machine: tuple[tuple[str, str], ...] = ()  # ("cores the run may use", "2"), ...
     samples: tuple[Measure, ...] = ()  # means over the traced window
+    device_time: tuple[Measure, ...] = ()  # what the GPUs do in a step, and while they do nothing
+    device_time_missing: str = ""  # why that is not known
     unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why

@@ -106,6 +106,13 @@ def full() -> Diagnosis:
             Measure("host to device", bandwidth(1.3e9), bandwidth(6.3e10)),
             Measure("matrix unit", flop_rate(4.1e12), flop_rate(9.89e14)),
         ),
+        device_time=(
+            Measure("step (median)", ms(52.0)),
+            Measure("kernels of GPU 0", ms(8.0)),
+            Measure("idle, host: waiting for input", ms(43.1)),
+            Measure("copies host to device, rate", bandwidth(4.1e9)),
+            Measure("number of gaps below 10 µs", count(31)),
+        ),
         unrecorded=(
             "GPU power: NVML refused it (Insufficient Permissions); run as root to record it.",
         ),
@@ -390,6 +397,7 @@ def no_steps() -> Diagnosis:
         results=not_applicable_results(),
         pipeline_missing="The trace holds no tf.data iterator.",
         operations_missing="The trace holds no operation.",
+        device_time_missing="the run used no GPU: there are no kernels of one",
     )
 
 
@@ -450,6 +458,8 @@ def hostile() -> Diagnosis:
         model=(Measure(evil, ms(1.0)),),
         machine=((evil, evil),),
         samples=(Measure(LONG, ratio(0.5)),),
+        device_time=(Measure(evil, ms(1.0)),),
+        device_time_missing=evil,
         unrecorded=(evil,),
     )
 

@@ -5,7 +5,6 @@ training function; the operations of tf.data's functions run on the same threads
 apart by the executor that ran them.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -13,10 +12,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.compiled import Compiled
+from tfdoctor.facts.compiled import CONTAINERS, Compiled
 from tfdoctor.facts.compiled_work import DEPTHWISE, compiled_work
-from tfdoctor.facts.device import Device, spans, work_lines
+from tfdoctor.facts.device import Device, work_lines
 from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.step import host_lines
+from tfdoctor.facts.trainer import trainer_waits
 from tfdoctor.trace import EventType, Intervals, Line, Trace
 from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import (
@@ -87,7 +88,7 @@ class Activity:
         cls, trace: Trace, device: Device, framework: Framework, compiled: Compiled
     ) -> Self:
         """Sort all events of the host and of the busiest device."""
-        wait = _host_spans(trace, WAIT)
+        wait = trainer_waits(host_lines(trace))
         if framework.foreign and device.kind == "CPU":
             return cls(wait, {Stage.DEVICE: _tabulate(compiled_work(trace, compiled))}, Intervals())
         captured = _captured_functions(trace)
@@ -102,14 +103,6 @@ class Activity:
     def of(self, stage: Stage) -> Intervals:
         """Return when a stage was at work."""
         return self.stages[stage].spans() if stage in self.stages else Intervals()
-
-
-def _host_spans(trace: Trace, pattern: re.Pattern[str]) -> Intervals:
-    found = Intervals()
-    for line in trace.host.lines if trace.host else ():
-        kinds = [i for i, kind in enumerate(line.types) if pattern.fullmatch(kind.name)]
-        found |= spans(select(line, np.isin(line.kind, kinds)))
-    return found
 
 
 def select(line: Line, mask: NDArray[np.bool_]) -> Line:
@@ -232,6 +225,8 @@ def _sort_device(device: Device, compiled: Compiled) -> dict[Stage, Work]:
     stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
     for line in work_lines(device.busiest) if device.busiest else ():
         for event in line.events():
+            if event.type.stats.get("hlo_category") in CONTAINERS:
+                continue
             stage = _stage(device.kind, event.type)
             label = _device_label(event.type, event.stats)
             if compiled.is_depthwise(

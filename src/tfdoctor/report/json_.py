@@ -99,6 +99,8 @@ def _details(diagnosis: Diagnosis) -> Object:
         "operations_missing": diagnosis.operations_missing,
         "model": [_measure(measure) for measure in diagnosis.model],
         "samples": [_measure(measure) for measure in diagnosis.samples],
+        "device_time": [_measure(measure) for measure in diagnosis.device_time],
+        "device_time_missing": diagnosis.device_time_missing,
         "machine": [{"label": label, "value": value} for label, value in diagnosis.machine],
         "unrecorded": list(diagnosis.unrecorded),
     }

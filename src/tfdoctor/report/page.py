@@ -83,6 +83,8 @@ class Page:
     opinion: tuple[str, ...]
     subject: tuple[tuple[str, str], ...]
     samples: tuple[tables.Line, ...]
+    device_time: tuple[tables.Line, ...]
+    device_time_missing: str
     model: tuple[tables.Line, ...]
 
 
@@ -104,6 +106,8 @@ def page(diagnosis: Diagnosis) -> Page:
         opinion=_opinion(diagnosis.xprof),
         subject=_subject(diagnosis),
         samples=tables.lines(diagnosis.samples),
+        device_time=tables.lines(diagnosis.device_time),
+        device_time_missing=text.sentence(diagnosis.device_time_missing),
         model=tables.lines(diagnosis.model),
     )
 

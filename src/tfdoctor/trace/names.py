@@ -84,6 +84,27 @@ COPY = re.compile(r"Memcpy|Memset|CopyDevice|CopyHost|__amd_rocclr_copy")
 COLLECTIVE = re.compile(r"nccl|rccl|ncclDev", re.IGNORECASE)
 """Kernels of NCCL and RCCL."""
 
+COPY_DIRECTION = re.compile(r"mem ?cpy([HDP])(?:2|to)([HDP])", re.IGNORECASE)
+"""From where to where: MemcpyH2D (CUPTI), hipMemcpyHtoDAsync (ROCm's call, which its copies name not)."""
+
+SYNC = re.compile(
+    r"(?:cu|cuda|hip)(?:Ctx|Device|Stream|Event)Synchronize\w*"
+    r"|(?:cu|hip)Memcpy(?:HtoD|DtoH|DtoD)?(?:_v2)?"
+    r"|.*\bblock_until_ready|.*\btry_to_block|BlockHostUntilDone\w*"
+)
+"""The host stands still until the device has done what was asked of it (driver calls; JAX's waits)."""
+
+LAUNCH = re.compile(
+    r"(?:PJRT_LoadedExecutable|PjRt\w+|GpuExecutable|CommonPjRt\w*)(?:::|_)Execute\w*"
+)
+"""The host runs a compiled program: between its launches it prepares them."""
+
+JITTED = re.compile(r"PjitFunction\(.*\)")
+"""JAX's call of a compiled function."""
+
+PYTHON_CALL = re.compile(rf"\$.*|{JITTED.pattern}")
+"""Frames of Python: the Python tracer's, and JAX's calls, which Python surrounds."""
+
 TPU_INFEEDS = ("infeed",)
 TPU_TRANSFERS = (
     "outfeed",

@@ -1,0 +1,89 @@
+"""What a report shows of the GPUs' time: kernels, idle gaps, copies and collectives of a typical step."""
+
+from collections.abc import Iterator
+
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.collectives import Collectives
+from tfdoctor.facts.gpu_time import GpuTime
+from tfdoctor.facts.launch_gaps import LaunchGaps
+from tfdoctor.facts.transfers import Transfer, Transfers
+from tfdoctor.facts.typical import STEP
+from tfdoctor.units import bandwidth, count, ms, nbytes
+from tfdoctor.verdict import Measure
+
+
+def device_time(chart: Chart) -> tuple[Measure, ...]:
+    """List where the GPUs' time goes, per step or, without steps, in the whole trace; () when unknown."""
+    try:
+        time, gaps = chart.fact(GpuTime), chart.fact(LaunchGaps)
+        transfers, collectives = chart.fact(Transfers), chart.fact(Collectives)
+    except Unavailable:
+        return ()
+    return (
+        *_work(time),
+        *_idle(time, gaps),
+        *(measure for one in transfers.directions for measure in _copies(one)),
+        *_collectives(collectives),
+    )
+
+
+def device_time_missing(chart: Chart) -> str:
+    """Return why the GPUs' time is not known, or "" where it is."""
+    try:
+        chart.fact(GpuTime)
+    except Unavailable as missing:
+        return str(missing)
+    return ""
+
+
+def _work(time: GpuTime) -> Iterator[Measure]:
+    whole = "step (median)" if time.unit == STEP else "whole trace, which has no steps"
+    yield Measure(whole, ms(time.round_ms))
+    for gpu in time.gpus:
+        if gpu.kernel_ms:
+            yield Measure(f"kernels of {_short(gpu.name)}", ms(gpu.kernel_ms))
+    if idle := sum(1 for gpu in time.gpus if not gpu.kernel_ms):
+        yield Measure("GPUs without a kernel", count(idle))
+    yield Measure(f"kernels that {_short(time.busiest.name)} runs", count(time.busiest.kernels))
+    yield Measure("wait for batches", ms(time.wait_ms))
+    yield Measure("wait for batches while the GPU idles", ms(time.exposed_wait_ms))
+
+
+def _short(name: str) -> str:
+    """Return "GPU 4" for "/device:GPU:4"."""
+    return f"GPU {name.rpartition(':')[2]}"
+
+
+def _idle(time: GpuTime, gaps: LaunchGaps) -> Iterator[Measure]:
+    yield Measure(f"{_short(time.busiest.name)} idle", ms(gaps.idle_ms))
+    for cause, value in gaps.causes.items():
+        if value:
+            yield Measure(f"idle, host: {cause}", ms(value))
+    for size, number in gaps.gaps.items():
+        if number:
+            yield Measure(f"idle in gaps {size}", ms(gaps.sizes[size]))
+            yield Measure(f"number of gaps {size}", count(number))
+
+
+def _copies(copies: Transfer) -> Iterator[Measure]:
+    what = "memory cleared" if copies.is_clearing else f"copies {copies.direction}"
+    yield Measure(what, ms(copies.ms))
+    yield Measure(f"{what}, while nothing computes", ms(copies.exposed_ms))
+    yield Measure(f"{what}, number", count(copies.count))
+    if copies.nbytes is None:
+        return
+    yield Measure(f"{what}, size", nbytes(copies.nbytes))
+    if copies.rate is not None:
+        yield Measure(f"{what}, rate", bandwidth(copies.rate))
+    for memory, size in copies.memory.items():
+        if size:
+            yield Measure(f"{what}, {memory} host memory", nbytes(size))
+
+
+def _collectives(found: Collectives) -> Iterator[Measure]:
+    if not found.kinds:
+        return
+    yield Measure("collectives", ms(found.ms))
+    yield Measure("collectives, while nothing computes", ms(found.exposed_ms))
+    for kind, calls in found.kinds:
+        yield Measure(f"collectives, {kind}", count(calls))

@@ -1,0 +1,70 @@
+"""How much of a typical step each GPU works, and at what."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.gpu_work import GpuWork, GpuWorks
+from tfdoctor.facts.host_work import HostWork
+from tfdoctor.facts.typical import Typical
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
+
+    name: str
+    kernel_ms: float  # collectives and copies not among them
+    copy_ms: float
+    collective_ms: float
+    busy_ms: float  # any of the three
+    kernels: float
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTime:
+    """All GPUs of the host, the busiest first, and what the trainer waits for.
+
+    ``unit`` says what a round is: a training step, or the trace where it has no steps.
+    """
+
+    unit: str
+    round_ms: float
+    gpus: tuple[GpuShare, ...]
+    wait_ms: float  # of the trainer for its batches, hidden or not
+    exposed_wait_ms: float  # while the busiest GPU idles
+
+    @classmethod
+    def measure(cls, works: GpuWorks, typical: Typical, host: HostWork) -> Self:
+        """Sum up every GPU's work.
+
+        Raises:
+            Unavailable: the run used no GPU, or its work was not recorded.
+        """
+        return cls(
+            typical.unit,
+            typical.round_ms,
+            tuple(_share(gpu, typical) for gpu in works.gpus),
+            typical.ms(host.waits),
+            typical.ms(host.waits - works.busiest.busy),
+        )
+
+    @property
+    def busiest(self) -> GpuShare:
+        """The GPU whose steps are examined."""
+        return self.gpus[0]
+
+    @property
+    def idle_ms(self) -> float:
+        """The time in which no stream of the busiest GPU works."""
+        return self.round_ms - self.busiest.busy_ms
+
+
+def _share(gpu: GpuWork, typical: Typical) -> GpuShare:
+    return GpuShare(
+        gpu.name,
+        typical.ms(gpu.kernels),
+        typical.ms(gpu.copies),
+        typical.ms(gpu.collectives),
+        typical.ms(gpu.busy),
+        int(typical.holds(gpu.launched_ps).sum()) / typical.rounds,
+    )
