@@ -71,6 +71,71 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
     assert "Traceback" not in output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--nope",), "no such option: --nope (see `tfdoctor --help`)."),
+        (("nope",), "no such command 'nope' (see `tfdoctor --help`)."),
+        (("report",), "missing argument 'path' (see `tfdoctor report --help`)."),
+        (
+            ("report", "a", "b"),
+            "got unexpected extra argument(s) (b) (see `tfdoctor report --help`).",
+        ),
+        (("profile", "--nope", "x"), "no such option: --nope (see `tfdoctor profile --help`)."),
+        (
+            ("profile", "--out"),
+            "option '--out' requires an argument (see `tfdoctor profile --help`).",
+        ),
+        (
+            ("profile", "--steps", "abc", "t.py"),
+            "invalid value for '--steps': 'abc' is not a whole number (see `tfdoctor profile --help`).",
+        ),
+        (
+            ("profile", "--out", "/proc/nope", __file__),
+            "/proc/nope cannot be written (no folder can be made there): choose another --out.",
+        ),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
+)
+def test_a_usage_error_is_one_sentence(
+    arguments: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tfdoctor", *arguments])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", f"tfdoctor: {said}\n")
+
+
+def test_without_arguments_the_help_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tfdoctor"])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("Usage: ")
+
+
+def test_one_blank_line_stands_before_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, output = run("report", str(SAMPLES / "cpu-input-bound"))
+
+    before, _, _ = output.partition("wrote ")
+    assert code == 0
+    assert before.endswith("\n\n")
+    assert not before.endswith("\n\n\n")
+
+
 def test_importing_the_command_line_imports_nothing_heavy() -> None:
     code = "import sys, tfdoctor.cli; print(*{name.partition('.')[0] for name in sys.modules})"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

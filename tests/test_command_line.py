@@ -64,7 +64,8 @@ def test_what_follows_belongs_to_the_run(folder: Path, arguments: list[str], giv
 def test_what_cannot_be_meant_is_a_usage_error(folder: Path, arguments: tuple[str, ...]) -> None:
     done = profile(folder, *arguments)
     assert done.returncode == 2
-    assert "Error: " in done.stderr
+    assert done.stderr.startswith("tfdoctor: ")
+    assert done.stderr.count("\n") == 1
     assert not (folder / "out").exists()
 
 

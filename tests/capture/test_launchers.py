@@ -225,6 +225,37 @@ def _read(terminal: int) -> Iterator[bytes]:
         yield data
 
 
+def test_a_line_of_ours_begins_behind_an_unfinished_one(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import sys\nsys.stdout.write('Epoch 3')\n")
+    words = command(script, tmp_path / "out", sample_every_ms=0)
+    _, shown = on_terminal(words, tmp_path)
+    rows = screen(TITLES.sub(b"", shown).decode(), 80)
+    assert rows[0].rstrip() == "Epoch 3"
+    assert rows[1].startswith("tfdoctor: no steps traced")
+    script.write_text("print('Epoch 3')\n")
+    _, shown = on_terminal(command(script, tmp_path / "again", sample_every_ms=0), tmp_path)
+    rows = screen(TITLES.sub(b"", shown).decode(), 80)
+    assert (rows[0].rstrip(), rows[1][:10]) == ("Epoch 3", "tfdoctor: ")  # and no blank line
+
+
+def screen(text: str, columns: int) -> list[str]:
+    """Return the rows that a terminal shows: it wraps only when there is one more character."""
+    rows, at = [""], 0
+    for character in text:
+        if character == "\n":
+            rows.append("")
+        elif character == "\r":
+            at = 0
+        else:
+            if at == columns:
+                rows.append("")
+                at = 0
+            rows[-1] = rows[-1][:at] + character + rows[-1][at + 1 :]
+            at += 1
+    return rows
+
+
 def test_a_progress_bar_is_not_touched(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(BAR)
@@ -232,7 +263,7 @@ def test_a_progress_bar_is_not_touched(tmp_path: Path) -> None:
     code, shown = on_terminal(
         command(script, tmp_path / "out", sample_every_ms=0), tmp_path, b"typed\n"
     )
-    shown, _, sentence = TITLES.sub(b"", shown).partition(b" " * 79 + b"\rtfdoctor: ")
+    shown, _, sentence = TITLES.sub(b"", shown).partition(b" " * 80 + b"\rtfdoctor: ")
     assert (code, shown) == alone  # what comes next begins on a line of its own
     assert b"did not import TensorFlow" in sentence
 

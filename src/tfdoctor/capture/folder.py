@@ -50,9 +50,10 @@ def claim(plan: Plan) -> Folder:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise OutputError(
-            f"{out} cannot be written ({error.strerror}): choose another --out."
-        ) from error
+        # All folders above were made: no path is missing, the file system takes none.
+        absent = isinstance(error, FileNotFoundError)
+        why = "no folder can be made there" if absent else error.strerror
+        raise OutputError(f"{out} cannot be written ({why}): choose another --out.") from error
     return folder
 
 

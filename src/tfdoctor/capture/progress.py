@@ -7,7 +7,6 @@ what is being done, and is gone before anything else is printed.
 
 import json
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,9 @@ from typing import Self, TextIO
 from tfdoctor.recording import GUEST
 
 LOOK_S = 0.5
+
+UNSIZED = 80
+"""Columns of a terminal that does not say how many it has."""
 
 TITLED = (
     "xterm",
@@ -102,10 +104,12 @@ def _read(path: Path) -> dict[str, object]:
 def fresh_line(stderr: TextIO) -> None:
     """Go to the beginning of a line on a terminal: the script may have left a line unfinished.
 
-    Spaces up to the last column but one wrap around, unless the cursor stood at the beginning.
+    A line full of spaces wraps around, unless the cursor stood at its beginning: a terminal goes to the
+    next line only when there is one more to show. What the cursor stood behind is not overwritten.
     """
     if stderr.isatty():
-        stderr.write(" " * (shutil.get_terminal_size().columns - 1) + "\r")
+        columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
+        stderr.write(" " * columns + "\r")
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Heavy imports stay inside the commands, so that ``--help`` answers at once.
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from tfdoctor.cli.command_line import ProfileCommand
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.profile import profile
 from tfdoctor.cli.report import report
-from tfdoctor.cli.reporting import FOUND, exit_code
+from tfdoctor.cli.reporting import FOUND, INTERRUPTED, exit_code
 from tfdoctor.errors import TfdoctorError
 
 __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
@@ -29,16 +29,36 @@ app = typer.Typer(
 )
 
 
+USAGE: type[Exception] = typer.BadParameter.__bases__[0]
+"""What typer raises when the command line cannot be meant; its module differs between versions."""
+
+
 def main() -> None:
     """Run the command line; a fault the user can mend is one sentence and an exit code."""
     try:
-        app(standalone_mode=True)
+        sys.exit(app(standalone_mode=False))
+    except USAGE as error:
+        typer.echo(_usage(error), err=True)
+        sys.exit(TfdoctorError.exit_code)
+    except typer.Abort:  # Ctrl-C, in older versions of typer
+        sys.exit(INTERRUPTED)
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk behind the standard output, say
         typer.echo(f"tfdoctor: {error.filename or 'output'}: {error.strerror}.", err=True)
         sys.exit(TfdoctorError.exit_code)
+
+
+def _usage(error: Any) -> str:  # noqa: ANN401  # as above
+    """Return what is wrong with the command line, and which help to see."""
+    said = str(error.format_message()).strip().rstrip(".")
+    if "\n" in said:  # the help itself, for `tfdoctor` alone
+        return said
+    said = said.replace("a valid int range", "a whole number")
+    own = ["tfdoctor", *(word for word in sys.argv[1:2] if not word.startswith("-"))]
+    command = error.ctx.command_path if error.ctx else " ".join(own)
+    return f"tfdoctor: {said[:1].lower()}{said[1:]} (see `{command} --help`)."
 
 
 def _version(*, wanted: bool) -> None:
