@@ -7,7 +7,7 @@ from scripts.synthetic import kernels
 from scripts.synthetic.host import Host, environment, input_work
 from scripts.synthetic.network import Op
 from scripts.synthetic.run import READY, Chip, Run, Truth, compute, duration
-from scripts.synthetic.xspace import MS, U64, US, Ref, Space
+from scripts.synthetic.xspace import MS, U64, US, Plane, Ref, Space
 
 HEAD = 30 * US
 """From the start of a step to asking for its batch."""
@@ -56,6 +56,7 @@ class Schedule:
     copy: tuple[int, int]  # start, duration
     launches: tuple[int, ...]
     kernels: tuple[tuple[int, int], ...]  # start, duration
+    all_reduce: tuple[int, int]  # start, duration
     loss: int  # is copied back
     call_end: int
     end: int
@@ -90,10 +91,11 @@ def schedule(run: Run) -> Schedule:
         start = max(launch + LATENCY, free)
         placed.append((start, duration(op, device)))
         free = sum(placed[-1]) + round(run.gap_us * US)
-    loss = max(sum(placed[-1]), sum(copy)) + 5 * US
+    all_reduce = (sum(placed[-1]) - round(run.hidden_ms * MS), round(run.all_reduce_ms * MS))
+    loss = max(sum(placed[-1]), sum(copy), sum(all_reduce)) + 5 * US
     call_end = loss + TAIL
     end = call_end + round(run.between_ms * MS)
-    return Schedule(ready, copy, tuple(launches), tuple(placed), loss, call_end, end)
+    return Schedule(ready, copy, tuple(launches), tuple(placed), all_reduce, loss, call_end, end)
 
 
 def truth(run: Run) -> Truth:
@@ -118,28 +120,31 @@ class Device:
     """The GPU's plane and its streams."""
 
     def __init__(self, space: Space, run: Run) -> None:
-        gpu = GPUS[run.device]
         self.run = run
-        self.plane = space.plane(
-            "/device:GPU:0", 0, device_vendor="Nvidia", gpu_device_name=gpu.name,
-            clock_rate=gpu.clock_khz, core_count=gpu.multiprocessors,
-            memory_bandwidth=U64(gpu.bandwidth), memory_size=U64(gpu.memory),
-            compute_cap_major=gpu.capability[0], compute_cap_minor=gpu.capability[1],
-        )  # fmt: skip
+        self.plane = _plane(space, GPUS[run.device], 0)
         self.compute = self.plane.line(14, "Stream #14(Kernel,Memset)")
         self.copies = self.plane.line(16, "Stream #16(MemcpyH2D)")
         self.results = self.plane.line(18, "Stream #18(MemcpyD2H)")
+        self.peers = self.plane.line(20, "Stream #20(Kernel)") if run.all_reduce_ms else None
+        for number in range(1, run.idle_gpus + 1):
+            _plane(space, GPUS[run.device], number)
 
     def kernel(self, op: Op, start: int, length: int, correlation: int) -> None:
         """Record a kernel."""
-        value = {"fp16": "half", "bf16": "bfloat16"}.get(self.run.precision, "float")
-        shapes = ";".join(f"{value}[{','.join(map(str, shape))}]" for shape in op.operands)
         self.compute.add(
             kernels.kernel(op, self.run.device, self.run.precision), start, length,
             correlation_id=correlation, context_id="$$1", kernel_details=Ref(kernels.details(op)),
             theoretical_occupancy_pct=25.0 if op.is_matrix else 100.0, tf_op=Ref(op.tf_op),
-            shape=Ref(f"({shapes})"),
+            shape=Ref(kernels.shapes(op, self.run.precision)),
         )  # fmt: skip
+
+    def all_reduce(self, start: int, length: int, correlation: int) -> None:
+        """Record the kernel that sums the gradients of all GPUs."""
+        if self.peers is not None:
+            self.peers.add(
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", start, length,
+                correlation_id=correlation, context_id="$$1", tf_op=Ref("NcclAllReduce:CollectiveReduceV2"),
+            )  # fmt: skip
 
     def batch(self, start: int, length: int, correlation: int) -> None:
         """Record the copy of a batch to the device."""
@@ -157,6 +162,15 @@ class Device:
             "MemcpyD2H", start, 3 * US, correlation_id=correlation, context_id="$$1",
             memcpy_details=Ref(text),
         )  # fmt: skip
+
+
+def _plane(space: Space, gpu: Gpu, number: int) -> Plane:
+    return space.plane(
+        f"/device:GPU:{number}", number, device_vendor="Nvidia", gpu_device_name=gpu.name,
+        clock_rate=gpu.clock_khz, core_count=gpu.multiprocessors,
+        memory_bandwidth=U64(gpu.bandwidth), memory_size=U64(gpu.memory),
+        compute_cap_major=gpu.capability[0], compute_cap_minor=gpu.capability[1],
+    )  # fmt: skip
 
 
 def build(run: Run) -> Space:
@@ -198,5 +212,8 @@ def _device_step(
     for op, at, (kernel, busy) in steps:
         host.executor.add(op.tf_op, start + at, length)
         device.kernel(op, start + kernel, busy, launch("cuLaunchKernel", at + length // 4))
+    if run.all_reduce_ms:
+        number = launch("cuLaunchKernel", plan.launches[-1] + length)
+        device.all_reduce(start + plan.all_reduce[0], plan.all_reduce[1], number)
     number = launch("cuMemcpyDtoHAsync_v2", plan.launches[-1] + length + US)
     device.loss(start + plan.loss, number)

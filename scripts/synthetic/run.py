@@ -25,6 +25,9 @@ class Run:
     between_ms: float = 0.1  # between two steps
     copy: str = "pinned"  # "pageable": the kind of host memory the batch is copied from; GPU only
     overlap: bool = False  # the batch is copied while the step before it computes
+    all_reduce_ms: float = 0.0  # of gradients between GPUs, on a stream of its own; GPU only
+    hidden_ms: float = 0.0  # of it before the last kernel ends
+    idle_gpus: int = 0  # that are visible and do nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

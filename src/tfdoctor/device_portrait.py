@@ -2,38 +2,36 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.collectives import Collectives
 from tfdoctor.facts.gpu_time import GpuTime
 from tfdoctor.facts.launch_gaps import LaunchGaps
 from tfdoctor.facts.transfers import Transfer, Transfers
 from tfdoctor.facts.typical import STEP
+from tfdoctor.portrait import known, why_unknown
 from tfdoctor.units import bandwidth, count, ms, nbytes
 from tfdoctor.verdict import Measure
 
 
 def device_time(chart: Chart) -> tuple[Measure, ...]:
     """List where the GPUs' time goes, per step or, without steps, in the whole trace; () when unknown."""
-    try:
-        time, gaps = chart.fact(GpuTime), chart.fact(LaunchGaps)
-        transfers, collectives = chart.fact(Transfers), chart.fact(Collectives)
-    except Unavailable:
-        return ()
+    time, gaps = known(chart, GpuTime), known(chart, LaunchGaps)
+    transfers, collectives = known(chart, Transfers), known(chart, Collectives)
     return (
-        *_work(time),
-        *_idle(time, gaps),
-        *(measure for one in transfers.directions for measure in _copies(one)),
-        *_collectives(collectives),
+        *(_work(time) if time else ()),
+        *(_idle(time, gaps) if time and gaps else ()),
+        *(
+            measure
+            for one in (transfers.directions if transfers else ())
+            for measure in _copies(one)
+        ),
+        *(_collectives(collectives) if collectives else ()),
     )
 
 
 def device_time_missing(chart: Chart) -> str:
     """Return why the GPUs' time is not known, or "" where it is."""
-    try:
-        chart.fact(GpuTime)
-    except Unavailable as missing:
-        return str(missing)
-    return ""
+    return why_unknown(chart, GpuTime)
 
 
 def _work(time: GpuTime) -> Iterator[Measure]:
