@@ -6,7 +6,7 @@ apart by the executor that ran them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from tfdoctor.trace.names import (
     ASSIGN,
     CAPTURED_FUNCTION,
     COLLECTIVE,
+    COLLECTIVE_OPERATION,
     COPY,
     EAGER_OPERATION,
     EXECUTOR,
@@ -58,6 +59,12 @@ class Work:
     def spans(self) -> Intervals:
         """Return when any of it ran."""
         return Intervals.union(zip(self.start_ps.tolist(), self.end_ps.tolist(), strict=True))
+
+    def only(self, mask: NDArray[np.bool_]) -> Self:
+        """Return some of the pieces; ``mask`` is (n,)."""
+        return replace(
+            self, label=self.label[mask], start_ps=self.start_ps[mask], end_ps=self.end_ps[mask]
+        )
 
     def attributed_ps(self) -> NDArray[np.float64]:
         """Return (n,) ps: each instant shared equally by all that ran in it, so it sums to the union."""
@@ -95,7 +102,7 @@ class Activity:
         training = _training(trace, captured)
         computing = _host_operations(trace, captured - training, training)
         if device.kind == "CPU":
-            stages = {Stage.DEVICE: computing}
+            stages = _apart(computing)
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = _sort_device(device, compiled) if device.busiest else {}
         return cls(wait, stages, computing.spans(), device.missing, bool(training))
@@ -103,6 +110,15 @@ class Activity:
     def of(self, stage: Stage) -> Intervals:
         """Return when a stage was at work."""
         return self.stages[stage].spans() if stage in self.stages else Intervals()
+
+
+def _apart(work: Work) -> dict[Stage, Work]:
+    """Tell a CPU's exchange with other hosts, in which it mostly waits for them, from its computing."""
+    collective = [bool(COLLECTIVE_OPERATION.fullmatch(label[1])) for label in work.labels]
+    if not any(collective):
+        return {Stage.DEVICE: work}
+    waits = np.array(collective, bool)[work.label]
+    return {Stage.DEVICE: work.only(~waits), Stage.COLLECTIVE: work.only(waits)}
 
 
 def select(line: Line, mask: NDArray[np.bool_]) -> Line:

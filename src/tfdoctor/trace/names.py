@@ -84,6 +84,12 @@ COPY = re.compile(r"Memcpy|Memset|CopyDevice|CopyHost|__amd_rocclr_copy")
 COLLECTIVE = re.compile(r"nccl|rccl|ncclDev", re.IGNORECASE)
 """Kernels of NCCL and RCCL."""
 
+COLLECTIVE_OPERATION = re.compile(
+    r"Collective(?:Reduce|Gather|Bcast|AllToAll|Permute|InitializeCommunicator)\w*"
+)
+"""Types of operations in which hosts wait for each other (TensorFlow 2.9 to 2.21); on CPUs they last as long
+as the exchange over the network does."""
+
 COPY_DIRECTION = re.compile(r"mem ?cpy([HDP])(?:2|to)([HDP])", re.IGNORECASE)
 """From where to where: MemcpyH2D (CUPTI), hipMemcpyHtoDAsync (ROCm's call, which its copies name not)."""
 
