@@ -87,3 +87,18 @@ def details(op: Op) -> str:
     if op.is_matrix:
         return "regs:128 static_shared:0 dynamic_shared:49152 grid:64,4,1 block:256,1,1 occ_pct:25"
     return "regs:32 static_shared:0 dynamic_shared:0 grid:160,1,1 block:1024,1,1 occ_pct:100"
+
+
+SIZES = "int32[4]"
+"""The operand by which a gradient is told the sizes of its result."""
+
+
+def shapes(op: Op, precision: str) -> str:
+    """Return the operands' shapes as TensorFlow's tracer writes them."""
+    value = {"fp16": "half", "bf16": "bfloat16"}.get(precision, "float")
+    texts = [f"{value}[{','.join(map(str, shape))}]" for shape in op.operands]
+    if op.type.endswith("BackpropFilter"):
+        texts.insert(1, SIZES)
+    if op.type.endswith("BackpropInput"):
+        texts.insert(0, SIZES)
+    return f"({';'.join(texts)})"

@@ -18,6 +18,10 @@ GPU_RATES: dict[tuple[int, int], tuple[int, int, str]] = {
 8.0 on), 16 bit with float32 accumulation (dense), and the type. 0: no Tensor Cores. NVIDIA's
 architecture white papers; GeForce boards halve both Tensor Core rates from 8.6 on."""
 
+SCALAR_RATES = {(8, 0): 128, (8, 6): 256, (8, 9): 256, (9, 0): 256, (10, 0): 256, (12, 0): 256}
+"""FLOP per SM and clock of float32 products that do not run on the Tensor Cores, where others do (TF32):
+two for each of the SM's float32 lanes. NVIDIA's architecture white papers."""
+
 PLAIN_TURING = re.compile(r"GTX 16|MX[45]50|\bT(?:400|500|600|1000|1200|2000)\b")
 """Boards of compute capability 7.5 on NVIDIA's TU116 and TU117, which have no Tensor Cores."""
 

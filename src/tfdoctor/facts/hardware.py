@@ -20,6 +20,7 @@ from tfdoctor.facts.gpu_rates import (
     FP64_CORES,
     GPU_RATES,
     PLAIN_TURING,
+    SCALAR_RATES,
 )
 from tfdoctor.recording import Host, Recording
 from tfdoctor.trace import Plane
@@ -37,13 +38,15 @@ TPU_GUIDE = "Google Cloud, Cloud TPU performance guide"
 class Narrowing:
     """What 16 bit does to the time of a matmul or convolution that runs in float32 now.
 
-    ``scales`` is the time afterwards over the time now.
+    ``scales`` is the time afterwards over the time now; ``scalar_scales`` the same for products that
+    avoid the matrix unit, where float32 could use it too (as TF32), else None.
     """
 
     dtype: str  # "bfloat16" or "float16"
     scales: float
     bound: Bound
     source: str
+    scalar_scales: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +141,18 @@ class Hardware:
         rates = GPU_RATES.get(capability)
         if rates is None or not rates[1]:
             number = ".".join(map(str, capability))
-            why = f"tfdoctor knows no Tensor Cores of GPUs of compute capability {number}"
-            return replace(without, missing=why, without_unit=capability < FIRST_TENSOR_CORES)
+            old = capability < FIRST_TENSOR_CORES
+            said = "have no Tensor Cores" if old else "are not known to tfdoctor"
+            why = f"GPUs of compute capability {number} {said}"
+            return replace(without, missing=why, without_unit=old)
         if capability == (7, 5) and PLAIN_TURING.search(name):
             return replace(without, missing=f"{name} has no Tensor Cores", without_unit=True)
         full, half, dtype = _of_board(rates, name, capability)
         source = f"{full:g} FLOP per SM and clock now, {half:g} in {dtype}"
+        scalar = SCALAR_RATES.get(capability)
         return replace(
             without, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
-            narrowing=Narrowing(dtype, full / half, Bound.AT_MOST, source),
+            narrowing=Narrowing(dtype, full / half, Bound.AT_MOST, source, scalar and scalar / half),
             peak_flop_s=_peak(stats, half), multiplies=_types(capability),
             strict=capability < (8, 0),
         )  # fmt: skip

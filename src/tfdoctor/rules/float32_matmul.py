@@ -37,6 +37,7 @@ from dataclasses import replace
 
 from tfdoctor.facts.batch_norm import CAST_PASSES, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
+from tfdoctor.facts.kernels import of_operation
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation, Program
 from tfdoctor.humanize import milliseconds
@@ -133,14 +134,32 @@ def _finding(
                 f"their time in {narrowing.dtype} over that in float32 ({narrowing.source})",
                 ratio(narrowing.scales),
             ),
+            *_scalar(slow, narrowing),
             _table(slow, operations),
         ),
         remedies=(_remedy(narrowing, _first_line(program)),),
         effects=tuple(
-            Effect(Stage.DEVICE, narrowing.scales, row.name, ms(row.ms), bound=narrowing.bound)
+            Effect(
+                Stage.DEVICE, _scales(row, narrowing), row.name, ms(row.ms), bound=narrowing.bound
+            )
             for row in slow
         ),
     )
+
+
+def _scalar(slow: list[OperationTime], narrowing: Narrowing) -> list[Measure]:
+    """Tell the time in kernels that leave the unit unused though it multiplies float32 (as TF32)."""
+    if narrowing.scalar_scales is None:
+        return []
+    total = sum(row.ms for row in slow if of_operation(row.ran) is False)
+    label = "of them in kernels that do not use the Tensor Cores, not even as TF32"
+    return [Measure(label, ms(total))] if total else []
+
+
+def _scales(row: OperationTime, narrowing: Narrowing) -> float:
+    """Return the time in 16 bit over the time now: less where float32 avoids the unit that could run it."""
+    avoids = narrowing.scalar_scales is not None and of_operation(row.ran) is False
+    return (narrowing.scalar_scales if avoids else None) or narrowing.scales
 
 
 def _casts(norms: BatchNorms | None, hardware: Hardware) -> tuple[Effect, ...]:

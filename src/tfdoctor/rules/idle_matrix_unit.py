@@ -4,7 +4,8 @@
 
 On a TPU, and on a GPU whose operations' FLOPs are known: the FLOPs that the step achieves while the
 device is busy, over the unit's peak. Else on a GPU: the share of matmul and convolution time spent in
-kernels that are known by name to use Tensor Cores; kernels with unknown names count for neither side.
+kernels that are known by name to use Tensor Cores (on AMD's GPUs: matrix cores), against those that
+multiply without; kernels with unknown names, and conversions beside products, count for neither side.
 
 ## Why it matters
 
@@ -19,8 +20,8 @@ counted twice.
 
 ## Holds for
 
-TPUs (peak from the trace) and NVIDIA GPUs from Volta on. NVML's "utilization" is the share of time in
-which any kernel runs; it is never taken for the use of the matrix unit.
+TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD's Instinct from MI100 on. NVML's
+"utilization" is the share of time in which any kernel runs; it is never taken for the use of the matrix unit.
 
 ## Sources
 
@@ -108,6 +109,15 @@ def _causes(unit: MatrixUnit) -> list[Evidence]:
             ms(unit.busy_ms - unit.matrix_ms),
         ),
     ]
+    found += [
+        Measure(f"in kernels that multiply {name}", ms(time)) for name, time in unit.precisions
+    ]
+    if unit.beside_ms:
+        found.append(Measure("in conversions and transforms beside them", ms(unit.beside_ms)))
+    if unit.unused_ms:
+        found.append(
+            Measure(f"in operations that the {unit.unit} could run as they are", ms(unit.unused_ms))
+        )
     if unit.matrix_rate and unit.peak_flop_s:
         found.append(
             Measure(
