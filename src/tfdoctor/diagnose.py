@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from tfdoctor import __version__, device_portrait, engine, portrait
+from tfdoctor import __version__, device_portrait, engine, portrait, tpu_portrait
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input_pipeline import InputPipeline
@@ -43,7 +43,7 @@ def diagnose(
         model=portrait.model(chart),
         machine=portrait.machine(chart),
         samples=portrait.samples(chart),
-        device_time=device_portrait.device_time(chart),
+        device_time=device_portrait.device_time(chart) or tpu_portrait.tpu_time(chart),
         device_time_missing=device_portrait.device_time_missing(chart),
         unrecorded=(*portrait.unrecorded(chart), *_other_hosts(recording)),
     )

@@ -16,14 +16,17 @@ from tfdoctor.diagnosis import (
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Chart, F, Unavailable
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.onednn import OneDnn
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Program
 from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.samples import Samples
 from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.threads import Threads
 from tfdoctor.humanize import percent
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
@@ -67,7 +70,7 @@ def subject(chart: Chart, title: str) -> Subject:
         device_name=hardware.name,
         devices_used=device.used,
         devices_visible=device.visible,
-        framework=_framework(manifest),
+        framework=_framework(manifest) | _foreign(chart.fact(Framework)),
         hosts=tuple(filter(None, trace.hostnames)),
         exit_code=manifest.outcome.exit_code if manifest else None,
     )
@@ -76,6 +79,11 @@ def subject(chart: Chart, title: str) -> Subject:
 def _framework(manifest: Manifest | None) -> dict[str, str]:
     versions = (manifest.versions if manifest else None) or {}
     return {name: str(version) for name, version in versions.items() if version}
+
+
+def _foreign(framework: Framework) -> dict[str, str]:
+    """Return a framework that is not TensorFlow, by what the trace tells of it."""
+    return {framework.name: framework.version or "version unknown"} if framework.foreign else {}
 
 
 def steps(chart: Chart) -> StepsSummary:
@@ -225,7 +233,14 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
         chart.fact(Hardware),
         known(chart, Program),
     )
-    rows = [("device", hardware.name), ("matrix unit", hardware.matrix_unit)]
+    framework, found = chart.fact(Framework), known(chart, Steps)
+    known_by = f"{framework.title}: {framework.evidence}" if framework.foreign else ""
+    rows = [
+        ("device", hardware.name),
+        ("matrix unit", hardware.matrix_unit),
+        ("framework", known_by),
+        ("program whose runs are the steps", found.program if found else ""),
+    ]
     if recording.manifest:
         host = recording.manifest.host
         rows += [
@@ -239,7 +254,22 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
         ]
     if program:
         rows += list(_settings(program))
+    rows += list(_on_cpu(chart))
     return tuple((name, text) for name, text in rows if text)
+
+
+def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
+    """Tell what ran a CPU's products, and on how many threads."""
+    onednn, threads = known(chart, OneDnn), known(chart, Threads)
+    if onednn is None:
+        return
+    best = f"{onednn.instructions} at best" if onednn.instructions else onednn.why_unknown
+    yield "oneDNN", f"runs {percent(onednn.share)} of the matmuls' and convolutions' time; {best}"
+    if threads is None:
+        return
+    heaviest = list(threads.by_type.items())[:3]
+    text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
+    yield "threads at work", text or f"unknown: {threads.why_unknown}"
 
 
 def _settings(program: Program) -> Iterator[tuple[str, str]]:

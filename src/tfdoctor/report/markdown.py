@@ -86,7 +86,7 @@ def _details(shown: Page) -> Iterable[tuple[str, list[str]]]:
     yield "What xprof says", [escaped(" ".join(shown.opinion))] if shown.opinion else []
     about = [f"- {escaped(label)}: {escaped(value)}" for label, value in shown.subject]
     yield "What was examined", about
-    yield "What the GPUs do in a step", [_lines(shown.device_time)] if shown.device_time else []
+    yield shown.device_time_title, [_lines(shown.device_time)] if shown.device_time else []
     yield "How this was computed", [_lines(shown.model)] if shown.model else []
 
 

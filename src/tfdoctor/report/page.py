@@ -85,6 +85,8 @@ class Page:
     samples: tuple[tables.Line, ...]
     device_time: tuple[tables.Line, ...]
     device_time_missing: str
+    device_time_title: str
+    device_time_note: str
     model: tuple[tables.Line, ...]
 
 
@@ -108,8 +110,20 @@ def page(diagnosis: Diagnosis) -> Page:
         samples=tables.lines(diagnosis.samples),
         device_time=tables.lines(diagnosis.device_time),
         device_time_missing=text.sentence(diagnosis.device_time_missing),
+        device_time_title=f"What the {_accelerators(diagnosis)} do in a step",
+        device_time_note=_NOTES[_accelerators(diagnosis)],
         model=tables.lines(diagnosis.model),
     )
+
+
+_NOTES = {
+    "GPUs": "Unions over each GPU's streams; copies are no kernels",
+    "TPUs": "Of the busiest core; waits for asynchronous copies are no computing",
+}
+
+
+def _accelerators(diagnosis: Diagnosis) -> str:
+    return "TPUs" if diagnosis.subject.device == "TPU" else "GPUs"
 
 
 Groups = tuple[tuple[Fault, ...], tuple[Note, ...], tuple[Note, ...], tuple[Note, ...]]
