@@ -150,6 +150,26 @@ def test_a_thread_pools_noise_is_left_out(file: Path) -> None:
     assert [name for name, *_ in rows(line)] == ["train"]
 
 
+@pytest.mark.parametrize(
+    ("thread", "tasks"), [("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", [])]
+)
+def test_the_tasks_of_the_pool_that_operations_share_are_kept(
+    file: Path, thread: str, tasks: list[list[int]]
+) -> None:
+    """A task that had begun before the trace, or goes on after it, is left out."""
+    space = Space()
+    line = space.plane("/host:CPU").line(7, thread)
+    for name, at in [("Stop", 1), ("Start", 2), ("Stop", 5), ("Start", 9), ("Stop", 12)]:
+        line.add(f"ThreadpoolListener::{name}Region", at, 0)
+    line.add("ThreadpoolListener::StartRegion", 20, 0)
+    file.write_bytes(space.proto.SerializeToString())
+    trace = xplane.read(file)
+    assert trace.host is not None
+    started = 1_000_000_000  # of every line that Space makes
+    assert (trace.host.lines[0].tasks_ps - started).tolist() == tasks
+    assert not len(trace.host.lines[0])
+
+
 def test_only_wanted_stats_are_kept_and_references_resolved(file: Path) -> None:
     stats = {"tf_op": Ref("conv2d/convolution:Conv2D"), "context_id": "$$1", "step_num": 3}
     ((_, _, _, found),) = rows(one_line(file, ("kernel", 0, 1, stats)))
