@@ -38,9 +38,9 @@ def _work(time: GpuTime) -> Iterator[Measure]:
     whole = "step (median)" if time.unit == STEP else "whole trace, which has no steps"
     yield Measure(whole, ms(time.round_ms))
     for gpu in time.gpus:
-        if gpu.kernel_ms:
+        if gpu.traced_ms:
             yield Measure(f"kernels of {_short(gpu.name)}", ms(gpu.kernel_ms))
-    if idle := sum(1 for gpu in time.gpus if not gpu.kernel_ms):
+    if idle := sum(1 for gpu in time.gpus if not gpu.traced_ms):
         yield Measure("GPUs without a kernel", count(idle))
     yield Measure(f"kernels that {_short(time.busiest.name)} runs", count(time.busiest.kernels))
     yield Measure("wait for batches", ms(time.wait_ms))

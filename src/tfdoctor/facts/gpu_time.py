@@ -5,6 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.gpu_work import GpuWork, GpuWorks
 from tfdoctor.facts.host_work import HostWork
+from tfdoctor.facts.step import PS_PER_MS
 from tfdoctor.facts.typical import Typical
 
 
@@ -18,6 +19,7 @@ class GpuShare:
     collective_ms: float
     busy_ms: float  # any of the three
     kernels: float
+    traced_ms: float  # its kernels in the whole trace, steps or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +69,5 @@ def _share(gpu: GpuWork, typical: Typical) -> GpuShare:
         typical.ms(gpu.collectives),
         typical.ms(gpu.busy),
         int(typical.holds(gpu.launched_ps).sum()) / typical.rounds,
+        gpu.kernels.total / PS_PER_MS,
     )
