@@ -163,7 +163,7 @@ def test_work_that_moves_or_spreads_keeps_the_cores_busy(
 def test_a_run_that_has_no_core_free_gains_nothing_from_threads(
     any_model: StepModel, some: list[Effect]
 ) -> None:
-    full = replace(any_model, device="CPU", cores=Cores(2.0, 1.5, others=0.5))
+    full = replace(any_model, device="CPU", cores=Cores(2.0, 2.0))
     moved = [e for e in some if e.overlaps or e.spreads]
     unscaled = [replace(e, scales=1.0) if e.overlaps else e for e in moved]
     assert full.saving(unscaled) <= EXACT
@@ -283,6 +283,44 @@ def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(
 def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
     segment = Segment({"a": 1.0}, overlapped=True)
     assert replace(model(input=0.9, device=50), segments=(segment,)).residual == 0
+
+
+@pytest.mark.parametrize(
+    ("cores", "guesses"),
+    [
+        (Cores(4.0, 1.0), False),
+        (Cores(4.0, 1.0, others=2.0), True),
+        (Cores(4.0, 1.0, sampled=False), True),
+        (None, True),
+    ],
+)
+def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
+    cores: Cores | None, *, guesses: bool
+) -> None:
+    on_cpu = replace(model(input=1, device=1), device="CPU", cores=cores)
+    assert on_cpu.guesses_cores([Effect(Stage.INPUT, overlaps=True)]) is guesses
+    assert on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a", spreads=True)]) is guesses
+    assert not on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a")])
+    assert not replace(on_cpu, device="GPU").guesses_cores([Effect(Stage.INPUT, overlaps=True)])
+
+
+def test_threads_share_the_cores_that_the_compute_leaves() -> None:
+    """Two cores: 40 ms of input on one of them, then 60 ms of compute on both."""
+    segment = Segment({"Root::Map": 40.0}, overlapped=False)
+    on_cpu = replace(
+        model(input=40, device=60),
+        device="CPU",
+        segments=(segment,),
+        cores=Cores(2.0, 1.6),
+        input_ms=40.0,
+    )
+    prefetch = Effect(Stage.INPUT, overlaps=True)
+    parallel = Effect(Stage.INPUT, 0.5, "Root::Map", spreads=True)
+    assert on_cpu.predict([prefetch]) == pytest.approx(80)
+    assert on_cpu.predict([parallel]) == pytest.approx(80)
+    assert on_cpu.predict([prefetch, parallel]) == pytest.approx(80)
+    halved = Effect(Stage.DEVICE, 0.5)
+    assert on_cpu.predict([prefetch, parallel, halved]) == pytest.approx(50)
 
 
 # From a trace

@@ -59,7 +59,7 @@ def test_samples_come_before_what_the_trace_shows() -> None:
     seen = Threads(at_work=3.0, by_type={})
     sampled = Cores.measure(FOUR, Samples(9, run_cores=1.0, other_cores=2.0), seen)
     assert sampled == Cores(4.0, 1.0, 2.0, sampled=True)
-    assert (sampled.available, sampled.free, sampled.share) == (2.0, 1.0, 0.5)
+    assert (sampled.free, sampled.share, sampled.certain) == (3.0, 0.25, False)
 
 
 @pytest.mark.parametrize(("at_work", "busy"), [(3.0, 3.0), (9.0, 4.0)])
@@ -69,6 +69,7 @@ def test_without_samples_the_traces_threads_count(
 ) -> None:
     found = Cores.measure(FOUR, samples, Threads(at_work, {}))
     assert found == Cores(4.0, busy, sampled=False)
+    assert not found.certain
 
 
 def test_without_either_the_cores_are_unknown() -> None:

@@ -5,7 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.samples import Samples
+from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.facts.threads import Threads
 
 
@@ -42,16 +42,16 @@ class Cores:
         return cls(hardware.cores, min(threads.at_work, hardware.cores), sampled=False)
 
     @property
-    def available(self) -> float:
-        """The cores that the run had: what others used it could not."""
-        return max(self.busy, self.usable - self.others)
+    def certain(self) -> bool:
+        """Whether free cores were counted, and no other program contests them."""
+        return self.sampled and self.others <= BUSY_CORES
 
     @property
     def free(self) -> float:
-        """The cores that nobody used."""
-        return max(0.0, self.available - self.busy)
+        """The cores that the run did not use: more threads get their part of what others use, too."""
+        return max(0.0, self.usable - self.busy)
 
     @property
     def share(self) -> float:
-        """How much of what it had the run kept at work, 0 to 1."""
-        return min(1.0, self.busy / self.available) if self.available else 1.0
+        """How much of what it may use the run kept at work, 0 to 1."""
+        return min(1.0, self.busy / self.usable)

@@ -125,13 +125,13 @@ class StepModel:
 
     @property
     def busy_share(self) -> float | None:
-        """How much of the cores that the run had it kept at work, 0 to 1; None is unknown."""
+        """How much of the cores that it may use the run kept at work, 0 to 1; None is unknown."""
         return self.cores.share if self.cores else None
 
     def guesses_cores(self, effects: Iterable[Effect]) -> bool:
-        """Whether effects need free cores on a CPU run of which nobody counted them."""
+        """Whether effects need free cores on a CPU run, and how many there are is not certain."""
         needs = any(effect.overlaps or effect.spreads for effect in effects)
-        return needs and self.device == "CPU" and not (self.cores and self.cores.sampled)
+        return needs and self.device == "CPU" and not (self.cores and self.cores.certain)
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
@@ -155,7 +155,7 @@ class StepModel:
         if self.cores is None:
             return 0.0, 0.0
         busy = self.cores.share * self.step_ms
-        inputs = min(busy, self.input_ms / max(self.cores.available, 1.0))
+        inputs = min(busy, self.input_ms / self.cores.usable)
         return inputs, busy - inputs
 
     def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:

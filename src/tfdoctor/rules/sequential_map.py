@@ -104,8 +104,8 @@ def _speedup(device: Device, cores: Cores | None) -> tuple[float, Bound]:
     """
     if cores is None:
         return math.inf, Bound.AT_MOST
-    usable = cores.available if device.kind == "CPU" else 1.0 + cores.free
-    return max(1.0, usable), Bound.EXPECTED if cores.sampled else Bound.AT_MOST
+    usable = cores.usable if device.kind == "CPU" else 1.0 + cores.free
+    return max(1.0, usable), Bound.EXPECTED if cores.certain else Bound.AT_MOST
 
 
 def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
