@@ -1,0 +1,69 @@
+"""XLA's programs in a trace."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scripts.synthetic.network import Network
+from scripts.synthetic.tpu_program import depth, factors, program
+from tests.xspaces import TRACES
+from tfdoctor.trace.hlo import parse
+
+NETWORK = Network(depthwise=True)
+OPERATIONS = NETWORK.training_step()
+
+
+def test_the_products_of_a_program_and_their_sizes() -> None:
+    found = parse(program("cluster", OPERATIONS, "bf16"))
+    assert found is not None
+    by_name = {one.name: one for one in found.instructions()}
+    for number, op in enumerate(OPERATIONS, start=1):
+        (fusion,) = [by_name[f"fusion.{number}"]]
+        assert fusion.op_name == op.name
+        assert fusion.shapes[0].dims == op.result
+        assert fusion.shapes[0].dtype == "bf16"
+        assert fusion.shapes[0].tiles == ((8, 128),)
+        products = [one.product for one in found.inside(fusion) if one.product]
+        assert bool(products) == (op.is_matrix or op.kind == "depthwise")
+        for product in products:
+            assert product.depthwise == (op.kind == "depthwise")
+            if op.is_matrix:
+                assert product.k == depth(op)
+                assert factors(op)[0] in {
+                    s.dims for one in found.inside(fusion) for s in one.shapes
+                }
+
+
+@given(st.binary(max_size=200))
+def test_damage_is_no_program_and_no_crash(data: bytes) -> None:
+    parse(data)
+
+
+def test_damage_is_told() -> None:
+    assert parse(b"\x0a\xff\xff") is None
+
+
+def test_reading_a_program_does_not_import_tensorflow() -> None:
+    code = (
+        "import sys; from tfdoctor.trace.hlo import parse; assert parse(b'') is not None;"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
+def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tfdoctor", "report", str(TRACES / "tpu-v6e-jax-corrupt")]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "is damaged or no profiler trace (*.xplane.pb): record again." in " ".join(
+        done.stderr.split()
+    )
+    assert not list(tmp_path.iterdir())
