@@ -108,3 +108,52 @@ def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
     rows = Operations((OperationTime(name="r", type="ReluGrad", ms=5),))
     found = MatrixUnit.of(rows, Hardware("GPU", "x", "Tensor Core"))
     assert (found.matrix_ms, found.busy_ms) == (0, 5)
+
+
+def test_conversions_beside_a_product_count_for_neither_side() -> None:
+    found = on_gpu(
+        v100(
+            line(
+                "Stream #1",
+                kernel("void cudnn::ops::nchwToNhwcKernel<__half>", 0, 6, "a:Conv2D"),
+                kernel(ON, 6, 10, "a:Conv2D"),
+            )
+        )
+    )
+    assert (found.on_unit_ms, found.off_unit_ms, found.beside_ms) == pytest.approx((4, 0, 6))
+    assert dict(found.precisions) == pytest.approx({"fp16": 4})
+
+
+def test_what_xla_compiled_is_told_kernel_by_kernel() -> None:
+    """JAX's programs and TensorFlow's clusters name all their kernels alike."""
+    for name in ("XlaModule:", "cluster_0_1/xla_run:_XlaRun"):
+        found = on_gpu(
+            v100(
+                line(
+                    "Stream #1",
+                    kernel(ON, 0, 4, name),
+                    kernel("loop_add_fusion", 4, 6, name),
+                    kernel("gemm_fusion_dot", 6, 7, name),
+                )
+            )
+        )
+        assert (found.on_unit_ms, found.unknown_ms) == pytest.approx((4, 1))
+        assert (found.matrix_ms, found.busy_ms) == pytest.approx((5, 7))
+
+
+def test_why_products_do_not_use_the_unit() -> None:
+    found = on_gpu(v100(line("Stream #1", kernel(OFF, 0, 4, "a:MatMul"))))
+    ((why, ms),) = found.reasons
+    assert "do not multiply float32" in why
+    assert ms == pytest.approx(4)
+    assert found.unused_ms == 0
+
+
+def test_a_product_that_could_have_used_the_unit_as_it_is() -> None:
+    ampere = device(
+        line("Stream #1", kernel("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul")),
+        compute_cap_major=8,
+        compute_cap_minor=0,
+    )
+    found = on_gpu(ampere)
+    assert (found.unused_ms, found.off_unit_ms) == pytest.approx((4, 4))

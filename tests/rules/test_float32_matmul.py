@@ -163,3 +163,20 @@ def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
     found = check(product(ms=10), norms=NORMS, hardware=Hardware("GPU", "x", "TC", TO_BF16))
     assert isinstance(found, Finding)
     assert [effect.subject for effect in found.effects] == ["model/layer/Conv2D"]
+
+
+def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32() -> None:
+    """128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
+    scales = []
+    for name in ("ampere_sgemm_128x64_nn", "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4"):
+        a100 = device(
+            line("Stream #1", *kernels(name)),
+            compute_cap_major=8,
+            compute_cap_minor=0,
+        )
+        finding = examine(a100).outcome
+        assert isinstance(finding, Finding)
+        scales += [effect.scales for effect in finding.effects]
+        told = [m for m in finding.evidence if "not even as TF32" in getattr(m, "label", "")]
+        assert bool(told) == (name == "ampere_sgemm_128x64_nn")
+    assert scales == [1 / 16, 1 / 2]
