@@ -29,13 +29,13 @@ Tensor Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for th
 - CPU figures: benchmarks/channels.py of this project
 """
 
-import re
 from dataclasses import dataclass
 from math import ceil
 
 from tfdoctor.facts.hardware import Hardware, Tile
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
+from tfdoctor.facts.tpu_shapes import arrays
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
@@ -145,12 +145,8 @@ def _width(row: OperationTime, hardware: Hardware) -> int | None:
     """Return the output channels or units: the last dimension of the weights, or of an HLO's result."""
     if row.kernel:
         return row.kernel[-1]
-    found = (
-        re.search(r"=\s*\(?\w+\[([\d,]+)\]\{(\d+)", " ".join(row.ran))
-        if hardware.kind == "TPU"
-        else None
-    )
-    return int(found[1].split(",")[int(found[2])]) if found else None
+    found = arrays(row.ran[0]) if hardware.kind == "TPU" and row.ran else ()
+    return found[0].width if found else None
 
 
 def _unsized(operations: Operations, hardware: Hardware) -> str:
