@@ -280,6 +280,39 @@ def test_nothing_to_follow_saves_nothing() -> None:
     assert followed(rule(fine), states("plain"), states("trifle", part(0.1))) is None
 
 
+def test_what_overlaps_gains_only_together() -> None:
+    """Input of 100 ms beside a compute of 90: either alone gains little or nothing."""
+    chart = chart_of(Segment({"map": 100.0}, overlapped=True), device=90.0, input=10.0)
+    quick = states("quick-input", Effect(Stage.INPUT, 0.1, "map"))
+    light = states("light-model", Effect(Stage.DEVICE, 0.1))
+    both = followed(quick, light, chart=chart)
+    assert both is not None
+    assert both.per_step.value == pytest.approx(90)
+    assert both.more_than_alone
+    alone = followed(quick, chart=chart)
+    assert alone is not None
+    assert not alone.more_than_alone
+
+
+def test_changes_that_add_up_are_not_said_to_gain_only_together() -> None:
+    both = followed(states("a", part(10, "a")), states("b", part(20, "b")))
+    assert both is not None
+    assert not both.more_than_alone
+
+
+def test_a_set_that_holds_a_ceiling_is_one_on_any_device() -> None:
+    sure, ceiling = part(30, "a"), Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    for device in ("CPU", "GPU"):
+        exposed = dict.fromkeys(PARTS, 0.0) | {"device": 60.0, "input": 40.0}
+        chart = Chart([StepModel(device=device, exposed=exposed)])
+        both = followed(states("sure", sure), states("wait", ceiling), chart=chart)
+        assert both is not None
+        assert both.bound is Bound.AT_MOST
+        results = examine(states("sure", sure), states("wait", ceiling), chart=chart)
+        bounds = {name: r.saving.bound for name, r in results.items() if r.saving}
+        assert bounds == {"sure": Bound.EXPECTED, "wait": Bound.AT_MOST}
+
+
 effects = st.builds(
     Effect,
     stage=st.sampled_from([Stage.DEVICE, Stage.HOST, Stage.TRANSFER, Stage.BETWEEN]),

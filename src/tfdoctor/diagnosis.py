@@ -129,6 +129,7 @@ class Together:
     share: float
     rules: tuple[str, ...]
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
+    more_than_alone: bool = False  # than one by one: what overlaps gains only together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,8 +55,13 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     effects = [effect for mine in findings.values() for effect in mine]
     saved = model.saving(effects)
     bound = Bound.AT_MOST if _at_most(effects, model) else Bound.EXPECTED
+    alone = sum(max(0.0, model.saving(mine)) for mine in findings.values())
     return Together(
-        per_step=ms(saved), share=saved / model.step_ms, rules=tuple(findings), bound=bound
+        per_step=ms(saved),
+        share=saved / model.step_ms,
+        rules=tuple(findings),
+        bound=bound,
+        more_than_alone=saved - alone >= WORTH_SAYING * model.step_ms,
     )
 
 

@@ -116,6 +116,11 @@ def _slows_the_run(result: Result) -> bool:
     return isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
 
 
+ONLY_TOGETHER = (
+    "Some of that they gain only together: what they speed up overlaps, and each hides the other."
+)
+
+
 def _together(diagnosis: Diagnosis) -> str:
     now, together = diagnosis.steps.median_ms, diagnosis.together
     if together is None or now is None or not together.rules or not _gains(together.per_step):
@@ -125,8 +130,10 @@ def _together(diagnosis: Diagnosis) -> str:
         return ""
     changes = counted(len(together.rules), "change").capitalize()
     if together.bound is Bound.AT_MOST:
-        return f"{changes} would bring it to {about_ms(after)} at best ({factor(now / after)})."
-    return f"{changes} would bring it to about {about_ms(after)} ({factor(now / after)})."
+        text = f"{changes} would bring it to {about_ms(after)} at best ({factor(now / after)})."
+    else:
+        text = f"{changes} would bring it to about {about_ms(after)} ({factor(now / after)})."
+    return f"{text} {ONLY_TOGETHER}" if together.more_than_alone else text
 
 
 def _best_alone(findings: Sequence[Result]) -> str:
