@@ -21,9 +21,10 @@ accuracy: weights stay float32, the arithmetic does not.
 
 ## Holds for
 
-NVIDIA GPUs of compute capability 7.0 and later (from 8.0 on float32 matmuls already run as TF32, so
-the gain is smaller), x86 CPUs with avx512_bf16 or amx_bf16 and oneDNN (TensorFlow 2.9 and later on Linux),
-TPUs where an operation is bound by memory. Older GPUs and CPUs have no such unit.
+NVIDIA GPUs of compute capability 7.0 and later (from 8.0 on float32 matmuls mostly run as TF32 already,
+so the gain is smaller), AMD Instinct from MI100 on, x86 CPUs with avx512_bf16 or amx_bf16 and oneDNN
+(TensorFlow 2.9 and later on Linux), TPUs where an operation is bound by memory. Older GPUs and CPUs have
+no such unit.
 
 ## Sources
 
