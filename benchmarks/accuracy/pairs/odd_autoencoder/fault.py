@@ -6,7 +6,7 @@ from stopwatch import tick
 
 tf.keras.utils.set_random_seed(17)
 WIDTH = 50
-frames = tf.random.uniform((8 * 20, 64, 64, 1))
+frames = tf.random.uniform((8 * 20, 40, 40, 1))
 
 
 class Denoiser(tf.keras.Model):
