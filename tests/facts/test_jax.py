@@ -111,7 +111,10 @@ def test_nobody_is_told_to_record_jax_with_tfdoctor(folders: dict[str, Path], na
     diagnosis = diagnose.diagnose(
         Recording.open(folders[name]), all_rules(), "run", ask_xprof=False
     )
-    said = repr([(r.outcome, r.saving) for r in diagnosis.results]) + repr(diagnosis.trust)
+    outcomes = [(result.outcome, result.saving) for result in diagnosis.results]
+    said = repr(
+        (outcomes, diagnosis.trust, diagnosis.steps, diagnosis.machine, diagnosis.unrecorded)
+    )
     assert "tfdoctor profile" not in said
     assert "--steps" not in said
 

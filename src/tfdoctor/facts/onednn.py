@@ -5,6 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.recording import Host, Recording
 
@@ -43,7 +44,13 @@ class OneDnn:
         return self.onednn_ms / total if total else 0.0
 
     @classmethod
-    def measure(cls, operations: Operations, device: Device, recording: Recording) -> Self:
+    def measure(
+        cls,
+        operations: Operations,
+        device: Device,
+        recording: Recording,
+        framework: Framework | None = None,
+    ) -> Self:
         """Sort the products by the type that ran.
 
         Raises:
@@ -51,6 +58,8 @@ class OneDnn:
         """
         if device.kind != "CPU":
             raise Unavailable(f"oneDNN runs on CPUs; this run computed on a {device.kind}")
+        if framework and framework.foreign:
+            raise Unavailable(f"a run of {framework.title} does not name oneDNN's operations")
         products = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
         if not products:
             raise Unavailable("the traced steps hold no matmul or convolution by name")
