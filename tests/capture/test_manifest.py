@@ -47,6 +47,19 @@ from tfdoctor.recording import processes
         (["--dbpass", "a", "--pw=b"], ["--dbpass", "***", "--pw=***"]),
         (["https://h/x?sv=1&sig=a%2Fb&se=2"], ["https://h/x?sv=1&sig=***&se=2"]),
         (["GITHUB_PAT=a", "AZURE_SAS=b"], ["GITHUB_PAT=***", "AZURE_SAS=***"]),
+        (["curl", "-u", "me:a/b", "h"], ["curl", "-u", "me:***", "h"]),
+        (
+            ["curl", "-ume:abc", "--proxy-user", "me:b"],
+            ["curl", "-ume:***", "--proxy-user", "me:***"],
+        ),
+        (["--conn=Server=h;Password=a b;X=1"], ["--conn=Server=h;Password=***;X=1"]),
+        (["--header=Authorization: Bearer abc def"], ["--header=Authorization: Bearer ***"]),
+        (
+            ["--pwd", "a", "--signature", "b", "--cookie=c"],
+            ["--pwd", "***", "--signature", "***", "--cookie=***"],
+        ),
+        (["--hf-tokens", "a", "--author-token=b"], ["--hf-tokens", "***", "--author-token=***"]),
+        (["--max-pass", "3", "--pass", "3"], ["--max-pass", "3", "--pass", "***"]),
         (["x=hf_" + "a" * 30], ["x=***"]),
         (["ghp_" + "b" * 36], ["***"]),
     ],
@@ -61,11 +74,19 @@ ORDINARY = """
 --learning_rate=0.1 --optimizer adam --mixed_precision --strategy=mirrored --num_gpus 4 --steps=100
 --seed 1 --input_shape 224,224,3 --save-path out/x --log_dir=/tmp/l -u main.py --user bob
 --host localhost:8470 --tpu=grpc://10.0.0.2:8470 --cluster worker:0 --sas_rate_decay 1 --sassy=1
+--tokenizer bert --max_tokens 512 --tokens_per_batch=4096 --num_tokens=3 --pad_token_id 0 --keypoints 17
+--key_dim 64 --keywords=a --author bob --bypass 1 --single_pass=1 --low_pass 3 --signature-columns a
+--signature_def serving_default --signature_key=serving_default -u localhost:8080 -u worker0:6009,worker1:6009 -u http://h:80/a
 """
 
 
 def test_what_ordinary_scripts_are_given_is_shown() -> None:
     assert masked(ORDINARY.split()) == ORDINARY.split()
+
+
+@pytest.mark.parametrize("long", ["x" * 500_000, "a_key-" * 50_000, '"' * 9_000, "-u" * 9_000])
+def test_a_long_argument_is_read_once(long: str) -> None:
+    assert masked([long, f"{long}; TOKEN=abc"])[1].endswith("; TOKEN=***")
 
 
 def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,27 +5,57 @@ from collections.abc import Iterable
 
 MASK = "***"
 
-WORDS = (
-    "token|key|secret|passw|passphrase|credential|auth|cookie|(?:pass|pwd|signature)(?![a-z])"
-    "|(?<![a-z])(?:pw|sig|pat|sas)(?![\\w.-])"
+
+def _after_none(words, then):
+    """Return a pattern of `then`, but not where one of the words stands before it."""
+    return f"(?={then})" + "".join(f"(?<!{word})(?<!{word}[_-])" for word in words.split()) + then
+
+
+WORDS = "|".join(
+    (
+        _after_none("num max min sub pad bos eos unk mask sep cls", "token")
+        + r"(?!i[sz]|s.per|s?[_-](?:dim|drop|embed|len|size|type|vocab))",
+        _after_none("mon query signature", "key")
+        + r"(?!board|frame|point|word|[_-](?:col|dim|len|size))",
+        r"secret|passw|passphrase|credential|auth(?!or(?!i[sz]))|cookie(?![_-]?cutter)|pwd(?![a-z])",
+        _after_none(
+            "by com sur tres low high band single multi one two forward backward num max", "pass"
+        )
+        + r"(?![a-z])",
+        r"signature(?![\w.-])|(?<![a-z])(?:pw|sig|pat|sas)(?![\w.-])",
+    )
 )
+"""Parts of the names of credentials, but for what training scripts call so: `--max_tokens`, `--tokenizer`,
+`--key_dim`, `--author`, `--bypass`, `--signature_def`."""
 
 SECRET = re.compile(WORDS, re.IGNORECASE)
-"""Options whose values are masked; so is that of `--author`, which hurts nobody. A short option says
-nothing of what it takes: `-p` is a port as often as a password, and is left alone."""
+"""Options whose values are masked. A short option says nothing of what it takes: `-p` is a port as often
+as a password, and is left alone."""
+
+NAME = rf"(?<![\w.-])(?=[\w.-]*?(?:{WORDS}))[\w.-]+"
+"""The name of a credential, begun at its beginning only: arguments may be long, and this is linear."""
+
+USER = ("-u", "--user", "--proxy-user")
+"""Options of curl and others that take `name:password`."""
+
+PORT = r"(?:localhost|[\w-]+\.[\w.-]+|[\w-]*\d):\d{1,5}(?:[\s,/:]|$)"
+"""What looks like `name:password` and is a host's port, or a user and a group by number: `worker0:6009`,
+`1000:1000`."""
 
 PATTERNS = tuple(
     (re.compile(pattern, re.IGNORECASE), rf"\g<1>{MASK}")
     for pattern in (
         r"(://[^:/@\s]*:)[^/@\s]+(?=@)",  # postgres://user:password@host
         r"(\bhttps?://)[^/@:\s]+(?=@)",  # https://token@host
-        rf"([\w.-]*(?:{WORDS})[\w.-]*=)(?:\"[^\"]*\"|'[^']*'|[^\s&;]+)",  # TOKEN=…, ?api_key=…
-        rf"((?:^|\s)--?[\w.-]*(?:{WORDS})[\w.-]*\s+)(?!-)\S+",  # inside `bash -c "train --token …"`
-        rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*\")[^\"]*(?=\")",  # {"api_key": "…"}
-        rf"(\"[^\"]*(?:{WORDS})[^\"]*\"\s*:\s*)[\w.-]+",  # {"pin_token": 123}
+        rf"((?<=;){NAME}=)[^;\"'\n]+",  # Server=host;Password=with spaces;
+        rf"({NAME}=)(?:\"[^\"]*\"|'[^']*'|[^\s&;]+)",  # TOKEN=…, ?api_key=…
+        rf"((?:^|\s)(?=-){NAME}\s+)(?!-)\S+",  # inside `bash -c "train --token …"`
+        rf"(\"(?=[^\"]*?(?:{WORDS}))[^\"]*\"\s*:\s*\")[^\"]*(?=\")",  # {"api_key": "…"}
+        rf"(\"(?=[^\"]*?(?:{WORDS}))[^\"]*\"\s*:\s*)[\w.-]+",  # {"pin_token": 123}
         r"(\b(?:authorization|cookie)\s*:\s*(?:\w+\s+)?)[^\"'\n]+",  # Authorization: Token …
         r"(\b(?:bearer|basic)\s+)[\w.~+/=-]+",  # Authorization: Bearer …
-        r"((?:^|\s)(?:-u|--user)[\s=]+[^:/\s]+:)(?!\d+(?:\s|$))[^\s/]+",  # -u name:password; not 1000:1000
+        # -u name:password; not 1000:1000, host:8080 or http://host
+        rf"((?:^|\s)(?:-u[\s=]*|--(?:proxy-)?user[\s=]+)(?!{PORT})[^:/\s]+:)(?!//)[^\s\"']+",
     )
 )
 
@@ -47,7 +77,7 @@ def masked(arguments: Iterable[str]) -> list[str]:
             shown.append(MASK)
         elif equals and secret and "://" not in name:
             shown.append(f"{name}={MASK}")
-        elif before in ("-u", "--user"):
+        elif before in USER:
             shown.append(clean(f"-u {argument}").removeprefix("-u "))
         else:
             shown.append(clean(argument))
