@@ -4,13 +4,24 @@ from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.collectives import Collectives
+from tfdoctor.facts.device import Device
 from tfdoctor.facts.gpu_time import GpuTime
 from tfdoctor.facts.launch_gaps import LaunchGaps
-from tfdoctor.facts.transfers import Transfer, Transfers
+from tfdoctor.facts.tpu_time import TpuTime
+from tfdoctor.facts.transfers import PAGEABLE, PINNED, UNKNOWN, Transfer, Transfers
 from tfdoctor.facts.typical import STEP
 from tfdoctor.portrait import known, why_unknown
 from tfdoctor.units import bandwidth, count, ms, nbytes
 from tfdoctor.verdict import Measure
+
+MEANINGFUL = 65_536
+"""Bytes. Smaller copies take their latency, some microseconds, and tell nothing of the bus."""
+
+MEMORY = {
+    PAGEABLE: "pageable host memory",
+    PINNED: "pinned host memory",
+    UNKNOWN: "host memory of a kind that was not recorded",
+}
 
 
 def device_time(chart: Chart) -> tuple[Measure, ...]:
@@ -30,8 +41,8 @@ def device_time(chart: Chart) -> tuple[Measure, ...]:
 
 
 def device_time_missing(chart: Chart) -> str:
-    """Return why the GPUs' time is not known, or "" where it is."""
-    return why_unknown(chart, GpuTime)
+    """Return why the accelerators' time is not known, or "" where it is."""
+    return why_unknown(chart, TpuTime if chart.fact(Device).kind == "TPU" else GpuTime)
 
 
 def _work(time: GpuTime) -> Iterator[Measure]:
@@ -71,11 +82,11 @@ def _copies(copies: Transfer) -> Iterator[Measure]:
     if copies.nbytes is None:
         return
     yield Measure(f"{what}, size", nbytes(copies.nbytes))
-    if copies.rate is not None:
+    if copies.rate is not None and copies.nbytes >= MEANINGFUL * copies.count:
         yield Measure(f"{what}, rate", bandwidth(copies.rate))
     for memory, size in copies.memory.items():
         if size:
-            yield Measure(f"{what}, {memory} host memory", nbytes(size))
+            yield Measure(f"{what}, {MEMORY[memory]}", nbytes(size))
 
 
 def _collectives(found: Collectives) -> Iterator[Measure]:

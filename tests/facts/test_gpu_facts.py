@@ -371,3 +371,32 @@ def test_collectives_are_hidden_by_kernels_alone() -> None:
     assert dict(found.kinds) == {"AllReduce": 1, "Broadcast": 1}
     assert "collectives, AllReduce" in {measure.label for measure in device_time(known)}
     assert known.fact(Transfers)[H2D].exposed_ms == 0
+
+
+# In the report
+
+
+def shown(*copies: Row) -> dict[str, float]:
+    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),), copies=copies)
+    return {measure.label: measure.value.value for measure in device_time(known)}
+
+
+def test_the_report_shows_the_step_and_its_gaps() -> None:
+    rows = shown()
+    assert (rows["step (median)"], rows["kernels of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
+    assert rows["number of gaps above 1 ms"] == 1
+    assert device_time_missing(facts(markers(1, each=10), work=((KERNEL, 4, 10),))) == ""
+
+
+def test_the_report_shows_rates_of_large_copies_alone() -> None:
+    kind = "kind_src:pageable kind_dst:device"
+    small = shown((COPY, 0, 1, {"memcpy_details": f"{kind} size:4 dest:0"}))
+    large = shown((COPY, 0, 1, {"memcpy_details": f"{kind} size:4000000 dest:0"}))
+    assert "copies host to device, rate" not in small
+    assert large["copies host to device, rate"] == pytest.approx(4e9)
+    assert large["copies host to device, pageable host memory"] == 4e6
+
+
+def test_the_report_says_that_the_kind_of_memory_was_not_recorded() -> None:
+    rows = shown((COPY, 0, 1, {"memcpy_details": "size:4000000 dest:0 async:1"}))
+    assert rows["copies host to device, host memory of a kind that was not recorded"] == 4e6
