@@ -62,7 +62,7 @@ class MatrixUnit:
             raise Unavailable(operations.why_unnamed)
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
-        known = bool(peak and flops and busy) and all(row.flops for row in rows)
+        known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)
         gpu = GpuKernels.of(rows, hardware) if hardware.kind == "GPU" else None
         return cls(
             unit=hardware.matrix_unit,
