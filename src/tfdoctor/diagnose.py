@@ -1,14 +1,17 @@
 """From a recording to a diagnosis."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from tfdoctor import __version__, device_portrait, engine, portrait, tpu_portrait
+from tfdoctor import __version__, device_portrait, engine, hosts_portrait, portrait, tpu_portrait
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion
+from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.host_steps import HostSteps
 from tfdoctor.facts.input_pipeline import InputPipeline
 from tfdoctor.facts.operations import Operations
-from tfdoctor.recording import Recording
+from tfdoctor.hosts_portrait import Examined
+from tfdoctor.recording import Recording, hosts
 from tfdoctor.rule import Rule
 from tfdoctor.trace import Trace, xplane, xprof
 
@@ -19,13 +22,61 @@ XPROF_TIMEOUT_S = 120.0
 def diagnose(
     recording: Recording, rules: Iterable[Rule], title: str, *, ask_xprof: bool = True
 ) -> Diagnosis:
-    """Examine a recording by every rule.
+    """Examine a recording by every rule; of several hosts each alone, then all beside each other.
 
     Raises:
-        InputError: the trace is damaged.
+        InputError: the trace is damaged, or those of all hosts.
     """
+    rules, members = tuple(rules), hosts.of(recording)
+    if len(members) > 1:
+        return _several(recording, members, rules, title, ask_xprof=ask_xprof)
+    chart = _chart(recording)
+    return _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
+
+
+def _several(
+    recording: Recording,
+    members: Sequence[hosts.Host],
+    rules: tuple[Rule, ...],
+    title: str,
+    *,
+    ask_xprof: bool,
+) -> Diagnosis:
+    """Compare the hosts and show one of them in full; their traces are in memory one after the other."""
+    examined = [_examine(member, rules, title) for member in members]
+    if not any(one.diagnosis for one in examined):
+        raise InputError(examined[0].missing)
+    compared = hosts_portrait.hosts(examined)
+    shown = next(one.diagnosis for one in examined if one.name == compared.shown and one.diagnosis)
+    chosen = next(one for one in members if one.name == compared.shown)
+    lost = [f"{one.name}: {one.missing}" for one in examined if one.diagnosis is None]
+    notes = () if recording.workers else recording.notes
+    return replace(
+        shown,
+        hosts=compared,
+        xprof=_second_opinion(_chart(chosen.opened())) if ask_xprof else None,
+        unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *lost))),
+    )
+
+
+def _examine(member: hosts.Host, rules: tuple[Rule, ...], title: str) -> Examined:
+    try:
+        chart = _chart(member.opened())
+    except InputError as fault:
+        return Examined(member.name, None, None, str(fault))
+    missing = portrait.why_unknown(chart, HostSteps)
+    steps = None if missing else portrait.known(chart, HostSteps)
+    return Examined(member.name, _diagnosis(chart, rules, title, None), steps, missing)
+
+
+def _chart(recording: Recording) -> Chart:
     path = recording.traces[0] if recording.traces else None
-    chart = Chart([xplane.read(path) if path else Trace(()), recording])
+    return Chart([xplane.read(path) if path else Trace(()), recording])
+
+
+def _diagnosis(
+    chart: Chart, rules: tuple[Rule, ...], title: str, opinion: SecondOpinion | None
+) -> Diagnosis:
     results = engine.examine(chart, rules)
     operations, pipeline = portrait.operations(chart), portrait.pipeline(chart)
     return Diagnosis(
@@ -35,7 +86,7 @@ def diagnose(
         trust=portrait.trust(chart),
         results=results,
         together=engine.together(chart, results),
-        xprof=_second_opinion(chart, path) if ask_xprof else None,
+        xprof=opinion,
         pipeline=pipeline,
         pipeline_missing="" if pipeline else portrait.why_unknown(chart, InputPipeline),
         operations=operations,
@@ -45,19 +96,12 @@ def diagnose(
         samples=portrait.samples(chart),
         device_time=device_portrait.device_time(chart) or tpu_portrait.tpu_time(chart),
         device_time_missing=device_portrait.device_time_missing(chart),
-        unrecorded=(*portrait.unrecorded(chart), *_other_hosts(recording)),
+        unrecorded=portrait.unrecorded(chart),
     )
 
 
-def _second_opinion(chart: Chart, path: Path | None) -> SecondOpinion | None:
-    if path is None:
+def _second_opinion(chart: Chart) -> SecondOpinion | None:
+    traces = chart.fact(Recording).traces
+    if not traces:
         return None
-    return portrait.second_opinion(chart, xprof.ask(path, timeout_s=XPROF_TIMEOUT_S))
-
-
-def _other_hosts(recording: Recording) -> list[str]:
-    if len(recording.traces) < 2:  # noqa: PLR2004 - one trace, no others
-        return []
-    return [
-        f"{len(recording.traces)} hosts were recorded; the report shows {recording.traces[0].name} alone"
-    ]
+    return portrait.second_opinion(chart, xprof.ask(traces[0], timeout_s=XPROF_TIMEOUT_S))

@@ -6,7 +6,7 @@ Times are milliseconds per training step unless a name says otherwise.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfdoctor.rule import Rule
+from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Location, Measure, Outcome, Severity
 
@@ -133,6 +133,55 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostRow:
+    """One of several hosts; times in ms per training step, unknown ones None."""
+
+    name: str
+    device: str = ""  # "Tesla V100-SXM2-16GB"
+    steps: int = 0
+    median_ms: float | None = None
+    p10_ms: float | None = None
+    p90_ms: float | None = None
+    own_ms: float | None = None  # median of what it does itself: all but collectives
+    breakdown_ms: Mapping[str, float] = field(default_factory=dict)
+    starts_late_ms: float | None = None  # after the median host
+    missing: str = ""  # why it is not compared; "" when it is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFinding:
+    """A fault, and on which hosts it was found; the summary and saving are of the worst of them."""
+
+    rule: str
+    title: str
+    topic: Topic
+    summary: str
+    severity: Severity | None
+    saving: Saving | None
+    hosts: tuple[str, ...]
+    shown: bool  # among the results of the host that the report shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Several hosts of one job, compared; the rest of a diagnosis is of the one that is ``shown``."""
+
+    rows: tuple[HostRow, ...]
+    shown: str
+    why_shown: str
+    slowest: str  # which host holds up the others and by what, or why nothing is said
+    straggler: str = ""  # its name, when one is told
+    stage: str = ""  # of PARTS: what makes it slow
+    lag_ms: float | None = None  # of its own work behind the others' median
+    matched_by: str = ""  # how steps were told to be the same
+    matched: int = 0  # steps that all compared hosts have
+    skew_start_ms: float | None = None  # the slowest host minus the median host
+    skew_end_ms: float | None = None
+    skew: str = ""  # what is assumed of the clocks, or why it is unknown
+    findings: tuple[HostFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The whole examination of one recording."""
 
@@ -153,3 +202,4 @@ class Diagnosis:
     device_time: tuple[Measure, ...] = ()  # what the GPUs do in a step, and while they do nothing
     device_time_missing: str = ""  # why that is not known
     unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why
+    hosts: Hosts | None = None  # when the job had several

@@ -396,7 +396,7 @@ def test_workers_of_a_shell_script_are_recorded_each(tmp_path: Path) -> None:
     shown = Recording.open(out)
     complete(shown)
     assert shown.traces[0].name == "worker-0.xplane.pb"
-    assert any("2 workers were recorded and worker-0 is shown" in note for note in shown.notes)
+    assert any("2 workers were recorded and are compared" in note for note in shown.notes)
 
 
 def complete(recording: Recording) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tests.report import several
 from tfdoctor.diagnosis import (
     Diagnosis,
     OperationRow,
@@ -528,7 +529,19 @@ def unknown_numbers() -> Diagnosis:
     )
 
 
+def several_hosts() -> Diagnosis:
+    """Return the run of one host among four."""
+    return replace(full(), hosts=several.hosts())
+
+
+def hostile_hosts() -> Diagnosis:
+    """Return the same with 64 hosts whose names are attacks."""
+    return replace(full(), hosts=several.hosts(HOSTILE + INVISIBLE, 64))
+
+
 ALL = {
+    "several-hosts": several_hosts,
+    "hostile-hosts": hostile_hosts,
     "full": full,
     "healthy": healthy,
     "no-steps": no_steps,

@@ -8,7 +8,7 @@ from tests.report import diagnoses
 from tfdoctor.report import html, json_, markdown, terminal
 
 Compare = Callable[[str, str], None]
-KINDS = ["full", "healthy", "no-steps", "errored", "single-step"]
+KINDS = ["full", "healthy", "no-steps", "errored", "single-step", "several-hosts"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -26,6 +26,6 @@ def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 
 
-@pytest.mark.parametrize("kind", ["full", "no-steps"])
+@pytest.mark.parametrize("kind", ["full", "no-steps", "several-hosts"])
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -96,7 +96,7 @@ def keys_of(value: object) -> set[str]:
 
 
 def test_every_field_is_documented() -> None:
-    shown = [report(name) for name in ("full", "errored")]
+    shown = [report(name) for name in ("full", "errored", "several-hosts")]
     names = {
         part
         for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text())
@@ -110,4 +110,10 @@ def test_every_documented_field_exists() -> None:
     fields = {
         re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)
     }
-    assert fields - keys_of([report("full"), report("errored")]) == set()
+    shown = [report(name) for name in ("full", "errored", "several-hosts")]
+    assert fields - keys_of(shown) == set()
+
+
+def test_a_report_of_one_host_does_not_speak_of_several() -> None:
+    assert "hosts" not in report("full")
+    assert report("several-hosts")["hosts"]["straggler"] == "worker-1"

@@ -88,16 +88,19 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
 
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
-    """Return 3 when a finding about the run is of this severity or above, else 0."""
+    """Return 3 when a finding about the run, on any of its hosts, is of this severity or above, else 0."""
     if fail_on is None:
         return 0
     from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.verdict import Severity  # noqa: PLC0415 - same
 
     limit = Severity[fail_on.name]
+    found = [(result.rule.topic, result.severity) for result in diagnosis.results]
+    if diagnosis.hosts:
+        found += [(each.topic, each.severity) for each in diagnosis.hosts.findings]
     reached = any(
-        result.severity is not None and result.severity >= limit
-        for result in diagnosis.results
-        if result.rule.topic is not Topic.RECORDING  # a busy machine is no fault of the run
+        severity is not None and severity >= limit
+        for topic, severity in found
+        if topic is not Topic.RECORDING  # a busy machine is no fault of the run
     )
     return FOUND if reached else 0

@@ -48,17 +48,25 @@ class Recording:
 
     @classmethod
     def _of_workers(cls, path: Path, found: tuple[Path, ...]) -> Self:
-        """Open the chief's recording in the name of all."""
-        chief = cls.open(found[0])
+        """Open the chief's recording in the name of all; if it cannot be read, the next one's."""
+        chief = cls._first(found)
         notes = (*chief.notes, workers.note(path, found)) if len(found) > 1 else chief.notes
         return replace(chief, root=path, notes=notes, workers=found)
+
+    @classmethod
+    def _first(cls, found: tuple[Path, ...]) -> Self:
+        for path in found[:-1]:
+            try:
+                return cls.open(path)
+            except InputError:
+                continue  # the report of all says what is wrong with this one
+        return cls.open(found[-1])
 
     @classmethod
     def _open(cls, path: Path) -> Self:
         notes: list[str] = []
         place = Place.find(path, notes)
-        for trace in place.traces:
-            files.refuse_strangers(trace)
+        files.refuse_strangers(place.traces)
         manifest = _manifest(place, notes)
         program = files.program(place.program, notes) if place.program else None
         samples = files.samples(place.samples, notes) if place.samples else ()

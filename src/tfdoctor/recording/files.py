@@ -72,18 +72,27 @@ def traces(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
 
 
-def refuse_strangers(trace: Path) -> None:
-    """Refuse, by its first bytes, what is certainly no XSpace.
+def refuse_strangers(found: tuple[Path, ...]) -> None:
+    """Refuse, by their first bytes, files of which certainly none is an XSpace.
+
+    Of several hosts' traces some may be damaged: reading those says so.
 
     Raises:
-        InputError: it is none.
+        InputError: none is one.
     """
+    faults = [fault for trace in found if (fault := _stranger(trace))]
+    if faults and len(faults) == len(found):
+        raise faults[0]
+
+
+def _stranger(trace: Path) -> InputError | None:
     size = trace.stat().st_size
     with trace.open("rb") as file:
         head = file.read(64)
     fault = _fault(head, size)
     if fault:
-        raise InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote.")
+        return InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote.")
+    return None
 
 
 def _fault(head: bytes, size: int) -> str | None:

@@ -9,6 +9,9 @@ from tfdoctor.recording.files import MANIFEST, RUNS
 
 WORKERS = "workers"
 
+NAMED = 8
+"""Workers that a note names; the report has all."""
+
 
 def of(path: Path) -> tuple[Path, ...]:
     """Return the recordings of all workers of a run, the chief first; none when it had one process."""
@@ -53,10 +56,11 @@ def _trace(path: Path, worker: str) -> bool:
 
 
 def note(path: Path, found: tuple[Path, ...]) -> str:
-    """Say that there are others than the chief, and how to see them."""
-    chief, *others = (worker.name for worker in found)
-    places = shlex.quote(str(path / WORKERS / others[0]))
+    """Say that there are several, and how to see each of them alone."""
+    names = [worker.name for worker in found]
+    rest = ", …" if len(names) > NAMED else ""
+    places = shlex.quote(str(path / WORKERS / names[1]))
     return (
-        f"{len(found)} workers were recorded and {chief} is shown; to see another: "
-        f"`tfdoctor report {places}` ({', '.join(others)})"
+        f"{len(found)} workers were recorded and are compared; to see one alone: "
+        f"`tfdoctor report {places}` ({', '.join(names[:NAMED])}{rest})"
     )

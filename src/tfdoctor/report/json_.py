@@ -5,7 +5,17 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepRow, StepsSummary, Subject
+from tfdoctor.diagnosis import (
+    PARTS,
+    Diagnosis,
+    Hosts,
+    Result,
+    Saving,
+    StepRow,
+    StepsSummary,
+    Subject,
+)
+from tfdoctor.report import hosts_json
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Cell,
@@ -65,7 +75,13 @@ def contract(diagnosis: Diagnosis) -> Object:
         "xprof": xprof
         and {"conclusion": xprof.conclusion, "agrees": xprof.agrees, "why": xprof.why},
         **_details(diagnosis),
+        **_hosts(diagnosis.hosts),
     }
+
+
+def _hosts(hosts: Hosts | None) -> Object:
+    """Return the comparison of several hosts; a report of one has no such field."""
+    return {"hosts": hosts_json.contract(hosts, _number, _saving)} if hosts else {}
 
 
 def _details(diagnosis: Diagnosis) -> Object:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Change, Fault, Note, Page, page
 from tfdoctor.report.tables import Grid, Line
 
@@ -43,6 +44,10 @@ def _head(shown: Page) -> list[str]:
         f"## tfdoctor: {escaped(shown.title)}",
         f"**{escaped(' '.join(shown.verdict))}**",
         _bar(shown),
+        *_hosts(shown.hosts),
+        f"### What to change on {escaped(shown.hosts.shown)}"
+        if shown.hosts and shown.faults
+        else "",
         _fixes(shown.faults),
         " ".join([level, *map(escaped, shown.trust[:6])]),
     ]
@@ -55,6 +60,13 @@ def _bar(shown: Page) -> str:
     return _table(
         Grid(("part of a step", "time", "share"), ("text", "number", "number"), tuple(rows))
     )
+
+
+def _hosts(hosts: Section | None) -> list[str]:
+    if hosts is None:
+        return []
+    tables = [_table(grid.first(ROWS)) if grid.rows else "" for grid in (hosts.grid, hosts.faults)]
+    return ["### Hosts", escaped(" ".join(hosts.said)), *tables]
 
 
 def _fixes(faults: Sequence[Fault]) -> str:

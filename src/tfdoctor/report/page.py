@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Result, Saving, SecondOpinion
 from tfdoctor.humanize import location, milliseconds, share
-from tfdoctor.report import sentences, tables
+from tfdoctor.report import hosts, sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 
@@ -88,15 +88,17 @@ class Page:
     device_time_title: str
     device_time_note: str
     model: tuple[tables.Line, ...]
+    hosts: hosts.Section | None  # of a job of several
 
 
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     faults, healthy, unchecked, errored = _sorted(diagnosis.results)
+    compared = hosts.section(diagnosis.hosts)
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),
-        verdict=sentences.verdict(diagnosis),
+        verdict=(*sentences.verdict(diagnosis), *([compared.verdict] if compared else ())),
         segments=_segments(diagnosis),
         faults=faults,
         trust_level=text.name(diagnosis.trust.level),
@@ -113,6 +115,7 @@ def page(diagnosis: Diagnosis) -> Page:
         device_time_title=f"What the {_accelerators(diagnosis)} do in a step",
         device_time_note=_NOTES[_accelerators(diagnosis)],
         model=tables.lines(diagnosis.model),
+        hosts=compared,
     )
 
 

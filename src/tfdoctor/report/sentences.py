@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepsSummary
@@ -86,7 +86,12 @@ def step_count(steps: StepsSummary) -> int:
 
 def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
     """Return the parts that take time, in their order."""
-    times = [(part, steps.breakdown_ms.get(part, 0.0)) for part in PARTS]
+    return known_parts(steps.breakdown_ms)
+
+
+def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the parts of a breakdown that take time, in their order."""
+    times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
     return [(part, time) for part, time in times if is_known(time) and time > 0]
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
+from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Fault, Page, Segment, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.text import shorten
@@ -20,6 +21,7 @@ WIDEST = 100
 """Lines longer than this are hard to read, however wide the window."""
 
 NARROWEST = 40
+HOSTS = 8
 FIXES = 5
 """The rest is in the files."""
 
@@ -53,6 +55,7 @@ def _page(shown: Page, width: int) -> RenderableType:
     sections = [
         Text(" ".join(shown.verdict), style="bold"),
         _bar(shown.segments, width),
+        _hosts(shown.hosts),
         _fixes(shown.faults),
         _trust(shown),
         _rest(shown),
@@ -70,6 +73,17 @@ def _bar(segments: tuple[Segment, ...], width: int) -> RenderableType | None:
         time = Text(segment.time, justify="right")
         grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), blocks)
     return grid
+
+
+def _hosts(hosts: Section | None) -> RenderableType | None:
+    if hosts is None:
+        return None
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for host in hosts.briefs[:HOSTS]:
+        grid.add_row(*(Text(shorten(cell, 60)) for cell in host))
+    left_out = len(hosts.briefs) - HOSTS
+    more = [Text(f"… {left_out:,} more in the report", style="dim")] if left_out > 0 else []
+    return Group(Text("Hosts", style="bold"), Text(hosts.said[0]), grid, *more)
 
 
 def _blocks(fraction: float, room: int) -> str:

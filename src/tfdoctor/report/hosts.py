@@ -1,0 +1,170 @@
+"""Several hosts side by side, for every rendering."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfdoctor import text
+from tfdoctor.diagnosis import PARTS, HostFinding, HostRow, Hosts
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.report import sentences, tables
+from tfdoctor.report.sentences import PART_LABELS, is_known
+from tfdoctor.units import count, ms
+from tfdoctor.verdict import Cell
+
+NAMED = 4
+"""Hosts that a cell names; the JSON report has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One part of a host's bar: ``fraction`` is of the longest bar."""
+
+    part: str
+    fraction: float
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a host's median step goes to."""
+
+    name: str
+    time: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The hosts in words, bars and tables, the one with the most work of its own first."""
+
+    shown: str
+    verdict: str
+    said: tuple[str, ...]
+    bars: tuple[Bar, ...]
+    briefs: tuple[tuple[str, ...], ...]  # name, step, and what else a line has room for
+    grid: tables.Grid
+    faults: tables.Grid
+
+
+def section(hosts: Hosts | None) -> Section | None:
+    """Return what is said of the hosts; nothing of a single one."""
+    if hosts is None:
+        return None
+    rows = sorted(hosts.rows, key=lambda row: (-_own(row), bool(row.missing)))
+    return Section(
+        shown=text.name(hosts.shown),
+        verdict=_verdict(hosts),
+        said=_said(hosts),
+        bars=_bars(rows),
+        briefs=tuple(map(_brief, rows)),
+        grid=_grid(rows),
+        faults=_faults(hosts),
+    )
+
+
+def _brief(row: HostRow) -> tuple[str, ...]:
+    name = text.name(row.name)
+    if row.missing:
+        return name, "", text.prose(row.missing)
+    own, parts = milliseconds(row.own_ms), _parts(row)
+    most = max(parts, key=lambda part: part[1], default=("unknown", 0.0))
+    said = f"{own} of its own; most: {PART_LABELS[most[0]]}, {milliseconds(most[1])}"
+    return name, milliseconds(row.median_ms), said
+
+
+def _own(row: HostRow) -> float:
+    return row.own_ms if row.own_ms is not None and is_known(row.own_ms) else -1.0
+
+
+def _verdict(hosts: Hosts) -> str:
+    """Say in the first line whose steps those are."""
+    shown, of = text.name(hosts.shown), counted(len(hosts.rows), "host")
+    if hosts.straggler:
+        lag = milliseconds(hosts.lag_ms)
+        return f"That is {shown} of {of}, which holds up the others: {lag} more work of its own."
+    return f"That is {shown} of {of}, which are compared below."
+
+
+def _said(hosts: Hosts) -> tuple[str, ...]:
+    shown = f"Shown in full is {text.name(hosts.shown)}, because {text.prose(hosts.why_shown)}."
+    matched = ""
+    if hosts.matched:
+        steps = counted(hosts.matched, "step")
+        matched = f"Compared were {steps} that all hosts have: {text.prose(hosts.matched_by)}."
+    return tuple(filter(None, (text.sentence(hosts.slowest), shown, matched, _skew(hosts))))
+
+
+def _skew(hosts: Hosts) -> str:
+    if hosts.skew_start_ms is None or hosts.skew_end_ms is None:
+        return text.sentence(f"How far apart the hosts begin and end a step is {hosts.skew}")
+    start, end = milliseconds(hosts.skew_start_ms), milliseconds(hosts.skew_end_ms)
+    said = (
+        f"The slowest host begins a step {start} after the median host and ends it {end} after it"
+    )
+    return text.sentence(f"{said}; {hosts.skew}")
+
+
+def _bars(rows: Sequence[HostRow]) -> tuple[Bar, ...]:
+    longest = max((sum(time for _, time in _parts(row)) for row in rows), default=0.0)
+    return tuple(
+        Bar(
+            text.name(row.name),
+            milliseconds(row.median_ms),
+            tuple(
+                Piece(part, time / longest, f"{PART_LABELS[part]}: {milliseconds(time)}")
+                for part, time in _parts(row)
+            ),
+        )
+        for row in rows
+        if _parts(row)
+    )
+
+
+def _parts(row: HostRow) -> list[tuple[str, float]]:
+    return sentences.known_parts(row.breakdown_ms)
+
+
+def _grid(rows: Sequence[HostRow]) -> tables.Grid:
+    parts = [part for part in PARTS if any(row.breakdown_ms.get(part) for row in rows)]
+    late = any(row.starts_late_ms is not None for row in rows)
+    noted = any(row.missing for row in rows)
+    columns = ["host", "device", "steps", "step", "eight in ten", "own work"]
+    columns += [PART_LABELS[part] for part in parts]
+    columns += ["begins late"] * late + ["not compared because"] * noted
+
+    def cells(row: HostRow) -> list[Cell]:
+        shown: list[Cell] = [row.name, row.device, count(row.steps), _ms(row.median_ms)]
+        shown += [_spread(row), _ms(row.own_ms)]
+        shown += [_ms(row.breakdown_ms.get(part) if row.breakdown_ms else None) for part in parts]
+        return shown + [_ms(row.starts_late_ms)] * late + [text.prose(row.missing)] * noted
+
+    return tables.grid(columns, map(cells, rows))
+
+
+def _ms(value: float | None) -> Cell:
+    return "" if value is None else ms(value)
+
+
+def _spread(row: HostRow) -> str:
+    if row.p10_ms is None or row.p90_ms is None:
+        return ""
+    return f"{milliseconds(row.p10_ms)} to {milliseconds(row.p90_ms)}"
+
+
+def _faults(hosts: Hosts) -> tables.Grid:
+    columns = ("rule", "severity", "found on", "what was found", "saves")
+    return tables.grid(columns, [_fault(each, hosts) for each in hosts.findings])
+
+
+def _fault(found: HostFinding, hosts: Hosts) -> list[Cell]:
+    severity = found.severity.name.lower() if found.severity else ""
+    where = _where(found.hosts, len(hosts.rows))
+    saves = sentences.saves(found.saving)
+    return [found.rule, severity, where, text.sentence(found.summary), saves]
+
+
+def _where(names: Sequence[str], hosts: int) -> str:
+    if len(names) == hosts:
+        return f"all {hosts} hosts"
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(map(text.name, names[:NAMED]))}{rest}"
