@@ -124,11 +124,8 @@ def test_without_arguments_the_help_is_shown(
     assert capsys.readouterr().err.startswith("Usage: ")
 
 
-def test_one_blank_line_stands_before_the_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, output = run("report", str(SAMPLES / "cpu-input-bound"))
+def test_one_blank_line_stands_before_the_files(tmp_path: Path) -> None:
+    code, output = run("report", str(SAMPLES / "cpu-input-bound"), "--out", str(tmp_path))
 
     before, _, _ = output.partition("wrote ")
     assert code == 0
