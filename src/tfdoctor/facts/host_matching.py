@@ -1,10 +1,11 @@
 """Which steps of several hosts are the same step of the job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.host_steps import NS_PER_MS, HostSteps
 
@@ -77,18 +78,14 @@ def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
     )
 
 
-def _nearest(
-    starts: "np.ndarray[tuple[int], np.dtype[np.int64]]", host: HostSteps
-) -> list[int | None]:
+def _nearest(starts: NDArray[np.int64], host: HostSteps) -> list[int | None]:
+    """Return for each start the place of the host's step that begins nearest; None for none or many."""
     mine = np.array(host.starts_ns, np.int64)
     reach = NEAR * float(np.median(host.total_ms)) * NS_PER_MS
     far = np.abs(mine[None, :] - starts[:, None])
-    places = far.argmin(axis=1)
-    taken: Sequence[int] = places.tolist()
-    return [
-        place if far[row, place] < reach and taken.count(place) == 1 else None
-        for row, place in enumerate(taken)
-    ]
+    nearest = far.argmin(axis=1)
+    near = [place if far[at, place] < reach else None for at, place in enumerate(nearest.tolist())]
+    return [place if near.count(place) == 1 else None for place in near]
 
 
 def _in_order(hosts: Mapping[str, HostSteps]) -> Matching:
