@@ -173,8 +173,9 @@ def test_a_run_that_has_no_core_free_gains_nothing_from_threads(
 def test_a_host_measured_a_little_longer_changes_little(
     any_model: StepModel, some: list[Effect], change: float
 ) -> None:
-    """Kernels are launched in time or are not: nothing in between is a jump."""
-    before = replace(any_model, device="GPU", segments=())
+    """Also where it comes to work longer than the device, and begins to limit the step."""
+    exposed = {**any_model.exposed, Stage.HOST: any_model.exposed[Stage.DEVICE]}
+    before = replace(any_model, device="GPU", segments=(), exposed=exposed)
     host = max(0.0, before.exposed[Stage.HOST] + change)
     after = replace(before, exposed={**before.exposed, Stage.HOST: host})
     assert abs(after.predict(some) - before.predict(some)) <= 2 * abs(change) + EXACT
