@@ -247,6 +247,15 @@ def test_a_host_that_leaves_the_device_idle_limits_the_step() -> None:
     assert starved.saving([Effect(Stage.DEVICE, 0.1)]) == 0
 
 
+def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
+    halved = [Effect(Stage.DEVICE, 0.5)]
+    just, over = (
+        replace(model(host=host, device=10), host_work=12).predict(halved)
+        for host in (9.999, 10.001)
+    )
+    assert just == pytest.approx(over, abs=0.005)
+
+
 def test_a_cpu_hides_nothing_from_itself() -> None:
     on_cpu = replace(model(host=2, device=10), device="CPU", host_work=9)
     assert on_cpu.predict([Effect(Stage.DEVICE, 0.1)]) == pytest.approx(3)
