@@ -165,6 +165,6 @@ def _fault(found: HostFinding, hosts: Hosts) -> list[Cell]:
 
 def _where(names: Sequence[str], hosts: int) -> str:
     if len(names) == hosts:
-        return f"all {hosts} hosts"
+        return "both hosts" if hosts == 2 else f"all {hosts} hosts"  # noqa: PLR2004 - both is two
     rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{', '.join(map(text.name, names[:NAMED]))}{rest}"
