@@ -13,16 +13,20 @@ classes = tf.cast(tf.reduce_sum(windows[:, :, 0], axis=1) > 0, tf.int32)
 def jitter(window, label):
     """Scale, shift and disturb a batch of windows."""
     scale = tf.random.normal((64, 1, 24), 1.0, 0.1)
-    noise = tf.random.normal((8, 64, 48, 24), 0.0, 0.05)
+    noise = tf.random.normal((4, 64, 48, 24), 0.0, 0.05)
     return window * scale + tf.reduce_mean(noise, axis=0), label
 
+
+options = tf.data.Options()
+options.autotune.enabled = False  # the buffers that it chose once filled the memory
 
 dataset = (
     tf.data.Dataset.from_tensor_slices((windows, classes))
     .shuffle(4096)
     .batch(64, drop_remainder=True)
     .map(jitter)
-    .prefetch(tf.data.AUTOTUNE)
+    .prefetch(2)
+    .with_options(options)
 )
 
 model = keras.Sequential(

@@ -22,13 +22,14 @@ def decode(png, label):
 
 
 dataset = tf.data.Dataset.from_tensor_slices((pngs, labels))
+dataset = dataset.shuffle(320)
 dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)
-dataset = dataset.shuffle(320).batch(32).prefetch(tf.data.AUTOTUNE)
+dataset = dataset.batch(32).prefetch(tf.data.AUTOTUNE)
 
 model = keras.Sequential(
     [
         keras.Input((48, 48, 3)),
-        keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
+        keras.layers.Conv2D(16, 3, strides=4, activation="relu"),
         keras.layers.GlobalAveragePooling2D(),
         keras.layers.Dense(4),
     ]

@@ -9,7 +9,7 @@ import tensorflow as tf
 from stopwatch import tick
 
 tf.keras.utils.set_random_seed(10)
-SHARDS, ROWS, WIDTH, BATCH = 8, 1024, 2048, 64
+SHARDS, ROWS, WIDTH, BATCH = 8, 256, 16384, 64
 
 
 def write(folder):
@@ -63,7 +63,7 @@ def train_step(records):
 
 with tempfile.TemporaryDirectory() as folder:
     write(folder)
-    for step, records in enumerate(read(folder).take(400)):
+    for step, records in enumerate(read(folder).take(250)):
         tick()
         loss = train_step(records)
         if step % 100 == 0:
