@@ -23,6 +23,12 @@ def depthwise(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     return tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME")
 
 
+def depthwise_gradient(g: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    """Compute the gradient of a depthwise convolution with stride 2 by its input."""
+    size = [g.shape[0], 2 * g.shape[1], 2 * g.shape[2], g.shape[3]]
+    return tf.compat.v1.nn.depthwise_conv2d_native_backprop_input(size, w, g, [1, 2, 2, 1], "SAME")
+
+
 def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
     """Return a graph function of the product and both of its gradients: a training step's share."""
 
@@ -48,6 +54,23 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
 )
 
 
+ALONE: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+    (
+        "depthwise 3x3, 64, 56x56 by 2, gradient",
+        depthwise_gradient,
+        (16, 28, 28, 64),
+        (3, 3, 64, 1),
+    ),
+    (
+        "depthwise 3x3, 128, 28x28 by 2, gradient",
+        depthwise_gradient,
+        (16, 14, 14, 128),
+        (3, 3, 128, 1),
+    ),
+)
+"""Without gradients of their own: they are ones."""
+
+
 def seconds(run: Callable[..., object], x: tf.Tensor, w: tf.Tensor) -> float:
     """Time one call."""
     start = time.perf_counter()
@@ -55,9 +78,10 @@ def seconds(run: Callable[..., object], x: tf.Tensor, w: tf.Tensor) -> float:
     return time.perf_counter() - start
 
 
-def compare(call: Call, x: tf.Tensor, w: tf.Tensor, rounds: int = 15) -> tuple[float, float]:
+def compare(
+    run: Callable[..., object], x: tf.Tensor, w: tf.Tensor, rounds: int = 15
+) -> tuple[float, float]:
     """Return the median seconds in float32 and in bfloat16, taking turns."""
-    run = with_gradients(call)
     narrow = (tf.cast(x, tf.bfloat16), tf.cast(w, tf.bfloat16))
     run(x, w), run(*narrow)
     pairs = [(seconds(run, x, w), seconds(run, *narrow)) for _ in range(rounds)]
@@ -67,8 +91,10 @@ def compare(call: Call, x: tf.Tensor, w: tf.Tensor, rounds: int = 15) -> tuple[f
 
 def main() -> None:
     """Print one row per case."""
-    for name, call, x, w in CASES:
-        wide, thin = compare(call, tf.random.normal(x), tf.random.normal(w))
+    runs = [(name, with_gradients(call), x, w) for name, call, x, w in CASES]
+    runs += [(name, tf.function(call), x, w) for name, call, x, w in ALONE]
+    for name, run, x, w in runs:
+        wide, thin = compare(run, tf.random.normal(x), tf.random.normal(w))
         print(f"{name:40} {wide * 1e3:8.2f} ms {thin * 1e3:8.2f} ms  ratio {thin / wide:.2f}")
 
 

@@ -8,7 +8,7 @@ from tfdoctor.diagnosis import Result
 from tfdoctor.facts.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
 from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Layer, Program
+from tfdoctor.facts.program import Layer, Operation, Program
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
@@ -158,6 +158,23 @@ def test_casts_around_unfused_batch_norm_are_counted_against_it_on_a_cpu() -> No
     assert isinstance(found, Finding)
     cost = found.effects[-1]
     assert (cost.subject, cost.scales) == ("bn (batch norm)", pytest.approx(1.25))
+
+
+@pytest.mark.parametrize(("stride", "costs"), [(2, True), (1, False), (None, True)])
+def test_gradients_of_strided_depthwise_convolutions_are_counted_against_it(
+    stride: int | None, *, costs: bool
+) -> None:
+    attrs = {"strides": [1, stride, stride, 1]} if stride else {}
+    kind = "DepthwiseConv2dNativeBackpropInput"
+    tensors = (("int32", (4,)), ("float32", (3, 3, 64, 1)), ("float32", (16, 28, 28, 64)))
+    known = Operation(name="g", type=kind, inputs=tensors, attrs=attrs)
+    gradient = OperationTime(name="g", type=kind, ms=2.0, operation=known)
+    found = check(product(ms=10), gradient)
+    assert isinstance(found, Finding)
+    assert [(e.subject, e.scales) for e in found.effects if e.scales > 1] == [("g", 8.0)] * costs
+    on_gpu = check(product(ms=10), gradient, hardware=Hardware("GPU", "x", "TC", TO_BF16))
+    assert isinstance(on_gpu, Finding)
+    assert all(effect.scales < 1 for effect in on_gpu.effects)
 
 
 def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:

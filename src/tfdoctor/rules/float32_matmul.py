@@ -4,8 +4,9 @@
 
 The time of matmuls and convolutions whose operands are float32, on a device whose matrix unit runs
 them faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two
-rates. On a CPU the casts that Keras puts around unfused batch normalization are counted against it;
-everything else of the step is taken to stay as it is.
+rates. On a CPU two things are counted against it: the casts that Keras puts around unfused batch
+normalization, and the gradients of strided depthwise convolutions, which TensorFlow computes many times
+slower in bfloat16 there. Everything else of the step is taken to stay as it is.
 
 ## Why it matters
 
@@ -69,6 +70,13 @@ MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
 
 
+STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
+
+STRIDED_SCALES = 8.0
+"""Its time in bfloat16 over that in float32 on a CPU, with stride 2, at least (benchmarks/precision.py:
+8.5 to 18 on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; with stride 1 it gains)."""
+
+
 def check(
     operations: Operations, hardware: Hardware, program: Program | None, norms: BatchNorms | None
 ) -> Verdict:
@@ -93,7 +101,8 @@ def check(
     if not slow:
         return Healthy(summary=_narrow_already(operations, wide))
     finding = _finding(slow, operations, hardware, narrowing, program)
-    return replace(finding, effects=(*finding.effects, *_casts(norms, hardware)))
+    costs = (*_casts(norms, hardware), *_strided(operations, hardware))
+    return replace(finding, effects=(*finding.effects, *costs))
 
 
 def _gains(row: OperationTime, hardware: Hardware) -> bool:
@@ -173,6 +182,20 @@ def _casts(norms: BatchNorms | None, hardware: Hardware) -> tuple[Effect, ...]:
         for norm, cost in costs
         if cost and norm.ms
     )
+
+
+def _strided(operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
+    """Return what the gradients of strided depthwise convolutions will cost on a CPU."""
+    rows = [row for row in operations.rows if row.type == STRIDED_GRADIENT and _is_strided(row)]
+    if hardware.kind != "CPU":
+        return ()
+    return tuple(Effect(Stage.DEVICE, STRIDED_SCALES, row.name, ms(row.ms)) for row in rows)
+
+
+def _is_strided(row: OperationTime) -> bool:
+    """Say whether it computes in float32 with a stride; one of which nothing is known is taken to."""
+    strides = row.operation.attrs.get("strides") if row.operation else None
+    return row.precision in ("float32", "") and (strides is None or max(strides) > 1)
 
 
 def _table(slow: list[OperationTime], operations: Operations) -> Table:
