@@ -173,6 +173,7 @@ class Hosts:
     straggler: str = ""  # its name, when one is told
     stage: str = ""  # of PARTS: what makes it slow
     lag_ms: float | None = None  # of its own work behind the others' median
+    gain_ms: float | None = None  # what the job gains at most until other hosts are faster too
     matched_by: str = ""  # how steps were told to be the same
     matched: int = 0  # steps that all compared hosts have
     skew_start_ms: float | None = None  # the slowest host minus the median host

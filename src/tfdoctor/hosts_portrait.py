@@ -61,6 +61,7 @@ def hosts(examined: Sequence[Examined]) -> Hosts:
         straggler=lag.host if lag else "",
         stage=lag.stage if lag else "",
         lag_ms=lag.ms if lag else None,
+        gain_ms=lag.job_gain_ms if lag else None,
         matched_by=MATCHED[matching.by] if matching and matching.count else "",
         matched=matching.count if matching else 0,
         skew_start_ms=apart.start_ms if isinstance(apart, Skew) else None,
@@ -158,7 +159,7 @@ def _holding(lag: Lag, found: Comparison) -> str:
         f"{milliseconds(lag.waited_ms)} more than it in collectives"
     )
     if lag.gain_ms > 0:
-        gain = milliseconds(min(lag.gain_ms, lag.waited_ms))
+        gain = milliseconds(lag.job_gain_ms)
         said += f". As fast as the next slowest host, it would shorten every step by at most {gain}"
     if others:
         rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""

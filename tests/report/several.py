@@ -47,6 +47,7 @@ def hosts(prefix: str = "worker-", count: int = 3) -> Hosts:
         straggler=names[1],
         stage="input",
         lag_ms=34.0,
+        gain_ms=33.0,
         matched_by="steps of the same number in the run",
         matched=20,
         skew_start_ms=0.4,

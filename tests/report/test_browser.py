@@ -40,7 +40,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     written = {
         kind: folder / f"{kind}.html"
-        for kind in ("full", "hostile", "huge", "no-steps", "unknown-numbers")
+        for kind in ("full", "hostile", "huge", "no-steps", "unknown-numbers", "hostile-hosts")
     }
     for kind, path in written.items():
         path.write_text(html.render(diagnoses.ALL[kind]()), encoding="utf-8")
@@ -68,7 +68,7 @@ class Visit:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["full", "hostile", "huge", "unknown-numbers"])
+@pytest.mark.parametrize("kind", ["full", "hostile", "huge", "unknown-numbers", "hostile-hosts"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_all_charts_are_drawn_in_silence(
     browser: Browser, files: dict[str, Path], kind: str, scheme: str, width: int

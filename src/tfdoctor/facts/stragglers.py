@@ -53,6 +53,11 @@ class Lag:
     gain_ms: float  # what the step would lose if it were as fast as the slowest of the others
 
     @property
+    def job_gain_ms(self) -> float:
+        """What every step would lose, at most: no more than the others are seen to wait."""
+        return min(self.gain_ms, self.waited_ms)
+
+    @property
     def holds_up(self) -> bool:
         """Whether the others wait for it."""
         return self.waited_ms >= WAITED * self.ms

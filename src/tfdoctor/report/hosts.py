@@ -77,12 +77,15 @@ def _own(row: HostRow) -> float:
 
 
 def _verdict(hosts: Hosts) -> str:
-    """Say in the first line whose steps those are."""
+    """Say in the first lines whose steps those are, and what the job gains of their savings."""
     shown, of = text.name(hosts.shown), counted(len(hosts.rows), "host")
     if hosts.straggler:
-        lag = milliseconds(hosts.lag_ms)
-        return f"That is {shown} of {of}, which holds up the others: {lag} more work of its own."
-    return f"That is {shown} of {of}, which are compared below."
+        lag, gain = milliseconds(hosts.lag_ms), milliseconds(hosts.gain_ms)
+        return (
+            f"That is {shown} of {of}, which holds up the others with {lag} more work of its own; of what "
+            f"its changes save, the job gains {gain} at most until others are faster too."
+        )
+    return f"That is {shown} of {of}; hosts that train in step gain only what all of them save."
 
 
 def _said(hosts: Hosts) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ def contract(hosts: Hosts, number: Number, saving: Callable[..., Object | None])
         "straggler": hosts.straggler,
         "stage": hosts.stage,
         "lag_ms": number(hosts.lag_ms),
+        "gain_ms": number(hosts.gain_ms),
         "matched_by": hosts.matched_by,
         "matched": hosts.matched,
         "skew_start_ms": number(hosts.skew_start_ms),
