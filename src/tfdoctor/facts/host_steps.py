@@ -25,8 +25,8 @@ OWN = tuple(stage for stage in Stage if stage is not Stage.COLLECTIVE)
 """What a host does itself: in a collective it may be waiting for the others."""
 
 STEPPED_MS = 5.0
-"""A wall clock that moves this far against the monotonic one during a run was set, not slewed: NTP slews by
-at most 0.5 ms a second (adjtime, RFC 5905), and by far less once it has settled."""
+"""A wall clock that moved this far against the monotonic one was set: Linux slews both together
+(clock_gettime(2)), and reading the two after each other takes microseconds, or a few ms on a busy machine."""
 
 NS_PER_MS = 1_000_000
 

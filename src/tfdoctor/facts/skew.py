@@ -13,8 +13,8 @@ from tfdoctor.facts.host_steps import NS_PER_MS, STEPPED_MS, HostSteps
 ONE_CLOCK = "all hosts ran on one machine and share its clock"
 
 NTP = (
-    "it assumes that the clocks of the machines agree, as NTP keeps them, within about a millisecond on a "
-    "local network (RFC 5905); the recording cannot tell"
+    "it assumes that the clocks of the machines agree, as NTP keeps them, usually within a millisecond on a "
+    "local network; the recording cannot tell"
 )
 
 DISAGREE = 0.5
