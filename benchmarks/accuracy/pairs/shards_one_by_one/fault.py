@@ -9,7 +9,7 @@ import tensorflow as tf
 from stopwatch import tick
 
 tf.keras.utils.set_random_seed(10)
-SHARDS, ROWS, WIDTH, BATCH = 8, 256, 16384, 64
+SHARDS, ROWS, WIDTH, USED, BATCH = 8, 256, 16384, 1024, 64
 
 
 def write(folder):
@@ -33,7 +33,7 @@ def read(folder):
 
 
 class Scorer(tf.keras.Model):
-    """A linear model of bytes."""
+    """A linear model of the first bytes."""
 
     def __init__(self):
         super().__init__()
@@ -41,10 +41,8 @@ class Scorer(tf.keras.Model):
 
     def call(self, records):
         """Return a score for each record."""
-        return self.head(
-            tf.cast(tf.reshape(tf.io.decode_raw(records, tf.uint8), (BATCH, WIDTH)), tf.float32)
-            / 255.0
-        )
+        values = tf.io.decode_raw(tf.strings.substr(records, 0, USED), tf.uint8)
+        return self.head(tf.cast(tf.reshape(values, (BATCH, USED)), tf.float32) / 255.0)
 
 
 model = Scorer()
