@@ -50,8 +50,9 @@ def found(measurements: Iterable[Measured]) -> Iterator[Measured]:
         cells = zip(pair_row(one), WIDTHS, strict=True)
         print("  ".join(f"{cell:<{width}}" for cell, width in cells))
         for twin, report in one.reports.items():
-            said = ", ".join(f"{rule} {its.share:.0%}" for rule, its in report.promises.items())
-            print(f"    {twin}: {said or 'nothing'}")
+            said = [f"{rule} {its.share:.0%}" for rule, its in report.promises.items()]
+            said += sorted(report.found - set(report.promises) - {"unfinished-recording"})
+            print(f"    {twin}: {', '.join(said) or 'nothing'}")
         sys.stdout.flush()
         yield one
 

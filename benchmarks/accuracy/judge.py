@@ -6,16 +6,17 @@ planted faults rests on this: a wait for input is there when ready input saves a
 and slow float32 products when 16 bit do.
 """
 
+import argparse
 import runpy
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from corpus import TWINS, chosen
+from corpus import chosen
 from runs import step_ms
 
-ROUNDS, BATCHES = 3, 150
+BATCHES = 150
 
 
 def ready() -> None:
@@ -31,34 +32,55 @@ def ready() -> None:
 
 
 def narrow() -> None:
-    """Set the policy before any layer is made."""
+    """Set the policy before any layer is made; let models give float32, as their last layer would."""
     import keras
 
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    original: Callable[..., Any] = keras.Model.__call__
+
+    def wide(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return keras.tree.map_structure(
+            lambda one: keras.ops.cast(one, "float32"), original(self, *args, **kwargs)
+        )
+
+    keras.Model.__call__ = wide
 
 
 CHANGES = {"ready": ready, "narrow": narrow}
 
 
-def saving(script: str, change: str) -> tuple[float, float]:
-    """Return the median step in ms, and the median share of it that a change saves."""
-    pairs = [(step_ms(script), step_ms(__file__, change, script)) for _ in range(ROUNDS)]
-    alone = statistics.median(before for before, _ in pairs)
-    return alone, statistics.median(1.0 - after / before for before, after in pairs)
+def savings(script: str, changes: Sequence[str], rounds: int) -> dict[str, list[float]]:
+    """Return the share of the step that each change saves, in each round."""
+    found: dict[str, list[float]] = {change: [] for change in changes}
+    for _ in range(rounds):
+        alone = step_ms(script)
+        for change, shares in found.items():
+            shares.append(1.0 - step_ms(__file__, "--inside", change, script) / alone)
+    return found
 
 
 def main() -> None:
     """Judge the scripts named; run one with a change when told so by ourselves."""
-    if len(sys.argv) > 1 and sys.argv[1] in CHANGES:
-        CHANGES[sys.argv[1]]()
-        runpy.run_path(sys.argv[2], run_name="__main__")
+    if sys.argv[1:2] == ["--inside"]:
+        CHANGES[sys.argv[2]]()
+        runpy.run_path(sys.argv[3], run_name="__main__")
         return
-    for pair, twins in chosen(sys.argv[1:]):
-        for twin in [twin for twin in TWINS if twin in twins]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--change", choices=tuple(CHANGES), action="append")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    for pair, twins in chosen(options.names):
+        for twin in twins:
             script = str(pair.script(twin))
-            steps, found = zip(*(saving(script, change) for change in CHANGES), strict=True)
-            said = ", ".join(f"{n} {s:+.0%}" for n, s in zip(CHANGES, found, strict=True))
-            print(f"{pair.name}/{twin}: {min(steps):.1f} ms; saves: {said}", flush=True)
+            found = savings(script, options.change or tuple(CHANGES), options.rounds)
+            said = "; ".join(f"{name} {_text(shares)}" for name, shares in found.items())
+            print(f"{pair.name}/{twin}: {said}", flush=True)
+
+
+def _text(shares: Sequence[float]) -> str:
+    each = ", ".join(f"{share:+.0%}" for share in shares)
+    return f"saves {statistics.median(shares):+.0%} ({each})"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -71,9 +72,14 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What tfdoctor said of a script: the step that it saw in ms, and what it promises by rule."""
+    """What tfdoctor said of a script: the step that it saw in ms, what it found and what it promises.
+
+    A finding without a figure, because the step model does not hold, is found and promises nothing. One
+    that says "saves nothing until others are mended" is not found: it asks for no change yet.
+    """
 
     step_ms: float | None
+    found: AbstractSet[str]
     promises: Mapping[str, Promise]
     trust: str
 
@@ -103,7 +109,8 @@ class Report:
         """Read the report in a folder."""
         report = json.loads((out / "report.json").read_text("utf-8"))
         median, trust = report["steps"].get("median_ms"), report["trust"]["level"]
-        return cls(median, promises(report["results"]), trust)
+        promised = promises(report["results"])
+        return cls(median, unpriced(report["results"]) | set(promised), promised, trust)
 
 
 def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
@@ -114,3 +121,9 @@ def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
         for rule, saving in savings.items()
         if saving and saving["share"] > 0.0
     }
+
+
+def unpriced(results: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the findings of a JSON report whose saving is not known."""
+    found = [each for each in results if each["outcome"] == "finding"]
+    return {each["rule"] for each in found if each["saving"] is None}

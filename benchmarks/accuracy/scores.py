@@ -60,9 +60,9 @@ class Measured:
     def mistakes(self) -> Iterable[str]:
         """Say what was missed and what was falsely found."""
         for twin, report in self.reports.items():
-            truth, found = self.pair.truth(twin), set(report.promises)
-            yield from (f"{twin}: missed {rule}" for rule in sorted(truth - found))
-            for rule in sorted(found - truth - set(self.pair.undecided)):
+            truth, promised = self.pair.truth(twin), set(report.promises)
+            yield from (f"{twin}: missed {rule}" for rule in sorted(truth - report.found))
+            for rule in sorted(promised - truth - set(self.pair.undecided)):
                 yield f"{twin}: {rule} falsely ({report.promises[rule].share:.0%})"
 
 
@@ -71,12 +71,12 @@ def scores(measured: Iterable[Measured]) -> dict[str, Score]:
     found: defaultdict[str, Score] = defaultdict(Score)
     for one in measured:
         for twin, report in one.reports.items():
-            truth, said = one.pair.truth(twin), set(report.promises)
-            for rule in truth & said:
+            truth, promised = one.pair.truth(twin), set(report.promises)
+            for rule in truth & report.found:
                 found[rule].found += 1
-            for rule in truth - said:
+            for rule in truth - report.found:
                 found[rule].missed += 1
-            for rule in said - truth - set(one.pair.undecided):
+            for rule in promised - truth - set(one.pair.undecided):
                 found[rule].falsely += 1
     return dict(sorted(found.items()))
 
