@@ -43,17 +43,23 @@ NORM = "unfused-batch-norm"
 
 CORPUS = (
     # Input
-    Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), remedy=AHEAD),
-    Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), remedy=AHEAD),
+    Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
+    Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
     Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT,), remedy=MAP),
     Pair("spectrogram_map", MAP, (MAP, INPUT), (INPUT,), remedy=MAP),
     Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), remedy=PYTHON),
-    Pair("batches_in_the_loop", PYTHON, (PYTHON,), undecided=(INPUT,), remedy=PYTHON),
-    Pair("decode_every_epoch", "uncached-preprocessing", (INPUT,), remedy=INPUT, exists=False),
+    Pair("batches_in_the_loop", PYTHON, (PYTHON, WIDE), (INPUT, WIDE), remedy=PYTHON),
+    Pair(
+        "decode_every_epoch",
+        "uncached-preprocessing",
+        (INPUT,),
+        remedy=INPUT,
+        exists=False,
+    ),
     Pair("shards_one_by_one", "serial-reads", (INPUT,), (INPUT,), exists=False),
-    Pair("lines_of_csv", "per-element-map", (INPUT,), undecided=(INPUT,), exists=False),
+    Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), exists=False),
     Pair("one_private_thread", "disabled-autotune", (INPUT,), (INPUT,), exists=False),
     # Precision and the matrix unit
     Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
@@ -61,16 +67,16 @@ CORPUS = (
     Pair("small_transformer", WIDE, (WIDE,), remedy=WIDE),
     Pair("odd_channels", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
     Pair("odd_autoencoder", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
-    Pair("a_product_for_each_head", "fragmented-matmul", exists=False),
+    Pair("a_product_for_each_head", "fragmented-matmul", undecided=(WIDE,), exists=False),
     # Operations
-    Pair("normalized_resnet", NORM, (NORM,), undecided=(WIDE,), remedy=NORM),
-    Pair("normalized_generator", NORM, (NORM,), undecided=(WIDE,), remedy=NORM),
-    Pair("channels_there_and_back", "layout-change", undecided=(WIDE,), exists=False),
+    Pair("normalized_resnet", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
+    Pair("normalized_generator", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
+    Pair("channels_there_and_back", "layout-change", (), (WIDE,), (WIDE,), exists=False),
     Pair("one_hot_table", "embedding-gradient", undecided=(WIDE,), exists=False),
     # Execution
-    Pair("debugging_left_on", "eager-step", exists=False),
-    Pair("a_number_for_the_step", "retracing", exists=False),
-    Pair("histogram_each_batch", "between-steps", undecided=(WIDE,), exists=False),
+    Pair("debugging_left_on", "eager-step", (), (WIDE,), exists=False),
+    Pair("a_number_for_the_step", "retracing", (), (WIDE,), (WIDE,), exists=False),
+    Pair("histogram_each_batch", "between-steps", (WIDE,), (WIDE,), exists=False),
     Pair("tiny_batches", "small-batch", exists=False),
     # Traps
     Pair("plain_map", MAP, trap="a plain map is sequential"),
@@ -91,7 +97,8 @@ CORPUS = (
     Pair(
         "depthwise_on_cpu",
         "depthwise-convolution",
-        undecided=(WIDE,),
+        (),
+        (WIDE,),
         trap="depthwise convolutions, on a CPU",
     ),
     Pair("loss_read_each_step", "host-sync", trap="float(loss) each step, on a CPU"),
