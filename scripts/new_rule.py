@@ -37,23 +37,32 @@ TODO: versions of TensorFlow, and hardware.
 - [TODO: title](https://www.tensorflow.org/guide)
 """
 
+from dataclasses import dataclass
+
 from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
 
 TOPIC = Topic.{topic}
 SINCE = "{since}"
 
-SHARE = 0.05
-"""Of the step. TODO: why this much, and where that is from."""
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    share: float = limit(0.05, "of the step. TODO: why this much, and where that is from")
 
 
-def check(breakdown: Breakdown) -> Verdict:
+LIMITS = Limits()
+
+
+def check(breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """TODO: name the facts you need in the signature; they arrive by type."""
     time, step = breakdown["transfer"], breakdown.step_ms
-    evidence = (Measure("TODO: what was measured", ratio(time / step), ratio(SHARE)),)
-    if time < SHARE * step:
+    evidence = (Measure("TODO: what was measured", ratio(time / step), ratio(limits.share)),)
+    if time < limits.share * step:
         return Healthy(summary=f"TODO: it takes {{time:.3g}} ms per step", evidence=evidence)
     return Finding(
         summary=f"TODO: it takes {{time:.3g}} of the step's {{step:.4g}} ms",
@@ -77,18 +86,18 @@ TEST = '''\
 """{name}: both sides of each threshold."""
 
 from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.rules.{module} import SHARE, check
+from tfdoctor.rules.{module} import LIMITS, check
 from tfdoctor.verdict import Finding, Healthy
 
 
 def test_a_share_at_the_limit_is_found() -> None:
-    verdict = check(Breakdown.of(transfer=100 * SHARE, device=100 * (1 - SHARE)))
+    verdict = check(Breakdown.of(transfer=100 * LIMITS.share, device=100 * (1 - LIMITS.share)))
 
     assert isinstance(verdict, Finding)
 
 
 def test_a_share_below_the_limit_is_healthy() -> None:
-    verdict = check(Breakdown.of(transfer=99 * SHARE, device=100 - 99 * SHARE))
+    verdict = check(Breakdown.of(transfer=99 * LIMITS.share, device=100 - 99 * LIMITS.share))
 
     assert isinstance(verdict, Healthy)
 '''

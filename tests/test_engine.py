@@ -1,6 +1,7 @@
 """The engine applies rules, isolates crashes, and lets the step model judge what findings save."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -76,6 +77,26 @@ def examine(*rules: Rule, chart: Chart | None = None) -> dict[str, Result]:
 def followed(*rules: Rule, chart: Chart | None = None) -> Together | None:
     chart = chart or chart_of(**COMPUTE)
     return engine.together(chart, engine.examine(chart, rules))
+
+
+# Limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    least: float = 10.0
+
+
+def limited(step_model: StepModel, limits: Limits = Limits()) -> Verdict:
+    return finding() if step_model.step_ms >= limits.least else fine()
+
+
+def test_a_rule_gets_the_limits_that_it_holds() -> None:
+    as_written = replace(rule(limited, "as-written"), limits=Limits())
+    set_higher = replace(rule(limited, "set-higher"), limits=Limits(least=1000.0))
+    found = examine(as_written, set_higher)
+    assert isinstance(found["as-written"].outcome, Finding)
+    assert isinstance(found["set-higher"].outcome, Healthy)
 
 
 # Isolation

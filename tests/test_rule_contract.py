@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from dataclasses import fields
 from types import ModuleType
 from urllib.parse import urlsplit
 
@@ -104,6 +105,19 @@ def test_what_it_needs_are_facts(rule: Rule) -> None:
     for kind in kinds:
         assert kind.__module__.startswith("tfdoctor.facts.")
         assert callable(getattr(kind, "measure", None))
+
+
+def test_limits_say_what_they_limit(rule: Rule) -> None:
+    if rule.limits is None:
+        assert not hasattr(module_of(rule), "Limits")
+        return
+    assert "limits" in inspect.signature(rule.check).parameters
+    for one in fields(rule.limits):  # type: ignore[arg-type] # a rule's Limits are a dataclass
+        assert isinstance(one.default, float)
+        assert len(one.metadata["why"].split()) >= MIN_WORDS
+
+
+MIN_WORDS = 5
 
 
 def test_it_says_since_when_it_exists(rule: Rule) -> None:

@@ -84,7 +84,7 @@ def _needed(
 
 def _apply(rule: Rule, chart: Chart) -> Outcome:
     try:
-        return chart.call(rule.check)
+        return chart.call(rule.bound())
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
     except Exception as error:  # noqa: BLE001 - one broken rule must not silence the others

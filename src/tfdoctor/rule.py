@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.verdict import Verdict
@@ -22,6 +23,15 @@ class Topic(StrEnum):
     EXECUTION = "execution"
     SCALE = "scale"
     RECORDING = "recording"
+
+
+def limit(default: float, why: str) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
+    """Return a field of a rule's ``Limits``: its default, and what it limits, in which unit and why.
+
+    A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a
+    last parameter ``limits: Limits = LIMITS``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
+    """
+    return field(default=default, metadata={"why": why})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,8 @@ class Rule:
     check: Callable[..., Verdict]
     sick: Callable[[], Verdict]
     healthy: Callable[[], Verdict]
+    limits: object | None = None
+    """An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own."""
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
@@ -77,4 +89,9 @@ class Rule:
             check=module.check,
             sick=module.sick,
             healthy=module.healthy,
+            limits=module.Limits() if hasattr(module, "Limits") else None,
         )
+
+    def bound(self) -> Callable[..., Verdict]:
+        """Return ``check`` with the limits that hold: what is left to supply are facts."""
+        return self.check if self.limits is None else partial(self.check, limits=self.limits)

@@ -20,9 +20,12 @@ class Fact(Protocol):
 
 
 def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
-    """Return what a function asks for: its parameters and their types; ``X | None`` is optional."""
+    """Return what a function asks for: its parameters and their types; ``X | None`` is optional.
+
+    A parameter with a default is none of the chart's: a rule's limits.
+    """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    return {parameter.name: parameter.annotation for parameter in parameters}
+    return {one.name: one.annotation for one in parameters if one.default is one.empty}
 
 
 def kind_of(annotation: type | UnionType) -> type:

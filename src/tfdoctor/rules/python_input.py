@@ -29,11 +29,13 @@ of tf.data and not seen.
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
 """
 
+from dataclasses import dataclass
+
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
 from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -52,18 +54,31 @@ from tfdoctor.verdict import (
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
-SHARE = 0.1
-"""Of the slowest segment's time: below that, replacing the Python changes nothing worth the work."""
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    share: float = limit(
+        0.1,
+        "of the time of the pipeline's slowest segment: below it, replacing the Python changes "
+        "nothing worth the work",
+    )
 
 
-def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
+LIMITS = Limits()
+
+
+def check(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """Weigh the time inside Python against the pipeline's slowest segment."""
     slowest = pipeline.slowest
     stages = [s for s in pipeline.stages if slowest and s.path in slowest.stages and s.python_ms]
     python = sum(stage.python_ms for stage in stages)
     share = python / slowest.ms if slowest and slowest.ms else 0.0
     measures = (
-        Measure("of the pipeline's slowest part in Python", ratio(min(1.0, share)), ratio(SHARE)),
+        Measure(
+            "of the pipeline's slowest part in Python", ratio(min(1.0, share)), ratio(limits.share)
+        ),
         Measure("Python per step", ms(python)),
     )
     if not breakdown.waits_for_input and any(dataset.python for dataset in pipeline.idle):
@@ -72,7 +87,7 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
         everywhere = sum(stage.python_ms for stage in pipeline.stages)
         summary = f"Python takes {milliseconds(everywhere)} per step in the pipeline; the step does not wait for it"
         return Healthy(summary=summary, evidence=measures[1:])
-    if share < SHARE:
+    if share < limits.share:
         return Healthy(
             summary=f"Python takes {milliseconds(python)} per step in the part of the pipeline that limits it",
             evidence=measures,
