@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 
+import keras
 import tensorflow as tf
 
 Call = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
@@ -27,6 +28,17 @@ def depthwise_gradient(g: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     """Compute the gradient of a depthwise convolution with stride 2 by its input."""
     size = [g.shape[0], 2 * g.shape[1], 2 * g.shape[2], g.shape[3]]
     return tf.compat.v1.nn.depthwise_conv2d_native_backprop_input(size, w, g, [1, 2, 2, 1], "SAME")
+
+
+def several(call: Call) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Return a graph function that takes the product ``TIMES`` times, each of other numbers."""
+
+    @tf.function
+    def run(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        products = [call(x, w + tf.cast(number, w.dtype)) for number in range(TIMES)]
+        return tf.add_n([tf.reshape(product, [-1])[0] for product in products])
+
+    return run
 
 
 def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
@@ -53,6 +65,22 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     ("depthwise 3x3, 96, 32x32, batch 32", depthwise, (32, 32, 32, 96), (3, 3, 96, 1)),
 )
 
+TIMES = 8
+"""Small products run several times in one graph, so that the call from Python counts little."""
+
+SMALL: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+    ("small matmul 32 x 16 x 16", tf.matmul, (32, 16), (16, 16)),
+    ("small matmul 128 x 128 x 128", tf.matmul, (128, 128), (128, 128)),
+    ("small matmul 256 x 256 x 256", tf.matmul, (256, 256), (256, 256)),
+    ("small matmul 64 x 512 x 512", tf.matmul, (64, 512), (512, 512)),
+    ("small matmuls, 32 of 1 x 16 x 1", tf.matmul, (32, 1, 16), (32, 16, 1)),
+    ("small matmuls, 64 of 64 x 64 x 64", tf.matmul, (64, 64, 64), (64, 64, 64)),
+    ("small conv 3x3, 3 -> 32, 32x32, batch 32", conv, (32, 32, 32, 3), (3, 3, 3, 32)),
+    ("small conv 3x3, 8 -> 8, 16x16, batch 32", conv, (32, 16, 16, 8), (3, 3, 8, 8)),
+    ("small conv 3x3, 16 -> 16, 16x16, batch 32", conv, (32, 16, 16, 16), (3, 3, 16, 16)),
+    ("small conv 3x3, 32 -> 32, 16x16, batch 32", conv, (32, 16, 16, 32), (3, 3, 32, 32)),
+)
+
 
 ALONE: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     (
@@ -66,6 +94,24 @@ ALONE: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
         depthwise_gradient,
         (16, 14, 14, 128),
         (3, 3, 128, 1),
+    ),
+    (
+        "depthwise 3x3, 64, 32x32 by 2, gradient",
+        depthwise_gradient,
+        (16, 16, 16, 64),
+        (3, 3, 64, 1),
+    ),
+    (
+        "depthwise 3x3, 384, 14x14 by 2, gradient",
+        depthwise_gradient,
+        (32, 7, 7, 384),
+        (3, 3, 384, 1),
+    ),
+    (
+        "depthwise 5x5, 96, 112x112 by 2, gradient",
+        depthwise_gradient,
+        (16, 56, 56, 96),
+        (5, 5, 96, 1),
     ),
 )
 """Without gradients of their own: they are ones."""
@@ -89,13 +135,48 @@ def compare(
     return statistics.median(wide), statistics.median(thin)
 
 
+LAYERS = 24
+
+
+def tiny_model(policy: str) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Return the training step of many tiny layers, whose products gain nothing: casts are what differs."""
+    keras.mixed_precision.set_global_policy(policy)
+    layers = [keras.layers.Dense(16, activation="relu") for _ in range(LAYERS)]
+    model = keras.Sequential([keras.Input([16]), *layers])
+    optimizer = keras.optimizers.SGD(1e-3)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.cast(model(x, training=True), tf.float32) * w)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)
+        return loss
+
+    return step
+
+
+def casts(rounds: int = 100) -> float:
+    """Return the ms that each layer takes longer under a mixed policy, taking turns."""
+    wide, thin = tiny_model("float32"), tiny_model("mixed_bfloat16")
+    x, w = tf.random.normal((8, 16)), tf.ones((8, 16))
+    seconds(wide, x, w), seconds(thin, x, w)
+    pairs = [(seconds(wide, x, w), seconds(thin, x, w)) for _ in range(rounds)]
+    return statistics.median(b - a for a, b in pairs) / LAYERS * 1e3
+
+
 def main() -> None:
     """Print one row per case."""
     runs = [(name, with_gradients(call), x, w) for name, call, x, w in CASES]
     runs += [(name, tf.function(call), x, w) for name, call, x, w in ALONE]
+    runs += [(name, several(call), x, w) for name, call, x, w in SMALL]
     for name, run, x, w in runs:
         wide, thin = compare(run, tf.random.normal(x), tf.random.normal(w))
-        print(f"{name:40} {wide * 1e3:8.2f} ms {thin * 1e3:8.2f} ms  ratio {thin / wide:.2f}")
+        if name.startswith("small"):
+            wide, thin = wide / TIMES, thin / TIMES
+        print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+    print(f"casts of a mixed policy: {casts() * 1e3:.1f} us for each layer of three products")
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ def test_float32_products_are_priced_one_by_one() -> None:
     found = check(product(ms=10, layer="a"), product("MatMul", ms=4, layer="b"), RELU)
     assert isinstance(found, Finding)
     assert [(e.stage, e.scales, e.subject, e.of and e.of.value) for e in found.effects] == [
-        (Stage.DEVICE, 0.6, "model/a/Conv2D", 10.0),
-        (Stage.DEVICE, 0.6, "model/b/MatMul", 4.0),
+        (Stage.DEVICE, pytest.approx(0.6043), "model/a/Conv2D", 10.0),  # 0.003 + 0.1 + 0.6 * 9.9
+        (Stage.DEVICE, pytest.approx(0.61075), "model/b/MatMul", 4.0),  # 0.003 + 0.1 + 0.6 * 3.9
     ]
     assert "mixed_bfloat16" in found.remedies[0].code
     assert "float32" in found.remedies[0].code
@@ -48,6 +48,17 @@ def test_of_a_mixed_model_only_what_is_left_in_float32_counts() -> None:
     found = check(product(dtype="bfloat16", layer="a"), product(ms=3.0, layer="head"))
     assert isinstance(found, Finding)
     assert [effect.subject for effect in found.effects] == ["model/head/Conv2D"]
+
+
+def test_the_layer_that_a_mixed_policy_leaves_in_float32_is_not_reported() -> None:
+    rows = (product(dtype="bfloat16", layer="a"), product(ms=3.0, layer="head"))
+    head = Layer(name="head", kind="Dense", compute_dtype="float32")
+
+    def of(policy: str) -> Verdict:
+        return check(*rows, program=Program(layers=(head,), settings={"policy": policy}))
+
+    assert isinstance(of("mixed_bfloat16"), Healthy)
+    assert isinstance(of("float32"), Finding)
 
 
 def test_the_policy_belongs_above_the_first_layer() -> None:
@@ -83,10 +94,19 @@ def test_unnamed_work_is_not_applicable_and_no_work_is_healthy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "calls", "kind"), [(0.05, 1, Finding), (0.049, 1, Healthy), (0.3, 10, Healthy)]
+    ("ms", "calls", "kind"), [(0.101, 1, Finding), (0.1, 1, Healthy), (0.9, 9, Healthy)]
 )
 def test_a_cpus_short_products_gain_nothing(ms: float, calls: float, kind: type) -> None:
     assert isinstance(check(product(ms=ms, calls=calls)), kind)
+
+
+def test_casts_beside_products_that_gain_nothing_are_counted_against_it() -> None:
+    short = product(ms=0.09, calls=1, layer="short")
+    found = check(product(ms=10), short)
+    assert isinstance(found, Finding)
+    assert [e.scales for e in found.effects if e.subject == short.name] == [
+        pytest.approx(1 + 0.003 / 0.09)
+    ]
 
 
 def test_a_cpus_products_outside_of_onednn_gain_nothing() -> None:
@@ -171,7 +191,7 @@ def test_gradients_of_strided_depthwise_convolutions_are_counted_against_it(
     gradient = OperationTime(name="g", type=kind, ms=2.0, operation=known)
     found = check(product(ms=10), gradient)
     assert isinstance(found, Finding)
-    assert [(e.subject, e.scales) for e in found.effects if e.scales > 1] == [("g", 8.0)] * costs
+    assert [(e.subject, e.scales) for e in found.effects if e.scales > 1] == [("g", 12.0)] * costs
     on_gpu = check(product(ms=10), gradient, hardware=Hardware("GPU", "x", "TC", TO_BF16))
     assert isinstance(on_gpu, Finding)
     assert all(effect.scales < 1 for effect in on_gpu.effects)

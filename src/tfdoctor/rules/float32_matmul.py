@@ -4,9 +4,11 @@
 
 The time of matmuls and convolutions whose operands are float32, on a device whose matrix unit runs
 them faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two
-rates. On a CPU two things are counted against it: the casts that Keras puts around unfused batch
-normalization, and the gradients of strided depthwise convolutions, which TensorFlow computes many times
-slower in bfloat16 there. Everything else of the step is taken to stay as it is.
+rates. On a CPU four things are counted against it: a tenth of a millisecond of each product that does not
+depend on the type, the casts of the weights, those around unfused batch normalization, and the gradients of
+strided depthwise convolutions, which TensorFlow computes many times slower in bfloat16 there. Everything
+else of the step is taken to stay as it is. Layers that a mixed policy leaves in float32 on purpose, such as
+the last one, are not reported.
 
 ## Why it matters
 
@@ -62,19 +64,23 @@ from tfdoctor.verdict import (
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 
-WORTH_MS = 0.05
-"""Per call. Shorter products are dominated by fixed costs that 16 bit does not change
-(benchmarks/precision.py: a 64 x 512 x 512 matmul still gains, at 0.4 ms a call)."""
+FIXED_MS = 0.1
+"""Of each call on a CPU, that 16 bit does not change: the threads' start, repacking of the operands
+(benchmarks/precision.py, small products: the model ``min(t, 0.1) + 0.6 (t - 0.1)`` is within a quarter of them)."""
+
+CAST_MS = 0.003
+"""Of each product on a CPU, for the casts of its weights, and of their gradients, that a mixed policy
+adds (benchmarks/precision.py: 6 to 11 us a layer of three products, whatever its size)."""
 
 MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
 
-
 STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
 
-STRIDED_SCALES = 8.0
-"""Its time in bfloat16 over that in float32 on a CPU, with stride 2, at least (benchmarks/precision.py:
-8.5 to 18 on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; with stride 1 it gains)."""
+STRIDED_SCALES = 12.0
+"""Its time in bfloat16 over that in float32 on a CPU, with stride 2: the median of seven shapes, which
+took 9 to 27 times as long (benchmarks/precision.py, less 0.25 ms for the call itself, on an AMD EPYC with
+avx512_bf16, TensorFlow 2.21, 2026-11-21; with stride 1 it gains)."""
 
 
 def check(
@@ -96,19 +102,32 @@ def check(
             reason="nothing says in which precision the matmuls run: record graph operations (not "
             "an eager step) with `tfdoctor profile`"
         )
+    kept = _kept(program)
     wide = [row for row in operations.matrix if kinds[row.name] == "float32"]
+    wide = [row for row in wide if row.layer not in kept]
     slow = [row for row in wide if _gains(row, hardware)]
     if not slow:
         return Healthy(summary=_narrow_already(operations, wide))
     finding = _finding(slow, operations, hardware, narrowing, program)
-    costs = (*_casts(norms, hardware), *_strided(operations, hardware))
+    costs = (
+        *_weights(wide, slow, hardware),
+        *_casts(norms, hardware),
+        *_strided(operations, hardware),
+    )
     return replace(finding, effects=(*finding.effects, *costs))
+
+
+def _kept(program: Program | None) -> set[str]:
+    """Return the layers that a mixed policy was told to leave in float32, such as the last one."""
+    if program is None or not str(program.settings.get("policy", "")).startswith("mixed"):
+        return set()
+    return {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
 
 
 def _gains(row: OperationTime, hardware: Hardware) -> bool:
     if hardware.kind == "CPU":
         return any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran) and (
-            row.ms / max(row.calls, 1.0) >= WORTH_MS
+            row.ms > FIXED_MS * row.calls
         )
     if hardware.kind == "TPU":
         peak, seconds = hardware.bandwidth_bytes_s, row.ms * 1e-3
@@ -119,10 +138,12 @@ def _gains(row: OperationTime, hardware: Hardware) -> bool:
 
 
 def _narrow_already(operations: Operations, wide: list[OperationTime]) -> str:
-    total = sum(row.ms for row in operations.matrix)
+    narrow = sum(row.ms for row in operations.matrix if row.precision != "float32")
+    kept = sum(row.ms for row in operations.matrix) - narrow
     left = sum(row.ms for row in wide)
     if not left:
-        return f"The matmuls and convolutions ({milliseconds(total)} per step) run in 16 bit"
+        but = f", but for {milliseconds(kept)} that the model keeps in float32" if kept else ""
+        return f"The matmuls and convolutions ({milliseconds(narrow)} per step) run in 16 bit{but}"
     return f"{milliseconds(left)} of float32 matmuls and convolutions per step would gain nothing from 16 bit"
 
 
@@ -150,7 +171,11 @@ def _finding(
         remedies=(_remedy(narrowing, _first_line(program)),),
         effects=tuple(
             Effect(
-                Stage.DEVICE, _scales(row, narrowing), row.name, ms(row.ms), bound=narrowing.bound
+                Stage.DEVICE,
+                _scales(row, hardware, narrowing),
+                row.name,
+                ms(row.ms),
+                bound=narrowing.bound,
             )
             for row in slow
         ),
@@ -166,10 +191,26 @@ def _scalar(slow: list[OperationTime], narrowing: Narrowing) -> list[Measure]:
     return [Measure(label, ms(total))] if total else []
 
 
-def _scales(row: OperationTime, narrowing: Narrowing) -> float:
+def _scales(row: OperationTime, hardware: Hardware, narrowing: Narrowing) -> float:
     """Return the time in 16 bit over the time now: less where float32 avoids the unit that could run it."""
+    if hardware.kind == "CPU":
+        fixed, casts = FIXED_MS * row.calls / row.ms, CAST_MS * row.calls / row.ms
+        return casts + fixed + narrowing.scales * (1.0 - fixed)
     avoids = narrowing.scalar_scales is not None and of_operation(row.ran) is False
     return (narrowing.scalar_scales if avoids else None) or narrowing.scales
+
+
+def _weights(
+    wide: list[OperationTime], slow: list[OperationTime], hardware: Hardware
+) -> tuple[Effect, ...]:
+    """Return what the casts of the weights cost on a CPU beside products that gain nothing."""
+    if hardware.kind != "CPU":
+        return ()
+    return tuple(
+        Effect(Stage.DEVICE, 1.0 + CAST_MS * row.calls / row.ms, row.name, ms(row.ms))
+        for row in wide
+        if row not in slow and row.ms
+    )
 
 
 def _casts(norms: BatchNorms | None, hardware: Hardware) -> tuple[Effect, ...]:
