@@ -70,7 +70,7 @@ FIXED_MS = 0.1
 
 CAST_MS = 0.003
 """Of each product on a CPU, for the casts of its weights, and of their gradients, that a mixed policy
-adds (benchmarks/precision.py: 6 to 11 us a layer of three products, whatever its size)."""
+adds (benchmarks/precision.py: 5 to 11 us a layer of three products, whatever its size)."""
 
 MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
