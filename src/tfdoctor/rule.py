@@ -25,13 +25,15 @@ class Topic(StrEnum):
     RECORDING = "recording"
 
 
-def limit(default: float, why: str) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
+def limit(default: float, why: str, *, least: float = 0.0) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
     """Return a field of a rule's ``Limits``: its default, and what it limits, in which unit and why.
+
+    No value below ``least`` is taken.
 
     A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a
     last parameter ``limits: Limits = LIMITS``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
     """
-    return field(default=default, metadata={"why": why})
+    return field(default=default, metadata={"why": why, "least": least})
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
     (half,), (full,) = (
         found.effects for c in (40, 48) if isinstance(found := check(*of_width(c)), Finding)
     )
-    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.HALF_RATE)
+    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.LIMITS.half_rate)
 
 
 def test_on_a_gpu_the_width_does_not_matter() -> None:

@@ -1,7 +1,8 @@
 """How far the recording itself can be trusted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -24,21 +25,41 @@ SLOWED = 0.10
 """Profiling made the steps this much slower than those before it: short operations are overstated."""
 
 
+LIMITS: Mapping[str, float] = MappingProxyType(
+    {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
+)
+"""By which doubts lower the trust in a report."""
+
+
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One reason to trust the figures less; a grave one spoils them, a light one blurs them."""
+    """One reason to trust the figures less; a grave one spoils them, a light one blurs them.
+
+    One that is a matter of degree has the name of its limit, one of ``LIMITS``, and what was measured.
+    """
 
     what: str
     remedy: str
     grave: bool
+    limit: str = ""
+    amount: float = 0.0
+
+    def beyond(self, limits: Mapping[str, float]) -> bool:
+        """Whether it is a doubt by these limits; what is no matter of degree always is."""
+        if not self.limit:
+            return True
+        if self.limit == "steps":
+            return self.amount < limits[self.limit]
+        return self.amount > limits[self.limit]
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What is wrong with the recording, gravest first."""
+    """What is wrong with the recording, gravest first; ``small`` is what no limit calls a doubt."""
 
     steps: int
     doubts: tuple[Doubt, ...] = ()
+    small: tuple[Doubt, ...] = ()
 
     @classmethod
     def measure(
@@ -62,9 +83,17 @@ class Quality:
             *_of_run(recording, seen),
             *_of_machine(samples if seen else None),
         ]
+        ordered = sorted(doubts, key=lambda doubt: not doubt.grave)
         return cls(
-            seen.count if seen else 0, tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
+            seen.count if seen else 0,
+            tuple(doubt for doubt in ordered if doubt.beyond(LIMITS)),
+            tuple(doubt for doubt in ordered if not doubt.beyond(LIMITS)),
         )
+
+    def by(self, limits: Mapping[str, float]) -> tuple[Doubt, ...]:
+        """Return the doubts by other limits than ``LIMITS``, gravest first."""
+        found = [doubt for doubt in (*self.doubts, *self.small) if doubt.beyond(limits)]
+        return tuple(sorted(found, key=lambda doubt: not doubt.grave))
 
     @property
     def level(self) -> str:
@@ -96,16 +125,21 @@ def _of_none(why: Unavailable) -> Iterator[Doubt]:
 
 
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
+    number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
+    start = ", which may be the start-up" if steps.count == 1 else ""
+    yield Doubt(
+        f"only {number} traced{start}",
+        "trace a training loop of 20 steps or more",
+        grave=steps.count == 1,
+        limit="steps",
+        amount=steps.count,
+    )
     if steps.count < FEW_STEPS:
-        number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
-        start = ", which may be the start-up" if steps.count == 1 else ""
-        what = f"only {number} traced{start}"
-        yield Doubt(what, "trace a training loop of 20 steps or more", grave=steps.count == 1)
         return
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
-    if spread > UNEVEN:
-        what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
-        yield Doubt(what, f"trace {_more(recording, framework)}", grave=False)
+    what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
+    more = f"trace {_more(recording, framework)}"
+    yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
 
 
 def _more(recording: Recording, framework: Framework) -> str:
@@ -132,12 +166,13 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
     if not manifest.finished:
         yield Doubt("the recording was cut off before it was finished", "record again", grave=False)
     times = slowdown(recording, steps) if steps else 1.0
-    if steps and times > 1 + SLOWED:
+    if steps and times > 1.0:
         otherwise = milliseconds(steps.median_ms / times)
         what = (
             f"steps took {percent(times - 1)} longer while they were traced ({otherwise} otherwise)"
         )
-        yield Doubt(what, _remedy_of_slowdown(times), grave=times > DISTORTED)
+        grave, remedy = times > DISTORTED, _remedy_of_slowdown(times)
+        yield Doubt(what, remedy, grave=grave, limit="slowed", amount=times - 1)
 
 
 def _remedy_of_slowdown(times: float) -> str:
@@ -150,6 +185,8 @@ def _remedy_of_slowdown(times: float) -> str:
 
 
 def _of_machine(samples: Samples | None) -> Iterator[Doubt]:
-    if samples and samples.other_cores is not None and samples.other_cores > BUSY_CORES:
-        what = f"other programs kept {samples.other_cores:.1f} cores busy while steps were traced"
-        yield Doubt(what, "record on a quiet machine", grave=False)
+    if samples and samples.other_cores is not None:
+        cores = samples.other_cores
+        what = f"other programs kept {cores:.1f} cores busy while steps were traced"
+        remedy = "record on a quiet machine"
+        yield Doubt(what, remedy, grave=False, limit="busy_cores", amount=cores)

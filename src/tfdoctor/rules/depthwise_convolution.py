@@ -29,11 +29,13 @@ GPUs and TPUs. On a CPU, which has no matrix unit to feed, the regular convoluti
 - [Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
 """
 
+from dataclasses import dataclass
+
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
 from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, flop_rate, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -54,7 +56,19 @@ TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 
 
-def check(operations: Operations, hardware: Hardware) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    share: float = limit(
+        0.005, "of the compute time: depthwise convolutions that take less are not worth a change"
+    )
+
+
+LIMITS = Limits()
+
+
+def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Set the depthwise convolutions' time against what the memory would need for them."""
     rows = [row for row in operations.rows if row.is_depthwise]
     if not rows and operations.why_unnamed:
@@ -65,8 +79,13 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
         return _on_cpu(rows, operations)
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     total = sum(row.ms for row in rows)
-    floor = {row.name: _floor_ms(row, rate) for row in rows}
     share = total / operations.total_ms
+    if share < limits.share:
+        return Healthy(
+            summary=f"Depthwise convolutions take {milliseconds(total)} per step",
+            evidence=(*_measures(rows, operations, total),),
+        )
+    floor = {row.name: _floor_ms(row, rate) for row in rows}
     return Finding(
         summary=f"Depthwise convolutions take {milliseconds(total)} per step, {percent(share)} of the compute time",
         evidence=(*_measures(rows, operations, total), _table(operations.by_layer(rows), floor)),

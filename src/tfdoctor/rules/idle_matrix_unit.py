@@ -30,9 +30,11 @@ TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD's Instinct from MI
 - [Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
 """
 
+from dataclasses import dataclass
+
 from tfdoctor.facts.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flop_rate, ms, ratio
 from tfdoctor.verdict import (
     Evidence,
@@ -48,20 +50,33 @@ from tfdoctor.verdict import (
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 
-LOW = 0.30
-"""Of the peak, while busy. Well-tuned training reaches 40 to 60 % of the peak; gpuprof warns below 30 %."""
 
-LOW_ON_UNIT = 0.50
-"""Of the matmul and convolution time whose kernels are known: below, most of it avoids the unit."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
 
-SMALL = 0.10
-"""Matmuls and convolutions of less than this share of the compute time are not where the time goes."""
+    low: float = limit(
+        0.30,
+        "of the unit's peak while the device is busy: well-tuned training reaches 40 to 60 %, and "
+        "gpuprof warns below 30 %",
+    )
+    low_on_unit: float = limit(
+        0.50,
+        "of the matmul and convolution time whose kernels are known: below it most avoids the unit",
+    )
+    small: float = limit(
+        0.10,
+        "of the compute time: where matmuls and convolutions take less, they are not where the time goes",
+    )
 
 
-def check(unit: MatrixUnit) -> Verdict:
+LIMITS = Limits()
+
+
+def check(unit: MatrixUnit, limits: Limits = LIMITS) -> Verdict:
     """Judge the unit's use by FLOPs, or by kernels where FLOPs are unknown."""
     if unit.utilization is not None:
-        return _by_flops(unit, unit.utilization)
+        return _by_flops(unit, unit.utilization, limits)
     if not unit.matrix_ms:
         return Healthy(
             summary="The step runs no matmul or convolution, so the matrix unit has no work"
@@ -71,12 +86,15 @@ def check(unit: MatrixUnit) -> Verdict:
         return NotApplicable(
             reason="neither FLOPs nor kernel names tell whether the matrix unit was used"
         )
-    return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known)
+    return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known, limits)
 
 
-def _by_flops(unit: MatrixUnit, use: float) -> Verdict:
-    evidence = (Measure(f"{unit.unit} use while busy", ratio(use), ratio(LOW)), *_causes(unit))
-    if use >= LOW:
+def _by_flops(unit: MatrixUnit, use: float, limits: Limits) -> Verdict:
+    evidence = (
+        Measure(f"{unit.unit} use while busy", ratio(use), ratio(limits.low)),
+        *_causes(unit),
+    )
+    if use >= limits.low:
         return Healthy(
             summary=f"The {unit.unit} does {percent(use)} of its peak while the device is busy",
             evidence=evidence,
@@ -86,16 +104,18 @@ def _by_flops(unit: MatrixUnit, use: float) -> Verdict:
     )
 
 
-def _by_kernels(unit: MatrixUnit, share: float) -> Verdict:
+def _by_kernels(unit: MatrixUnit, share: float, limits: Limits) -> Verdict:
     words = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
     evidence = (
         Measure(
-            f"matmul and convolution time in {unit.unit} kernels", ratio(share), ratio(LOW_ON_UNIT)
+            f"matmul and convolution time in {unit.unit} kernels",
+            ratio(share),
+            ratio(limits.low_on_unit),
         ),
         Measure("matmul and convolution time in kernels of unknown kind", ms(unit.unknown_ms)),
         *_causes(unit),
     )
-    if share >= LOW_ON_UNIT or unit.matrix_ms < SMALL * unit.busy_ms:
+    if share >= limits.low_on_unit or unit.matrix_ms < limits.small * unit.busy_ms:
         return Healthy(summary=words, evidence=evidence)
     return _low(words, evidence)
 

@@ -30,10 +30,12 @@ NumPy arrays) is not visible as input.
 - [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
 """
 
+from dataclasses import dataclass
+
 from tfdoctor.facts.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.humanize import milliseconds, percent
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -54,16 +56,35 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
 
-def check(breakdown: Breakdown, pipeline: InputPipeline | None) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    share: float = limit(
+        INPUT_SHARE,
+        "of the step spent waiting for input: xprof's analyzer and DLProf call a run input-bound from "
+        "5 % on",
+    )
+    ready_ms: float = limit(
+        READY_MS,
+        "ms of wait for input per step: handing over a batch that lies ready costs tf.data about "
+        "0.1 ms, which is above 5 % of a step of a millisecond, yet nothing waits",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(breakdown: Breakdown, pipeline: InputPipeline | None, limits: Limits = LIMITS) -> Verdict:
     """Compare the exposed wait for input with the step."""
     wait, step = breakdown["input"], breakdown.step_ms
     if breakdown.unseen_input and not wait:
         return NotApplicable(reason=breakdown.unseen_input)
     measures = (
-        Measure("step time spent waiting for input", ratio(wait / step), ratio(INPUT_SHARE)),
-        Measure("wait for input per step", ms(wait), ms(READY_MS)),
+        Measure("step time spent waiting for input", ratio(wait / step), ratio(limits.share)),
+        Measure("wait for input per step", ms(wait), ms(limits.ready_ms)),
     )
-    if not breakdown.waits_for_input:
+    if wait < limits.share * step or wait < limits.ready_ms:
         summary = f"Steps wait {milliseconds(wait)} of {milliseconds(step)} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures)
     return Finding(

@@ -26,10 +26,12 @@ TensorFlow 2.3 and later. tf.data adds a prefetch by itself to most pipelines (t
 - [tf.data.experimental.OptimizationOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions)
 """
 
+from dataclasses import dataclass
+
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
 from tfdoctor.humanize import milliseconds
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Effect,
@@ -46,11 +48,25 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
 
-def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    serial_ms: float = limit(
+        NEGLIGIBLE_MS,
+        "ms of input work per step done while the step waits: handing over a batch that lies ready "
+        "takes about 0.1 ms",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """Look for a stage that works ahead, and for work that happens while the trainer waits."""
     serial = pipeline.serial_ms
     evidence = (
-        Measure("input work while the step waits", ms(serial), ms(NEGLIGIBLE_MS)),
+        Measure("input work while the step waits", ms(serial), ms(limits.serial_ms)),
         Measure("wait for input per step", ms(breakdown["input"])),
     )
     if pipeline.python_kind not in ("", "tf.data"):
@@ -61,7 +77,7 @@ def check(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
         return Healthy(
             summary=f"Batches are made ahead of the step by {_ahead(pipeline)}", evidence=evidence
         )
-    if not breakdown.waits_for_input or serial < NEGLIGIBLE_MS:
+    if not breakdown.waits_for_input or serial < limits.serial_ms:
         return Healthy(
             summary=f"Making a batch costs {milliseconds(serial)} per step", evidence=evidence
         )

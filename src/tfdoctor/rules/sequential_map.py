@@ -30,13 +30,14 @@ without accelerator a map on more threads takes cores from the compute, and save
 
 import math
 import re
+from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.humanize import counted
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
     Bound,
@@ -56,12 +57,27 @@ SINCE = "0.1.0"
 MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 """The stages that a ``.map()`` runs as."""
 
-ONE_THREAD = 1.2
-"""Mean threads at work up to which a map counts as sequential: hand-overs overlap a little."""
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    threads: float = limit(
+        1.2,
+        "threads at work in a map, on average, up to which it counts as sequential: hand-overs "
+        "overlap a little",
+    )
+
+
+LIMITS = Limits()
 
 
 def check(
-    pipeline: InputPipeline, breakdown: Breakdown, device: Device, cores: Cores | None
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    device: Device,
+    cores: Cores | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
     maps = [stage for stage in _limiting(pipeline) if MAP.fullmatch(stage.kind) and stage.work_ms]
@@ -69,14 +85,14 @@ def check(
     stage = max(maps, key=lambda stage: stage.work_ms, default=None)
     if not waiting and pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    if stage is None or not waiting or not _sequential(stage):
-        return Healthy(summary=_fine(pipeline, waiting=waiting))
+    if stage is None or not waiting or stage.concurrency > limits.threads:
+        return Healthy(summary=_fine(pipeline, limits, waiting=waiting))
     if stage.python_ms > stage.work_ms / 2:
         return NotApplicable(
             reason=f"{stage.title} runs sequentially, but it runs Python, which more threads do not "
             "speed up; python-input tells what does"
         )
-    return _finding(stage, *_speedup(device, cores))
+    return _finding(stage, limits, *_speedup(device, cores))
 
 
 def _limiting(pipeline: InputPipeline) -> list[StageTime]:
@@ -84,13 +100,9 @@ def _limiting(pipeline: InputPipeline) -> list[StageTime]:
     return [stage for stage in pipeline.stages if slowest and stage.path in slowest.stages]
 
 
-def _sequential(stage: StageTime) -> bool:
-    return stage.concurrency <= ONE_THREAD
-
-
-def _fine(pipeline: InputPipeline, *, waiting: bool) -> str:
+def _fine(pipeline: InputPipeline, limits: Limits, *, waiting: bool) -> str:
     maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
-    parallel = [stage for stage in maps if not _sequential(stage) or stage.asynchronous]
+    parallel = [stage for stage in maps if stage.concurrency > limits.threads or stage.asynchronous]
     if not waiting:
         return f"{counted(len(maps), 'map').capitalize()} in the pipeline, and the step does not wait for input"
     return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
@@ -108,12 +120,12 @@ def _speedup(device: Device, cores: Cores | None) -> tuple[float, Bound]:
     return max(1.0, usable), Bound.EXPECTED if cores.certain else Bound.AT_MOST
 
 
-def _finding(stage: StageTime, speedup: float, bound: Bound) -> Finding:
+def _finding(stage: StageTime, limits: Limits, speedup: float, bound: Bound) -> Finding:
     return Finding(
         summary=f"{stage.title} limits the pipeline and runs on one thread",
         evidence=(
             Measure("its work per step", ms(stage.work_ms)),
-            Measure("threads at work in it", count(stage.concurrency), count(ONE_THREAD)),
+            Measure("threads at work in it", count(stage.concurrency), count(limits.threads)),
             *_cores_evidence(speedup),
         ),
         remedies=(

@@ -37,7 +37,7 @@ from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
 from tfdoctor.facts.tpu_shapes import arrays
 from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -57,17 +57,26 @@ from tfdoctor.verdict import (
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 
-WASTE = 0.10
-"""Padded share of a dimension from which it is worth changing."""
 
-WORTH = 0.005
-"""Padding of less than this share of the compute time is not worth a word (design/rules.md)."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
 
-SMALLEST = 0.5
-"""Of the multiple: a width far below it (ten classes, three colours) is as it is for another reason."""
+    waste: float = limit(0.10, "padded share of a dimension from which it is worth changing")
+    worth: float = limit(0.005, "of the compute time: padding that takes less is not worth a word")
+    smallest: float = limit(
+        0.5,
+        "of the hardware's multiple: a width below it (ten classes, three colours) is as it is for "
+        "another reason",
+    )
+    shrinkable: float = limit(
+        0.80,
+        "of the channels: the multiple below is proposed when it keeps at least so many, else the one "
+        "above",
+    )
 
-SHRINKABLE = 0.80
-"""The multiple below is proposed when it keeps at least this share of the channels; else the one above."""
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,7 @@ class Padded:
     row: OperationTime
     width: int
     tile: Tile
+    limits: Limits
 
     @property
     def padded(self) -> int:
@@ -92,7 +102,7 @@ class Padded:
     def target(self) -> int:
         """The width to choose."""
         below = self.padded - self.tile.multiple
-        return below if below >= SHRINKABLE * self.width else self.padded
+        return below if below >= self.limits.shrinkable * self.width else self.padded
 
     @property
     def lost_ms(self) -> float:
@@ -110,7 +120,7 @@ class Padded:
         return ()
 
 
-def check(operations: Operations, hardware: Hardware) -> Verdict:
+def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Weigh each product's padding by its time."""
     tile = hardware.tile
     if tile is None:
@@ -118,17 +128,17 @@ def check(operations: Operations, hardware: Hardware) -> Verdict:
             reason=hardware.missing or f"{hardware.name} pads no dimension that is known"
         )
     sized = [
-        Padded(row, width, tile)
+        Padded(row, width, tile, limits)
         for row in operations.matrix
         if _pads(row, hardware)
         and (width := _width(row, hardware))
-        and width >= SMALLEST * tile.multiple
+        and width >= limits.smallest * tile.multiple
     ]
     if not sized:
         return NotApplicable(reason=_unsized(operations, hardware))
-    wasteful = [one for one in sized if 1.0 - one.useful >= WASTE]
+    wasteful = [one for one in sized if 1.0 - one.useful >= limits.waste]
     lost = sum(one.lost_ms for one in wasteful)
-    if lost < WORTH * operations.total_ms:
+    if lost < limits.worth * operations.total_ms:
         words = f"{milliseconds(lost)} per step go into padding to multiples of {tile.multiple}"
         return Healthy(summary=f"{len(sized)} matmuls and convolutions were sized: {words}")
     return _finding(wasteful, tile, lost)

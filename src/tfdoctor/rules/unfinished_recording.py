@@ -25,8 +25,11 @@ All recordings and traces.
 - [CUPTI permission issue, NVIDIA](https://developer.nvidia.com/nvidia-development-tools-solutions-err_nvgpuctrperm-permission-issue-performance-counters)
 """
 
-from tfdoctor.facts.quality import Doubt, Quality
-from tfdoctor.rule import Topic
+from dataclasses import asdict, dataclass
+
+from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Doubt, Quality
+from tfdoctor.facts.samples import BUSY_CORES
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count
 from tfdoctor.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict
 
@@ -34,19 +37,47 @@ TOPIC = Topic.RECORDING
 SINCE = "0.1.0"
 
 
-def check(quality: Quality) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks; the trust that a report states does not follow them."""
+
+    steps: float = limit(
+        float(FEW_STEPS),
+        "training steps traced: with fewer a median says little, because one late callback moves it",
+    )
+    uneven: float = limit(
+        UNEVEN,
+        "of the median step, over which the middle half of the steps spreads: beyond it the figures "
+        "are of a mixture",
+    )
+    slowed: float = limit(
+        SLOWED,
+        "by which share steps took longer while they were traced: beyond it short operations are "
+        "overstated",
+    )
+    busy_cores: float = limit(
+        BUSY_CORES,
+        "cores that other programs kept busy: beyond a quarter of a small machine they disturb",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(quality: Quality, limits: Limits = LIMITS) -> Verdict:
     """Report every doubt about the recording, the gravest first."""
     steps = Measure("training steps traced", count(quality.steps))
-    if not quality.doubts:
+    found = quality.by(asdict(limits))
+    if not found:
         return Healthy(
             summary=f"{quality.steps} steady training steps were traced", evidence=(steps,)
         )
-    first, *others = quality.doubts
+    first, *others = found
     more = f" (and {len(others)} more)" if others else ""
     return Finding(
         summary=f"{first.what[0].upper()}{first.what[1:]}{more}",
         evidence=(steps,),
-        remedies=tuple(Remedy(f"{doubt.what}: {doubt.remedy}") for doubt in quality.doubts),
+        remedies=tuple(Remedy(f"{doubt.what}: {doubt.remedy}") for doubt in found),
         severity=Severity.WARNING if first.grave else Severity.NOTE,
     )
 

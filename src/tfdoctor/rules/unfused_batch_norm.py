@@ -35,6 +35,7 @@ everything is compiled by XLA and nothing is unfused.
 - CPU figures: benchmarks/batch_norm.py of this project (AMD EPYC with AVX-512, TensorFlow 2.21, 2026-11-21)
 """
 
+from dataclasses import dataclass
 from math import prod
 
 from tfdoctor.facts.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
@@ -42,7 +43,7 @@ from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Layer, Operation, Program
 from tfdoctor.humanize import counted, milliseconds
-from tfdoctor.rule import Topic
+from tfdoctor.rule import Topic, limit
 from tfdoctor.units import bandwidth, count, ms
 from tfdoctor.verdict import (
     Bound,
@@ -62,30 +63,51 @@ from tfdoctor.verdict import (
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 
-FULL_SPEED, HALF_SPEED = 16, 8
-"""Channels of which oneDNN's fused operation wants a multiple on a CPU: with multiples of 16 it streams
-at the memory's rate, with multiples of 8 at some 60 % of it, with others it is 1.4 to 1.8 times slower
-than the separate operations (benchmarks/batch_norm.py)."""
 
-HALF_RATE = 0.6
-"""What a fused layer with a multiple of 8 but not of 16 channels reaches of the streaming rate."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    full_speed: float = limit(
+        16.0,
+        "channels, on a CPU: with multiples of them oneDNN's fused operation streams at the memory's "
+        "rate (benchmarks/batch_norm.py)",
+        least=1.0,
+    )
+    half_speed: float = limit(
+        8.0,
+        "channels, on a CPU: layers that are no multiple of them are not advised, because the fused "
+        "operation takes them 1.4 to 1.8 times as long as the separate ones (benchmarks/batch_norm.py)",
+        least=1.0,
+    )
+    half_rate: float = limit(
+        0.6,
+        "of the streaming rate, on a CPU: what a fused layer reaches with a multiple of half_speed but "
+        "not of full_speed channels (benchmarks/batch_norm.py)",
+        least=0.01,
+    )
 
 
-def check(norms: BatchNorms, hardware: Hardware) -> Verdict:
+LIMITS = Limits()
+
+
+def check(norms: BatchNorms, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Price each unfused layer at the bytes a fused one moves."""
     if hardware.kind == "TPU":
         return Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
     if not norms.unfused:
         return _without(norms)
-    ready = [norm for norm in norms.unfused if _gains(norm, hardware)]
+    ready = [norm for norm in norms.unfused if _gains(norm, hardware, limits)]
     if not ready:
         return NotApplicable(reason=_no_remedy(norms))
-    return _finding(ready, norms, hardware)
+    return _finding(ready, norms, hardware, limits)
 
 
-def _gains(norm: BatchNorm, hardware: Hardware) -> bool:
+def _gains(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
     """Whether a remedy fits: XLA fuses all; oneDNN's operation images with whole vectors of channels."""
-    return hardware.kind != "CPU" or (norm.of_images and (norm.channels or 0) % HALF_SPEED == 0)
+    return hardware.kind != "CPU" or (
+        norm.of_images and (norm.channels or 0) % limits.half_speed == 0
+    )
 
 
 def _no_remedy(norms: BatchNorms) -> str:
@@ -109,7 +131,9 @@ def _without(norms: BatchNorms) -> Verdict:
     )
 
 
-def _finding(ready: list[BatchNorm], norms: BatchNorms, hardware: Hardware) -> Finding:
+def _finding(
+    ready: list[BatchNorm], norms: BatchNorms, hardware: Hardware, limits: Limits
+) -> Finding:
     total = sum(norm.ms for norm in ready)
     measures = [Measure("unfused batch normalization per step", ms(total))]
     if norms.rate:
@@ -118,41 +142,45 @@ def _finding(ready: list[BatchNorm], norms: BatchNorms, hardware: Hardware) -> F
     layers = counted(len(ready), "batch normalization layer")
     return Finding(
         summary=f"{layers.capitalize()} in single operations: {milliseconds(total)} per step",
-        evidence=(*measures, _table(norms, hardware)),
+        evidence=(*measures, _table(norms, hardware, limits)),
         remedies=(_remedy(hardware, ready),),
-        effects=tuple(_effect(norm, norms, hardware) for norm in ready),
+        effects=tuple(_effect(norm, norms, hardware, limits) for norm in ready),
     )
 
 
-def _fused_ms(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> float | None:
+def _fused_ms(
+    norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits
+) -> float | None:
     """Return what the fused operation would take: its passes over the activation at the run's rate."""
     time = norms.passes_ms(norm, FUSED_PASSES)
-    slow = hardware.kind == "CPU" and norm.channels is not None and norm.channels % FULL_SPEED
-    return time / HALF_RATE if time and slow else time
+    slow = (
+        hardware.kind == "CPU" and norm.channels is not None and norm.channels % limits.full_speed
+    )
+    return time / limits.half_rate if time and slow else time
 
 
-def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> Effect:
-    fused = _fused_ms(norm, norms, hardware)
+def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Effect:
+    fused = _fused_ms(norm, norms, hardware, limits)
     if fused is None:
         return Effect(Stage.DEVICE, 0.0, norm.subject, ms(norm.ms), bound=Bound.AT_MOST)
     return Effect(Stage.DEVICE, min(1.0, fused / norm.ms), norm.subject, ms(norm.ms))
 
 
-def _table(norms: BatchNorms, hardware: Hardware) -> Table:
+def _table(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Table:
     ordered = sorted(norms.unfused, key=lambda norm: -norm.ms)
     rows = tuple(
         (norm.layer.name, norm.layer.at or "unknown", count(norm.operations),
          "unknown" if norm.channels is None else count(norm.channels), ms(norm.ms),
-         _fused_cell(norm, norms, hardware))
+         _fused_cell(norm, norms, hardware, limits))
         for norm in ordered
     )  # fmt: skip
     return Table(("layer", "your line", "operations", "channels", "per step", "fused"), rows)
 
 
-def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware) -> Cell:
-    if not _gains(norm, hardware):
+def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Cell:
+    if not _gains(norm, hardware, limits):
         return "slower: align the channels first" if norm.of_images else "not for this rank"
-    fused = _fused_ms(norm, norms, hardware)
+    fused = _fused_ms(norm, norms, hardware, limits)
     return "unknown" if fused is None else ms(fused)
 
 

@@ -1,0 +1,151 @@
+"""A limit that is set is the limit: the same facts, judged by another one, are judged otherwise."""
+
+from dataclasses import replace
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.hardware import Hardware, Tile
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.quality import Doubt, Quality
+from tfdoctor.rule import Rule
+from tfdoctor.rules import (
+    all_rules,
+    depthwise_convolution,
+    idle_matrix_unit,
+    input_bound,
+    missing_prefetch,
+    sequential_map,
+    unaligned_dimension,
+    unfinished_recording,
+    unfused_batch_norm,
+)
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Verdict
+
+SLOW = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
+WAITING = Breakdown.of(input=10.0, device=20.0)
+
+
+def by_input(**limits: float) -> Verdict:
+    return input_bound.check(WAITING, None, input_bound.Limits(**limits))
+
+
+def by_map(**limits: float) -> Verdict:
+    pipeline = InputPipeline.of(SLOW)
+    return sequential_map.check(
+        pipeline, WAITING, Device("GPU", 1, 1), None, sequential_map.Limits(**limits)
+    )
+
+
+def by_prefetch(**limits: float) -> Verdict:
+    return missing_prefetch.check(
+        InputPipeline.of(SLOW), WAITING, missing_prefetch.Limits(**limits)
+    )
+
+
+def by_flops(**limits: float) -> Verdict:
+    unit = MatrixUnit(unit="MXU", busy_ms=50.0, matrix_ms=30.0, utilization=0.2)
+    return idle_matrix_unit.check(unit, idle_matrix_unit.Limits(**limits))
+
+
+def by_kernels(**limits: float) -> Verdict:
+    unit = MatrixUnit(
+        unit="Tensor Cores", busy_ms=50.0, matrix_ms=20.0, on_unit_ms=8.0, off_unit_ms=12.0
+    )
+    return idle_matrix_unit.check(unit, idle_matrix_unit.Limits(**limits))
+
+
+def by_depthwise(**limits: float) -> Verdict:
+    rows = tuple(
+        OperationTime(name=kind, type=kind, ms=10.0) for kind in ("DepthwiseConv2dNative", "Conv2D")
+    )
+    hardware = Hardware("GPU", "example", bandwidth_bytes_s=4e10)
+    return depthwise_convolution.check(
+        Operations(rows), hardware, depthwise_convolution.Limits(**limits)
+    )
+
+
+def by_width(**limits: float) -> Verdict:
+    (row,) = (unaligned_dimension._conv(33),)  # noqa: SLF001 - its own example
+    hardware = Hardware("CPU", "example", tile=Tile(16, "an example"))
+    return unaligned_dimension.check(
+        Operations((row,)), hardware, unaligned_dimension.Limits(**limits)
+    )
+
+
+def by_channels(**limits: float) -> Verdict:
+    norms = unfused_batch_norm._norms(unfused_batch_norm.MOMENTS)  # noqa: SLF001 - its own example, of 48 channels
+    return unfused_batch_norm.check(
+        norms, Hardware("CPU", "example"), unfused_batch_norm.Limits(**limits)
+    )
+
+
+SMALL = (
+    Doubt("6 steps were traced", "trace more", grave=False, limit="steps", amount=6),
+    Doubt("uneven", "trace more", grave=False, limit="uneven", amount=0.2),
+    Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.05),
+    Doubt("busy", "wait", grave=False, limit="busy_cores", amount=0.3),
+)
+
+
+def by_quality(**limits: float) -> Verdict:
+    return unfinished_recording.check(
+        Quality(6, small=SMALL), unfinished_recording.Limits(**limits)
+    )
+
+
+CASES = [
+    (by_input, {}, {"share": 0.4}),
+    (by_input, {}, {"ready_ms": 11.0}),
+    (by_map, {}, {"threads": 0.5}),
+    (by_prefetch, {}, {"serial_ms": 11.0}),
+    (by_flops, {}, {"low": 0.1}),
+    (by_kernels, {}, {"low_on_unit": 0.3}),
+    (by_kernels, {}, {"small": 0.5}),
+    (by_depthwise, {}, {"share": 0.6}),
+    (by_width, {}, {"waste": 0.5}),
+    (by_width, {}, {"worth": 0.5}),
+    (by_width, {}, {"smallest": 3.0}),
+    (by_channels, {}, {"half_speed": 7.0}),
+    (by_quality, {"steps": 7.0}, {}),
+    (by_quality, {"uneven": 0.1}, {}),
+    (by_quality, {"slowed": 0.01}, {}),
+    (by_quality, {"busy_cores": 0.1}, {}),
+]
+
+
+@pytest.mark.parametrize(("by", "found", "not_found"), CASES)
+def test_a_limit_decides(by: object, found: dict[str, float], not_found: dict[str, float]) -> None:
+    assert callable(by)
+    assert isinstance(by(**found), Finding)
+    assert isinstance(by(**not_found), Healthy | NotApplicable)
+
+
+def test_a_doubt_that_a_limit_lets_pass_is_none() -> None:
+    doubt = Doubt("slowed", "read shares", grave=False, limit="slowed", amount=0.15)
+    assert isinstance(unfinished_recording.check(Quality(9, (doubt,))), Finding)
+    lenient = unfinished_recording.Limits(slowed=0.2)
+    assert isinstance(unfinished_recording.check(Quality(9, (doubt,)), lenient), Healthy)
+
+
+def test_wider_is_proposed_where_narrower_keeps_too_few() -> None:
+    found = by_width(shrinkable=0.98)
+    assert isinstance(found, Finding)
+    assert "Choose 48" in found.remedies[0].action
+
+
+def test_half_a_rate_is_what_the_limit_says() -> None:
+    slow, quick = by_channels(full_speed=32.0, half_rate=0.1), by_channels(full_speed=32.0)
+    assert isinstance(slow, Finding)
+    assert isinstance(quick, Finding)
+    assert slow.effects[0].scales > quick.effects[0].scales
+
+
+@pytest.mark.parametrize("rule", [r for r in all_rules() if r.limits], ids=lambda rule: rule.name)
+def test_the_limits_of_a_rule_reach_its_check(rule: Rule) -> None:
+    other = replace(rule.limits)  # type: ignore[type-var] # a dataclass, as the contract has it
+    bound = replace(rule, limits=other).bound()
+    assert bound.keywords["limits"] is other  # type: ignore[attr-defined] # a partial
