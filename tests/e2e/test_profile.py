@@ -128,6 +128,9 @@ def test_operations_have_shapes_lines_and_layers(fit: Run, script: Path) -> None
     assert first["attrs"]["transpose_a"] is False
     assert first["layer"] == "dense"
     assert first["at"] == line_of(script, "model.fit(pipeline(20)")
+    graph = next(one for one in fit.program["graphs"] if one["name"] == "one_step_on_data")
+    feeding = graph["operations"][first["from"][0]]
+    assert feeding["outputs"][0] == first["inputs"][0]
     inner = next(op for op in products if op["layer"] == "dense_1")
     assert inner["at"] == line_of(script, "return self.inner(x) * 2.0")
 

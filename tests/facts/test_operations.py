@@ -456,3 +456,24 @@ def test_the_batch_size_is_that_of_the_dataset_that_feeds_the_training() -> None
     found = chart(trace([]), recording(record)).fact(Program)
     assert found.batch_size == 16
     assert [one.id for one in found.feeding] == [2, 1, 0]
+
+
+def test_the_program_tells_which_operations_feed_which() -> None:
+    rows = [
+        graph_operation("hot", "OneHot", **{"from": [None]}),
+        graph_operation("m", "MatMul", **{"from": [0, None]}),
+    ]
+    record = {"graphs": [{"kind": "function", "operations": rows}]}
+    found = chart(trace([]), recording(record)).fact(Program)
+    assert found.by_name["m"].sources == ("hot", "")
+
+
+def test_a_record_of_before_tells_no_sources() -> None:
+    record = {"graphs": [{"operations": [graph_operation("m", "MatMul")]}]}
+    assert chart(trace([]), recording(record)).fact(Program).by_name["m"].sources == ()
+
+
+def test_a_source_that_is_not_there_is_damage() -> None:
+    record = {"graphs": [{"operations": [graph_operation("m", "MatMul", **{"from": [7]})]}]}
+    with pytest.raises(Unavailable, match="damaged"):
+        chart(trace([]), recording(record)).fact(Program)

@@ -181,7 +181,7 @@ def test_a_host_measured_a_little_longer_changes_little(
     assert abs(after.predict(some) - before.predict(some)) <= 2 * abs(change) + EXACT
 
 
-@given(models, st.floats(0, 1), times, times)
+@given(models, st.floats(1e-3, 1), times, times)
 def test_no_operation_gets_faster_than_its_roofline(
     any_model: StepModel, scales: float, of: float, floor: float
 ) -> None:
@@ -189,6 +189,17 @@ def test_no_operation_gets_faster_than_its_roofline(
     effect = Effect(Stage.DEVICE, scales, "conv", ms(of))
     assert bounded.saving([effect]) <= max(0.0, of - floor) + EXACT
     assert bounded.saving([effect, effect]) <= max(0.0, of - floor) + EXACT
+
+
+def test_an_operation_that_is_not_run_at_all_moves_no_bytes() -> None:
+    bounded = StepModel(
+        device="CPU",
+        exposed={**dict.fromkeys(map(str, PARTS), 0.0), "device": 20.0},
+        floors={"op": 4.0},
+    )
+    gone = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
+    assert bounded.saving([gone]) == pytest.approx(10.0)
+    assert bounded.saving([replace(gone, scales=0.1)]) == pytest.approx(6.0)
 
 
 # Stages that hide each other

@@ -1,6 +1,6 @@
 """What the run built: operations, layers, datasets and settings, as the hook recorded them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -18,7 +18,7 @@ Tensor = tuple[str, Shape | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One operation of a traced graph."""
+    """One operation of a traced graph; ``sources`` name those that make its inputs, () when not recorded."""
 
     name: str
     type: str
@@ -27,6 +27,7 @@ class Operation:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     layer: str = ""
     at: Location | None = None
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class Program:
             )
         try:
             return cls._read(record, Places(recording.manifest.cwd if recording.manifest else ""))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise Unavailable(
                 f"the program record is damaged ({error!r}); record the run again"
             ) from error
@@ -96,7 +97,7 @@ class Program:
     @classmethod
     def _read(cls, record: Mapping[str, Any], place: "Places") -> Self:
         return cls(
-            tuple(_operation(op, place) for graph in _graphs(record) for op in graph["operations"]),
+            tuple(one for graph in _graphs(record) for one in _operations(graph, place)),
             tuple(_layer(layer, place) for layer in record.get("layers", ())),
             tuple(_dataset(dataset, place) for dataset in record.get("datasets", ())),
             record.get("feeds"),
@@ -196,7 +197,14 @@ def _tensors(raw: Iterable[Any]) -> tuple[Tensor, ...]:
     return tuple((dtype, None if shape is None else tuple(shape)) for dtype, shape in raw)
 
 
-def _operation(raw: Mapping[str, Any], place: Places) -> Operation:
+def _operations(graph: Mapping[str, Any], place: Places) -> Iterator[Operation]:
+    rows = graph["operations"]
+    names = [row["name"] for row in rows]
+    for row in rows:
+        yield _operation(row, place, names)
+
+
+def _operation(raw: Mapping[str, Any], place: Places, names: Sequence[str]) -> Operation:
     return Operation(
         name=raw["name"],
         type=raw["type"],
@@ -205,6 +213,7 @@ def _operation(raw: Mapping[str, Any], place: Places) -> Operation:
         attrs=raw.get("attrs") or {},
         layer=raw.get("layer") or "",
         at=place(raw.get("at")),
+        sources=tuple("" if at is None else names[at] for at in raw.get("from", ())),
     )
 
 

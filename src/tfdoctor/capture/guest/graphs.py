@@ -40,19 +40,23 @@ def describe(graph, layers, dataset_graphs, scopes):
     of_data = id(graph) in dataset_graphs or name.startswith(DATASET_FUNCTIONS)
     outer = getattr(graph, "outer_graph", None)
     owner = layers.owner(scopes)
+    operations = graph.get_operations()
+    numbers = {op.name: number for number, op in enumerate(operations)}
     return {
         "name": name,
         "kind": "dataset" if of_data else "function",
         "outer": getattr(outer, "name", None),
-        "operations": [_operation(op, owner) for op in graph.get_operations()],
+        "operations": [_operation(op, owner, numbers) for op in operations],
     }
 
 
-def _operation(op, owner):
+def _operation(op, owner, numbers):
+    """Return one operation; `from` are the numbers of those that make its inputs."""
     return {
         "name": op.name,
         "type": op.type,
         "inputs": [_tensor(tensor) for tensor in op.inputs],
+        "from": [numbers.get(tensor.op.name) for tensor in op.inputs],
         "outputs": [_tensor(tensor) for tensor in op.outputs],
         "attrs": _attributes(op),
         "at": traced_line(op.traceback),
