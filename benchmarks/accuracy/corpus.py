@@ -39,7 +39,7 @@ class Pair:
 
 INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
-NORM = "unfused-batch-norm"
+NORM, SMALL = "unfused-batch-norm", "small-batch"
 
 CORPUS = (
     # Input
@@ -55,11 +55,12 @@ CORPUS = (
         "decode_every_epoch",
         "uncached-preprocessing",
         (INPUT,),
+        undecided=(SMALL,),
         remedy=INPUT,
         exists=False,
     ),
     Pair("shards_one_by_one", "serial-reads", (INPUT,), (INPUT,), exists=False),
-    Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), exists=False),
+    Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), (SMALL,), exists=False),
     Pair("one_private_thread", "disabled-autotune", (INPUT,), (INPUT,), exists=False),
     # Precision and the matrix unit
     Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
@@ -72,12 +73,12 @@ CORPUS = (
     Pair("normalized_resnet", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
     Pair("normalized_generator", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
     Pair("channels_there_and_back", "layout-change", (), (WIDE,), (WIDE,), exists=False),
-    Pair("one_hot_table", "embedding-gradient", undecided=(WIDE,), exists=False),
+    Pair("one_hot_table", "embedding-gradient", (), (SMALL,), (WIDE,), exists=False),
     # Execution
     Pair("debugging_left_on", "eager-step", (), (WIDE,), exists=False),
     Pair("a_number_for_the_step", "retracing", (), (WIDE,), (WIDE,), exists=False),
     Pair("histogram_each_batch", "between-steps", (WIDE,), (WIDE,), exists=False),
-    Pair("tiny_batches", "small-batch", exists=False),
+    Pair("tiny_batches", SMALL, (SMALL,), remedy=SMALL),
     # Traps
     Pair("plain_map", MAP, trap="a plain map is sequential"),
     Pair("prefetch_by_itself", AHEAD, trap="no prefetch in the source"),

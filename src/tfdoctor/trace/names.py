@@ -156,7 +156,7 @@ _KEPT = {
     ),
     "a TPU's own clock": "device_offset_ps device_duration_ps",
     "memory: who took how much of what is there": (
-        "allocator_name allocation_bytes requested_bytes addr bytes_available bytes_reserved "
+        "allocator_name allocation_bytes requested_bytes addr bytes_available bytes_allocated bytes_reserved "
         "peak_bytes_in_use data_type shape"
     ),
 }

@@ -1,0 +1,84 @@
+"""How much of the accelerators' memory the run needed, as TensorFlow's allocators say."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.step import host_lines
+from tfdoctor.trace import Trace
+from tfdoctor.trace.model import Value
+
+EVENTS = ("MemoryAllocation", "MemoryDeallocation")
+
+ON_DEVICE = re.compile(r"G?PU_\d+_bfc|gpu_async_\d+|TPU_?\d*.*")
+"""Allocators of a device's memory; "gpu_host_bfc" and "cpu" are the host's. (Traces of TensorFlow 2.4 on
+Windows have lost the first letter.)"""
+
+PARTS = ("bytes_available", "bytes_allocated", "bytes_reserved")
+"""They sum to what the allocator may hand out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """One device's memory, in bytes."""
+
+    name: str  # "GPU_0_bfc"
+    limit: float  # what it may hand out
+    peak: float  # the most that was in use since the program began
+
+    @property
+    def share(self) -> float:
+        """The peak's share of the limit."""
+        return self.peak / self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """The allocators that were seen, the fullest first.
+
+    What nvidia-smi calls used says nothing of need: TensorFlow takes nearly all memory when it starts.
+    """
+
+    allocators: tuple[Allocator, ...]
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device) -> Self:
+        """Read the allocators' own figures.
+
+        Raises:
+            Unavailable: the run used no accelerator, or its allocators said nothing.
+        """
+        if device.kind == "CPU":
+            raise Unavailable("the run used no accelerator")
+        peaks: dict[str, float] = {}
+        limits: dict[str, float] = {}
+        for stats in _told(trace):
+            name = str(stats.get("allocator_name") or "")
+            if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
+                limit = sum(float(stats[part]) for part in PARTS)
+                peaks[name] = max(peaks.get(name, 0.0), float(stats.get("peak_bytes_in_use", 0)))
+                limits[name] = max(limits.get(name, 0.0), limit)
+        found = [Allocator(name, limits[name], peaks[name]) for name in limits if limits[name] > 0]
+        if not found:
+            raise Unavailable(
+                "the trace does not say how much of the device's memory was in use (no allocation in the "
+                "traced steps, or a profiler that does not record them)"
+            )
+        return cls(tuple(sorted(found, key=lambda one: -one.share)))
+
+    @property
+    def fullest(self) -> Allocator:
+        """The one nearest to its limit."""
+        return self.allocators[0]
+
+
+def _told(trace: Trace) -> Iterator[Mapping[str, Value]]:
+    """Yield the stats of each allocation on the host's threads."""
+    for line in host_lines(trace):
+        kinds = {at for at, kind in enumerate(line.types) if kind.name in EVENTS}
+        for at, stats in line.stats.items() if kinds else ():
+            if int(line.kind[at]) in kinds:
+                yield stats

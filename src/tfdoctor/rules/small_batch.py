@@ -1,0 +1,218 @@
+"""The steps are so small that what each of them costs at least dominates.
+
+## What it checks
+
+What a step costs whatever the size of its batch, on a job that does not wait for its input. On a CPU that
+is Python's way into the training call and out of it: the time before the first operation, after the last
+one, and between two calls. On a GPU or TPU it is the time in which the device waits for the host. How much
+the operations themselves would take with a larger batch, a recording of one batch size cannot tell; the
+time that each of them takes to start is not counted.
+
+## Why it matters
+
+A call of a compiled function takes Python 0.5 to 2 ms, on any machine. Where the operations of a step are
+done in the same time, half of the run is spent on the way to them.
+
+## How to fix
+
+With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every
+20th batch. In a custom loop, let the `tf.function` take several batches. A larger batch gives each step more
+to do, where memory allows: it changes the training, so raise the learning rate with it (in proportion, with
+a warm-up, is a common start) and compare the accuracy.
+
+## Holds for
+
+TensorFlow 2.4 and later, on any device. It says nothing of a job that waits for its input (a larger batch
+would only wait longer), nor of steps that run eagerly.
+
+## Sources
+
+- [Model training APIs, Keras: steps_per_execution](https://keras.io/api/models/model_training_apis/)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [Multi-GPU and distributed training, TensorFlow: learning rate and batch size](https://www.tensorflow.org/tutorials/distribute/keras)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.dispatch import Dispatch
+from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.memory import DeviceMemory
+from tfdoctor.facts.program import Program
+from tfdoctor.facts.steps import Steps
+from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import Quantity, count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+
+TOGETHER = 20
+"""Steps in one call, as the remedy says: a twentieth of the way is left."""
+
+EAGER = (
+    "the step runs operation by operation: what the batch's size costs shows once it is compiled"
+)
+INPUT = "the job waits for its input: a larger batch would only wait longer"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    share: float = limit(
+        0.4,
+        "of the step that does not grow with the batch: above it, 20 steps in one call saved 30 to 60 % of "
+        "three scripts of four (benchmarks/accuracy)",
+    )
+    call_ms: float = limit(
+        3.0,
+        "ms of one step on a CPU: Python enters and leaves a training call in 0.5 to 2.6 ms in the corpus; "
+        "more is something else, such as tracing",
+    )
+    memory: float = limit(
+        0.7,
+        "of the device's memory in use at its peak: above it a batch twice as large may not fit",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not be mistaken for it
+    breakdown: Breakdown,
+    dispatch: Dispatch,
+    device: Device,
+    steps: Steps,
+    program: Program | None,
+    memory: DeviceMemory | None,
+    framework: Framework,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Weigh what a step costs at least against the step."""
+    settings = program.settings if program else {}
+    if settings.get("run_eagerly") or steps.source == "eager-gradient":
+        return NotApplicable(reason=EAGER)
+    if breakdown.waits_for_input:
+        return NotApplicable(reason=INPUT)
+    on_cpu = device.kind == "CPU"
+    parts = _on_cpu(dispatch, limits) if on_cpu else {Stage.HOST: breakdown["host"]}
+    fixed = sum(parts.values())
+    evidence = _evidence(fixed, breakdown.step_ms, program, memory, limits)
+    said = f"{milliseconds(fixed)} of each step's {milliseconds(breakdown.step_ms)}"
+    if fixed < limits.share * breakdown.step_ms:
+        return Healthy(summary=f"{said} do not depend on the size of the batch", evidence=evidence)
+    where = (
+        "on Python's way into the step and out of it"
+        if on_cpu
+        else "while the device waits for the host"
+    )
+    return Finding(
+        summary=f"{said} go by {where}, whatever the size of the batch",
+        evidence=evidence,
+        remedies=tuple(_remedies(steps, memory, framework, limits)),
+        effects=tuple(_effects(parts, on_cpu=on_cpu)),
+    )
+
+
+def _on_cpu(dispatch: Dispatch, limits: Limits) -> dict[Stage, float]:
+    """Return Python's part; between two calls no more than inside of them, for the rest is the loop's own."""
+    if dispatch.edges_ms > limits.call_ms:
+        return {}
+    return {
+        Stage.HOST: dispatch.edges_ms,
+        Stage.BETWEEN: min(dispatch.between_ms, dispatch.edges_ms),
+    }
+
+
+def _effects(parts: dict[Stage, float], *, on_cpu: bool) -> list[Effect]:
+    left = 1 / TOGETHER if on_cpu else 0.0
+    return [
+        Effect(stage, left, "the way into a step", ms(taken), bound=Bound.AT_MOST)
+        for stage, taken in parts.items()
+        if taken
+    ]
+
+
+def _evidence(
+    fixed: float, step: float, program: Program | None, memory: DeviceMemory | None, limits: Limits
+) -> tuple[Measure, ...]:
+    found: list[tuple[str, Quantity, Quantity | None]] = [
+        ("of the step that does not grow with the batch", ratio(fixed / step), ratio(limits.share))
+    ]
+    if program and program.batch_size:
+        found.append(("batch", count(program.batch_size), None))
+    if memory:
+        found.append(
+            (
+                "of the device's memory in use at its peak",
+                ratio(memory.fullest.share),
+                ratio(limits.memory),
+            )
+        )
+    return tuple(Measure(*each) for each in found)
+
+
+def _remedies(
+    steps: Steps, memory: DeviceMemory | None, framework: Framework, limits: Limits
+) -> list[Remedy]:
+    """Return first the change that leaves the training as it is."""
+    several = Remedy(
+        "Let one compiled call take several batches", "" if framework.foreign else LOOP
+    )
+    if steps.source == "keras-fit":
+        several = Remedy("Run several steps in one call", COMPILE, trial="steps-per-execution")
+    full = memory is not None and memory.fullest.share > limits.memory
+    return [several] if full else [several, Remedy(_larger(memory), LARGER)]
+
+
+def _larger(memory: DeviceMemory | None) -> str:
+    room = "if memory allows"
+    if memory is not None:
+        room = f"the device's memory was {percent(memory.fullest.share)} full at its peak"
+    return (
+        f"Or train on a larger batch ({room}), with a learning rate to match; compare the accuracy"
+    )
+
+
+COMPILE = (
+    f"model.compile(..., steps_per_execution={TOGETHER})  # callbacks see every {TOGETHER}th batch"
+)
+
+LOOP = """\
+@tf.function
+def steps(iterator):
+    for _ in tf.range(20):
+        step(next(iterator))"""
+
+LARGER = "batch_size = 4 * batch_size\nlearning_rate = 4 * learning_rate  # a start; with a warm-up"
+
+
+def sick() -> Verdict:
+    """A step of 1 ms of which the operations take 0.4."""
+    return _example(0.55, 0.4)
+
+
+def healthy() -> Verdict:
+    """The same call around operations of 20 ms."""
+    return _example(0.55, 20.0)
+
+
+def _example(edges: float, device: float) -> Verdict:
+    breakdown = Breakdown.of(host=edges, device=device, between=0.05)
+    steps = Steps.uniform(20, breakdown.step_ms)
+    return check(
+        breakdown, Dispatch(edges, 0.05), Device("CPU", 1, 1), steps, None, None, Framework()
+    )

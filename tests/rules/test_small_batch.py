@@ -1,0 +1,129 @@
+"""small-batch: both sides of each limit, and what must not be mistaken for small steps."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.builders import chart, executor, line, markers, trace, v100, wait
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.dispatch import Dispatch
+from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.memory import Allocator, DeviceMemory
+from tfdoctor.facts.program import Program
+from tfdoctor.facts.steps import Steps
+from tfdoctor.rules import small_batch
+from tfdoctor.rules.small_batch import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
+
+TENSORFLOW = Framework("TensorFlow")
+CPU, GPU = Device("CPU", 1, 1), Device("GPU", 1, 1)
+
+
+def check(  # noqa: PLR0913 - one argument for each thing that it looks at
+    edges: float,
+    rest: float,
+    *,
+    between: float = 0.0,
+    input_ms: float = 0.0,
+    device: Device = CPU,
+    program: Program | None = None,
+    memory: DeviceMemory | None = None,
+    source: str = "keras-fit",
+    framework: Framework = TENSORFLOW,
+) -> Verdict:
+    parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
+    steps = replace(Steps.uniform(20, parts.step_ms), source=source)
+    dispatch = Dispatch(edges, between)
+    return small_batch.check(parts, dispatch, device, steps, program, memory, framework)
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+@pytest.mark.parametrize(("share", "kind"), [(LIMITS.share, Finding), (0.39, Healthy)])
+def test_speaks_from_the_limits_share_on(share: float, kind: type) -> None:
+    assert isinstance(check(share, 1 - share), kind)
+
+
+@pytest.mark.parametrize(("edges", "kind"), [(3.0, Finding), (3.1, Healthy)])
+def test_a_call_that_takes_longer_than_python_needs_is_something_else(
+    edges: float, kind: type
+) -> None:
+    """A step that is traced again waits for tracing, not for a larger batch."""
+    assert isinstance(check(edges, 0.5), kind)
+
+
+def test_time_between_steps_counts_no_more_than_the_call() -> None:
+    """A callback of 5 ms is no reason for a larger batch."""
+    assert isinstance(check(0.3, 1.5, between=5.0), Healthy)
+    effects = found(check(0.6, 0.3, between=0.7)).effects
+    assert {e.stage: e.of.value for e in effects if e.of} == {Stage.HOST: 0.6, Stage.BETWEEN: 0.6}
+
+
+def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
+    verdict = check(0.6, 0.3, input_ms=5.0)
+    assert isinstance(verdict, NotApplicable)
+    assert "input" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("program", "source"),
+    [(Program(settings={"run_eagerly": True}), "keras-fit"), (None, "eager-gradient")],
+)
+def test_an_eager_step_is_not_judged(program: Program | None, source: str) -> None:
+    assert isinstance(check(0.6, 0.3, program=program, source=source), NotApplicable)
+
+
+def test_fit_is_advised_steps_per_execution_first() -> None:
+    first, second = found(check(0.6, 0.3)).remedies
+    assert first.trial == "steps-per-execution"
+    assert "steps_per_execution=20" in first.code
+    assert "learning rate" in second.action
+
+
+def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:
+    first = found(check(0.6, 0.3, source="tf-data-loop")).remedies[0]
+    assert (first.trial, "tf.range" in first.code) == ("", True)
+
+
+def test_jax_is_not_advised_tensorflows_code() -> None:
+    jax = Framework("JAX")
+    first = found(check(0.6, 0.3, source="markers", framework=jax)).remedies[0]
+    assert not first.code
+
+
+@pytest.mark.parametrize(("peak", "remedies"), [(70.0, 2), (71.0, 1)])
+def test_a_larger_batch_is_advised_only_where_it_may_fit(peak: float, remedies: int) -> None:
+    memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
+    verdict = found(check(9.0, 1.5, device=GPU, memory=memory))
+    assert len(verdict.remedies) == remedies
+
+
+def test_on_a_gpu_the_wait_for_the_host_counts_and_is_a_ceiling() -> None:
+    (effect,) = found(check(9.0, 1.5, device=GPU)).effects
+    assert (effect.stage, effect.bound, effect.scales) == (Stage.HOST, Bound.AT_MOST, 0.0)
+
+
+def calls(each: float, begin: float, end: float, call: float) -> Dispatch:
+    """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
+    rows = list(markers(6, each, call).rows)
+    rows += [wait(n * each + 0.1, n * each + 0.2) for n in range(6)]
+    rows += [executor(n * each + begin, n * each + end, 1) for n in range(6)]
+    rows += [("model/mul:Mul", n * each + begin, n * each + end) for n in range(6)]
+    return chart(trace([line("python", *rows)])).fact(Dispatch)
+
+
+def test_dispatch_is_what_lies_before_and_after_the_operations() -> None:
+    dispatch = calls(2.0, 0.5, 1.5, 1.8)
+    assert dispatch.edges_ms == pytest.approx(0.5 - 0.1 + 0.3, abs=1e-3)
+    assert dispatch.between_ms == pytest.approx(0.2, abs=1e-3)
+    assert dispatch.total_ms == pytest.approx(0.9, abs=1e-3)
+
+
+def test_dispatch_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
+    with pytest.raises(Unavailable):
+        chart(trace([markers(6, 1)], gpus=[v100()])).fact(Dispatch)
