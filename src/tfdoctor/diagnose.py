@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tfdoctor import __version__, device_portrait, engine, hosts_portrait, portrait, tpu_portrait
-from tfdoctor.diagnosis import Diagnosis, SecondOpinion
+from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
 from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.host_steps import HostSteps
@@ -20,18 +20,27 @@ XPROF_TIMEOUT_S = 120.0
 
 
 def diagnose(
-    recording: Recording, rules: Iterable[Rule], title: str, *, ask_xprof: bool = True
+    recording: Recording,
+    rules: Iterable[Rule],
+    title: str,
+    *,
+    ask_xprof: bool = True,
+    settings: Settings | None = None,
 ) -> Diagnosis:
     """Examine a recording by every rule; of several hosts each alone, then all beside each other.
+
+    ``settings`` says how these rules were chosen, for the report.
 
     Raises:
         InputError: the trace is damaged, or those of all hosts.
     """
     rules, members = tuple(rules), hosts.of(recording)
     if len(members) > 1:
-        return _several(recording, members, rules, title, ask_xprof=ask_xprof)
-    chart = _chart(recording)
-    return _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
+        found = _several(recording, members, rules, title, ask_xprof=ask_xprof)
+    else:
+        chart = _chart(recording)
+        found = _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
+    return replace(found, settings=settings or Settings())
 
 
 def _several(

@@ -182,6 +182,35 @@ class Hosts:
     findings: tuple[HostFinding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Off:
+    """A rule that was not applied, because the user wants it so."""
+
+    rule: str
+    title: str
+    why: str  # "ignored by pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSet:
+    """A rule's limit that has another value than its own."""
+
+    rule: str
+    name: str
+    value: float
+    default: float
+    by: str  # "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the user chose and set of the rules; empty when they are as they come."""
+
+    off: tuple[Off, ...] = ()
+    limits: tuple[LimitSet, ...] = ()
+    own: tuple[str, ...] = ()  # names of the user's own rules that were applied
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The whole examination of one recording."""
@@ -204,3 +233,4 @@ class Diagnosis:
     device_time_missing: str = ""  # why that is not known
     unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why
     hosts: Hosts | None = None  # when the job had several
+    settings: Settings = field(default_factory=Settings)

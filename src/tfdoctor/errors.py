@@ -3,6 +3,7 @@
 TfdoctorError               2
 ├── InputError              2   what was given cannot be read as a recording or a trace
 ├── OutputError             2   where to write cannot be written
+├── ConfigError             2   a setting, a rule's name, or a rule of the user's own cannot be used
 └── CaptureError            2   the script could not be started under the profiler, or no running job be traced
 """
 
@@ -19,6 +20,10 @@ class InputError(TfdoctorError):
 
 class OutputError(TfdoctorError):
     """Where to write cannot be written."""
+
+
+class ConfigError(TfdoctorError):
+    """A setting, a rule's name, or a rule of the user's own cannot be used."""
 
 
 class CaptureError(TfdoctorError):

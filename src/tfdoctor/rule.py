@@ -73,6 +73,8 @@ class Rule:
     healthy: Callable[[], Verdict]
     limits: object | None = None
     """An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own."""
+    own: bool = False
+    """Whether the user wrote it."""
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
@@ -85,7 +87,7 @@ class Rule:
         return cls(
             name=module.__name__.rpartition(".")[2].replace("_", "-"),
             topic=module.TOPIC,
-            since=module.SINCE,
+            since=getattr(module, "SINCE", ""),
             doc=RuleDoc.parse(module.__doc__ or ""),
             needs=tuple(kind_of(kind).__name__ for kind in needs(module.check).values()),
             check=module.check,
