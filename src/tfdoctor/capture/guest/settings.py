@@ -14,7 +14,7 @@ def describe(registry):
     found = {
         "policy": _policy(),
         "optimizer": _inner(optimizer),
-        "loss_scale": type(optimizer).__name__ == "LossScaleOptimizer",
+        "loss_scale": _scales(optimizer, registry.optimizers),
         "jit_compile": _compiled(trainer),
         "run_eagerly": getattr(model, "run_eagerly", None),
         "steps_per_execution": getattr(model, "steps_per_execution", None),
@@ -29,6 +29,13 @@ def _last(references):
     """Return the youngest object that is still alive: a wrapper is made after what it wraps."""
     alive = (reference() for reference in reversed(references))
     return next((thing for thing in alive if thing is not None), None)
+
+
+def _scales(optimizer, references):
+    """Return whether the optimizer, or any other that is alive, scales the loss."""
+    alive = [optimizer, *(reference() for reference in references)]
+    kinds = [kind.__name__ for one in alive if one is not None for kind in type(one).__mro__]
+    return any("LossScaleOptimizer" in name for name in kinds)
 
 
 def _compiled(trainer):

@@ -1,0 +1,100 @@
+"""loss-scaling: who must scale, who does, and of whom nobody knows."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, recording, trace
+from tfdoctor.facts.program import Operation, Program
+from tfdoctor.rules.loss_scaling import check
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
+
+
+def judged(
+    dtype: str = "float16",
+    name: str = "gradient_tape/model/dense/MatMul",
+    also: str = "",
+    **settings: Any,
+) -> Verdict:
+    operations = [Operation(name=name, type="MatMul", outputs=((dtype, (8, 8)),), layer="dense")]
+    operations += [Operation(name="check", type=also)] if also else []
+    known = {"optimizer": "SGD", "loss_scale": False, **settings}
+    return check(Program(tuple(operations), settings=known))
+
+
+def test_a_warning_though_it_saves_nothing() -> None:
+    verdict = judged()
+    assert isinstance(verdict, Finding)
+    assert (verdict.severity, verdict.effects) == (Severity.WARNING, ())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_other_types_need_no_scaling(dtype: str) -> None:
+    assert isinstance(judged(dtype), Healthy)
+
+
+def test_a_frozen_backbone_in_float16_needs_none() -> None:
+    """Its forward operations are in float16, the gradients are not."""
+    forward = Operation(name="backbone/MatMul", type="MatMul", outputs=(("float16", (8, 8)),))
+    head = Operation(name="gradient_tape/head/MatMul", type="MatMul", outputs=(("float32", (8,)),))
+    assert isinstance(check(Program((forward, head), settings={"optimizer": "SGD"})), Healthy)
+
+
+@pytest.mark.parametrize("kind", ["IsFinite", "IsNan", "CheckNumerics"])
+def test_a_script_that_checks_for_infinities_may_scale_by_itself(kind: str) -> None:
+    assert isinstance(judged(also=kind), NotApplicable)
+
+
+def test_an_unknown_optimizer_is_not_judged() -> None:
+    assert isinstance(judged(optimizer=None), NotApplicable)
+
+
+def test_without_gradients_nothing_is_said() -> None:
+    assert isinstance(judged(name="model/dense/MatMul"), NotApplicable)
+
+
+SCRIPT = """
+import keras, numpy as np, tensorflow as tf
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4), keras.layers.Dense(1, dtype="float32")])
+optimizer = keras.optimizers.SGD(0.01)
+WRAP
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x, training=True) ** 2)
+        loss = optimizer.scale_loss(loss) if hasattr(optimizer, "initial_scale") else loss
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+for _ in range(6):
+    step(np.ones((4, 8), "float32"))
+"""
+
+
+def recorded(folder: Path, wrap: str) -> Mapping[str, Any]:
+    """Run the script under tfdoctor, and return the program record."""
+    script = folder / "train.py"
+    script.write_text(SCRIPT.replace("WRAP", wrap), "utf-8")
+    options = ["--no-report", "-q", "--sample-every", "0", "--out", str(folder / "run")]
+    quiet = os.environ | {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "tfdoctor", "profile", *options, str(script)]
+    subprocess.run(command, check=True, env=quiet, capture_output=True)
+    with gzip.open(folder / "run" / "program.json.gz", "rt", encoding="utf-8") as file:
+        return dict(json.load(file))
+
+
+@pytest.mark.parametrize(
+    ("wrap", "kind"),
+    [("", Finding), ("optimizer = keras.optimizers.LossScaleOptimizer(optimizer)", Healthy)],
+)
+def test_a_custom_loop_is_judged_by_what_it_made(tmp_path: Path, wrap: str, kind: type) -> None:
+    pytest.importorskip("keras", minversion="3")
+    program = chart(trace(), recording(recorded(tmp_path, wrap))).fact(Program)
+    assert isinstance(check(program), kind)
