@@ -81,7 +81,7 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
             ("report", "a", "b"),
             "got unexpected extra argument(s) (b) (see `tfdoctor report --help`).",
         ),
-        (("profile", "--nope", "x"), "no such option: --nope (see `tfdoctor profile --help`)."),
+        (("profile", "--zzzz", "x"), "no such option: --zzzz (see `tfdoctor profile --help`)."),
         (
             ("profile", "--out"),
             "option '--out' requires an argument (see `tfdoctor profile --help`).",

@@ -36,6 +36,7 @@ class Results:
 
         Raises:
             CaptureError: there is no recording, or it is not over.
+            ConfigError: the settings of the current folder's project cannot be meant.
             InputError: its trace is damaged.
         """
         recording = self.recording
@@ -45,11 +46,13 @@ class Results:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis:
-        from tfdoctor.diagnose import diagnose  # noqa: PLC0415 - only when asked for
-        from tfdoctor.rules import all_rules  # noqa: PLC0415 - same
+        from tfdoctor.config import find  # noqa: PLC0415 - only when asked for
+        from tfdoctor.diagnose import diagnose  # noqa: PLC0415 - same
+        from tfdoctor.rulebook import rulebook  # noqa: PLC0415 - same
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
-        return diagnose(self.recording, all_rules(), str(self.path))
+        book = rulebook(find(Path()))
+        return diagnose(self.recording, book.rules, str(self.path), settings=book.settings)
 
     def report(
         self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, failing, settings
 from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
 from tfdoctor.cli.reporting import diagnose, exit_code, write
@@ -32,6 +33,10 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     no_report: Annotated[bool, typer.Option("--no-report", help="Record only.")] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    config: ConfigFile = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    rules: OwnRules = None,
     scrub: Scrub = False,
 ) -> None:
     """Trace jobs that are already running, all at the same moment, and report what slows them.
@@ -41,11 +46,12 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - same
 
-    wanted = parse_formats(formats)
+    wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    applied = book(chosen)  # a fault in it is told before anything is traced
     recording = capture(addresses, seconds, out, stderr=sys.stderr)
     if no_report:
         return
     with line("reading the trace …", sys.stderr):
-        diagnosis = diagnose(recording, addresses, scrubbed=scrub)
+        diagnosis = diagnose(recording, addresses, applied, scrubbed=scrub)
     write(diagnosis, recording.root or Path(), wanted, scrubbed=scrub)
-    raise typer.Exit(exit_code(diagnosis, fail_on))
+    raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))

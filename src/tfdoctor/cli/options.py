@@ -14,6 +14,7 @@ class FailOn(StrEnum):
     NOTE = "note"
     WARNING = "warning"
     CRITICAL = "critical"
+    NEVER = "never"
 
 
 Formats = Annotated[

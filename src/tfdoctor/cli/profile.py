@@ -6,6 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfdoctor.cli.choosing import (
+    ConfigFile,
+    Ignore,
+    OwnRules,
+    Select,
+    book,
+    failing,
+    settings,
+    untouched,
+)
 from tfdoctor.cli.command_line import COMMAND
 from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
@@ -61,6 +71,10 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     ] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    config: ConfigFile = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    rules: OwnRules = None,
     scrub: Scrub = False,
 ) -> None:
     """Run a training script as it is, trace some of its steps, and report what slows them.
@@ -70,7 +84,8 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.capture import Plan  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture import profile as capture  # noqa: PLC0415 - same
 
-    wanted = parse_formats(formats)
+    wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    applied = None if untouched(chosen) else book(chosen)  # a fault in it is told before the run
     kind, script, args = _what(ctx, module, command or [])
     plan = Plan(
         script=script,
@@ -89,7 +104,16 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     code = outcome.exit_code
     if not no_report:
         title = Path(script).name if kind == "script" else plan.name
-        found = report_after(outcome.recording, title, wanted, fail_on, quiet=quiet, scrubbed=scrub)
+        fail = failing(fail_on, chosen)
+        found = report_after(
+            outcome.recording,
+            title,
+            wanted,
+            fail,
+            applied or book(chosen),
+            quiet=quiet,
+            scrubbed=scrub,
+        )
         code = code or found
     raise typer.Exit(code)
 

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, failing, settings
 from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
 from tfdoctor.cli.reporting import diagnose, exit_code, write
 
 
-def report(
+def report(  # noqa: PLR0913 - its arguments are the command's options
     *,
     path: Annotated[
         Path,
@@ -21,16 +22,21 @@ def report(
     ] = None,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    config: ConfigFile = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    rules: OwnRules = None,
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run that was recorded, by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
 
-    wanted = parse_formats(formats)
+    wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    applied = book(chosen)
     recording = Recording.open(path)
     for note in () if scrub else recording.notes:  # the report has them too
         typer.echo(f"tfdoctor: note: {note}", err=True)
-    diagnosis = diagnose(recording, path.resolve().name, scrubbed=scrub)
+    diagnosis = diagnose(recording, path.resolve().name, applied, scrubbed=scrub)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     write(diagnosis, folder, wanted, prefix, scrubbed=scrub)
-    raise typer.Exit(exit_code(diagnosis, fail_on))
+    raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))

@@ -16,6 +16,7 @@ from tfdoctor.report import Format
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
+    from tfdoctor.rulebook import Rulebook
 
 FOUND = 3
 """Exit code when ``--fail-on`` is reached and nothing else went wrong."""
@@ -24,11 +25,12 @@ INTERRUPTED = 130
 """Exit code of Ctrl-C, as a shell shows it."""
 
 
-def report_after(
+def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     recording: "Recording",
     title: str,
     formats: list[Format],
     fail_on: FailOn | None,
+    rules: "Rulebook",
     *,
     quiet: bool = False,
     scrubbed: bool = False,
@@ -38,7 +40,7 @@ def report_after(
 
     try:
         with line("reading the trace …", sys.stderr, quiet=quiet):
-            diagnosis = diagnose(recording, title, scrubbed=scrubbed)
+            diagnosis = diagnose(recording, title, rules, scrubbed=scrubbed)
         folder = recording.root or Path()
         write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed)
     except KeyboardInterrupt:
@@ -50,13 +52,14 @@ def report_after(
     return exit_code(diagnosis, fail_on)
 
 
-def diagnose(recording: "Recording", title: str, *, scrubbed: bool = False) -> "Diagnosis":
-    """Examine a recording by every rule; scrubbed, it names nobody and no machine."""
+def diagnose(
+    recording: "Recording", title: str, rules: "Rulebook", *, scrubbed: bool = False
+) -> "Diagnosis":
+    """Examine a recording by these rules; scrubbed, it names nobody and no machine."""
     from tfdoctor.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.rules import all_rules  # noqa: PLC0415 - same
     from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - same
 
-    diagnosis = examine(recording, all_rules(), title)
+    diagnosis = examine(recording, rules.rules, title, settings=rules.settings)
     return scrub(diagnosis, Secrets.of(recording)) if scrubbed else diagnosis
 
 
@@ -89,7 +92,7 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
     """Return 3 when a finding about the run, on any of its hosts, is of this severity or above, else 0."""
-    if fail_on is None:
+    if fail_on in (None, FailOn.NEVER):
         return 0
     from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.verdict import Severity  # noqa: PLC0415 - same

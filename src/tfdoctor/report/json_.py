@@ -11,6 +11,7 @@ from tfdoctor.diagnosis import (
     Hosts,
     Result,
     Saving,
+    Settings,
     StepRow,
     StepsSummary,
     Subject,
@@ -76,7 +77,26 @@ def contract(diagnosis: Diagnosis) -> Object:
         and {"conclusion": xprof.conclusion, "agrees": xprof.agrees, "why": xprof.why},
         **_details(diagnosis),
         **_hosts(diagnosis.hosts),
+        **_settings(diagnosis.settings),
     }
+
+
+def _settings(settings: Settings) -> Object:
+    """Return what the user chose and set; a report by the rules as they come has no such field."""
+    if settings == Settings():
+        return {}
+    limits = [
+        {
+            "rule": each.rule,
+            "name": each.name,
+            "value": _number(each.value),
+            "default": _number(each.default),
+            "by": each.by,
+        }
+        for each in settings.limits
+    ]
+    off = [{"rule": each.rule, "title": each.title, "why": each.why} for each in settings.off]
+    return {"settings": {"off": off, "limits": limits, "own": list(settings.own)}}
 
 
 def _hosts(hosts: Hosts | None) -> Object:

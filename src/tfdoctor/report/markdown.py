@@ -94,6 +94,9 @@ def _details(shown: Page) -> Iterable[tuple[str, list[str]]]:
         "What failed in tfdoctor itself": [_note(note) for note in shown.errored],
     }
     yield from ((f"{title} ({len(blocks)})", blocks) for title, blocks in groups.items())
+    yield f"What was switched off ({len(shown.off)})", [_note(note) for note in shown.off]
+    yield "Limits that were set", [f"- {escaped(limit)}" for limit in shown.limits]
+    yield "Rules of your own", [f"- {code(rule)}" for rule in shown.own]
     yield "What could not be recorded", [f"- {escaped(reason)}" for reason in shown.unrecorded]
     yield "What xprof says", [escaped(" ".join(shown.opinion))] if shown.opinion else []
     about = [f"- {escaped(label)}: {escaped(value)}" for label, value in shown.subject]

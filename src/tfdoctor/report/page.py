@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfdoctor import text
-from tfdoctor.diagnosis import Diagnosis, Result, Saving, SecondOpinion
+from tfdoctor.diagnosis import Diagnosis, Off, Result, Saving, SecondOpinion
 from tfdoctor.humanize import location, milliseconds, share
 from tfdoctor.report import hosts, sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
@@ -51,6 +51,7 @@ class Fault:
     changes: tuple[Change, ...]
     why: str  # Markdown of the rule's documentation
     sources: str  # likewise
+    own: bool = False  # a rule of the user's own: tfdoctor has no page of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,9 @@ class Page:
     device_time_note: str
     model: tuple[tables.Line, ...]
     hosts: hosts.Section | None  # of a job of several
+    off: tuple[Note, ...] = ()  # rules that the user switched off
+    limits: tuple[str, ...] = ()  # limits that the user set
+    own: tuple[str, ...] = ()  # rules of the user's own
 
 
 def page(diagnosis: Diagnosis) -> Page:
@@ -116,7 +120,15 @@ def page(diagnosis: Diagnosis) -> Page:
         device_time_note=_NOTES[_accelerators(diagnosis)],
         model=tables.lines(diagnosis.model),
         hosts=compared,
+        off=tuple(map(_off, diagnosis.settings.off)),
+        limits=tuple(map(sentences.limit_set, diagnosis.settings.limits)),
+        own=tuple(map(text.name, diagnosis.settings.own)),
     )
+
+
+def _off(off: Off) -> Note:
+    said = text.sentence(f"{off.title}: {off.why}")
+    return Note(rule=text.name(off.rule), title=text.name(off.title), text=said)
 
 
 _NOTES = {
@@ -175,6 +187,7 @@ def _fault(result: Result, finding: Finding) -> Fault:
         changes=tuple(map(_change, finding.remedies)),
         why=doc.sections.get("Why it matters", ""),
         sources=doc.sections.get("Sources", ""),
+        own=result.rule.own,
     )
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tfdoctor import text
-from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Saving, StepsSummary
+from tfdoctor.diagnosis import PARTS, Diagnosis, LimitSet, Result, Saving, StepsSummary
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
@@ -74,6 +74,12 @@ def saves(saving: Saving | None) -> str:
     return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
 
 
+def limit_set(limit: LimitSet) -> str:
+    """Return which limit has another value than its own, and by whom."""
+    rule, name, by = map(text.name, (limit.rule, limit.name, limit.by))
+    return f"{rule}: {name} is {limit.value:g} instead of {limit.default:g}, set by {by}."
+
+
 def is_known(value: float | None) -> bool:
     """Return whether there is a number, and a finite one."""
     return value is not None and math.isfinite(value)
@@ -112,7 +118,7 @@ def _step_sentence(steps: StepsSummary) -> str:
 def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
-        return _nothing_found(diagnosis.results)
+        return _nothing_found(diagnosis.results, len(diagnosis.settings.off))
     return _together(diagnosis) or _best_alone(findings)
 
 
@@ -151,16 +157,20 @@ def _best_alone(findings: Sequence[Result]) -> str:
     return f"{faults} {were} found; the costliest takes {saves(best)} of each step."
 
 
-def _nothing_found(results: Sequence[Result]) -> str:
+def _nothing_found(results: Sequence[Result], off: int = 0) -> str:
     kinds = Counter(type(result.outcome) for result in results)
     healthy, unchecked = kinds[Healthy], kinds[NotApplicable] + kinds[Errored]
     could = f"{counted(unchecked, 'rule')} could not be checked"
+    if off:
+        could += f", {counted(off, 'rule')} {'was' if off == 1 else 'were'} switched off"
+    if not results:
+        return "Nothing can be said about its health: every rule was switched off."
     if not healthy:
         return f"Nothing can be said about its health: {could}, and no other was."
     well = f"{counted(healthy, 'rule')} {'was' if healthy == 1 else 'were'} healthy"
     if unchecked > healthy:
         return f"No fault was found, which says little: {well}, but {could}."
-    rest = f", {could}" if unchecked else ""
+    rest = f", {could}" if unchecked or off else ""
     return f"Nothing that tfdoctor checks would make it faster: {well}{rest}."
 
 

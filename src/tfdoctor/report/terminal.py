@@ -22,6 +22,7 @@ WIDEST = 100
 
 NARROWEST = 40
 HOSTS = 8
+OFF = 8
 FIXES = 5
 """The rest is in the files."""
 
@@ -124,13 +125,28 @@ def _trust(shown: Page) -> Text:
 
 
 def _rest(shown: Page) -> Text:
-    """Return how many rules found no fault, and how many could not look."""
+    """Return how many rules found no fault, how many could not look, and what the user set."""
     counts = [
         (shown.healthy, "healthy"),
         (shown.unchecked, "not checked"),
         (shown.errored, "failed in tfdoctor itself"),
     ]
     said = [f"{counted(len(notes), 'rule')} {words}" for notes, words in counts if notes]
-    return Text(
-        f"{', '.join(said).capitalize()}." if said else "No other rule has anything to say."
-    )
+    rest = f"{', '.join(said).capitalize()}." if said else "No other rule has anything to say."
+    return Text("\n".join([rest, *_settings(shown)]))
+
+
+def _settings(shown: Page) -> list[str]:
+    """Return what is not as it comes: rules switched off, limits set, rules of the user's own."""
+    by_why: dict[str, list[str]] = {}
+    for note in shown.off:
+        by_why.setdefault(note.text.removeprefix(f"{note.title}: ").rstrip("."), []).append(
+            note.rule
+        )
+    off = [
+        f"{counted(len(rules), 'rule').capitalize()} {why}: {', '.join(rules[:OFF])}"
+        f"{f' and {len(rules) - OFF} more' if len(rules) > OFF else ''}."
+        for why, rules in by_why.items()
+    ]
+    own = [f"Rules of your own: {', '.join(shown.own)}."] if shown.own else []
+    return [*off, *(f"Limit of {limit}" for limit in shown.limits), *own]
