@@ -50,6 +50,17 @@ def test_moments_of_their_own_are_an_unfused_layer() -> None:
     assert effect.bound is Bound.EXPECTED
 
 
+def test_where_a_line_makes_many_layers_the_model_is_cloned() -> None:
+    rows = (ran("SquaredDifference"), ran("SquaredDifference", within="bn_1"), STREAM)
+    found = check(*rows, layers=[layer(), layer("bn_1")])
+    assert isinstance(found, Finding)
+    assert [remedy.at for remedy in found.remedies] == [Location("t.py", 5)] * 2
+    assert "clone_model" in found.remedies[1].code
+    alone = check(*rows[::2], layers=[layer()])
+    assert isinstance(alone, Finding)
+    assert len(alone.remedies) == 1
+
+
 def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
     found = check(ran("SquaredDifference"))
     assert isinstance(found, Finding)

@@ -143,7 +143,7 @@ def _finding(
     return Finding(
         summary=f"{layers.capitalize()} in single operations: {milliseconds(total)} per step",
         evidence=(*measures, _table(norms, hardware, limits)),
-        remedies=(_remedy(hardware, ready),),
+        remedies=_remedies(hardware, ready),
         effects=tuple(_effect(norm, norms, hardware, limits) for norm in ready),
     )
 
@@ -184,13 +184,20 @@ def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: 
     return "unknown" if fused is None else ms(fused)
 
 
-def _remedy(hardware: Hardware, ready: list[BatchNorm]) -> Remedy:
-    at = next((norm.layer.at for norm in ready if norm.layer.at), None)
+def _remedies(hardware: Hardware, ready: list[BatchNorm]) -> tuple[Remedy, ...]:
+    lines = [norm.layer.at for norm in ready if norm.layer.at]
+    at = lines[0] if lines else None
     if hardware.kind == "GPU":
         code = "model.compile(..., jit_compile=True)"
-        return Remedy("Let XLA fuse them", code, at, "jit-compile")
+        return (Remedy("Let XLA fuse them", code, at, "jit-compile"),)
     action = "Use a layer on TensorFlow's fused operation in its place"
-    return Remedy(action, DROP_IN, at, "fused-batch-norm")
+    drop_in = Remedy(action, DROP_IN, at, "fused-batch-norm")
+    if len(lines) == len(set(lines)):
+        return (drop_in,)
+    shared = next(line for line in lines if lines.count(line) > 1)
+    return drop_in, Remedy(
+        "Where one line makes many layers, clone the model with it", CLONE, shared
+    )
 
 
 DROP_IN = '''\
@@ -207,6 +214,17 @@ class FusedBatchNormalization(keras.layers.BatchNormalization):
         self.moving_mean.assign(keep * self.moving_mean + (1 - keep) * mean)
         self.moving_variance.assign(keep * self.moving_variance + (1 - keep) * variance)
         return outputs'''
+
+CLONE = '''\
+def fused(layer):
+    """Return a copy of a layer, batch normalization as the fused one."""
+    normalizes = type(layer) is keras.layers.BatchNormalization
+    kind = FusedBatchNormalization if normalizes else type(layer)
+    return kind.from_config(layer.get_config())
+
+
+clone = keras.models.clone_model(model, clone_function=fused)  # a functional or sequential model
+clone.set_weights(model.get_weights())'''
 
 
 def sick() -> Verdict:
