@@ -85,6 +85,9 @@ int nvmlDeviceGetMemoryInfo(int *gpu, unsigned long long *out)
 int nvmlDeviceGetClockInfo(int *gpu, int kind, unsigned *mhz)
     CALL((void)gpu; *mhz = kind == 1 ? 1700 : 0)
 
+int nvmlDeviceGetMaxClockInfo(int *gpu, int kind, unsigned *mhz)
+    CALL((void)gpu; *mhz = kind == 1 ? 1980 : 0)
+
 int nvmlDeviceGetPowerUsage(int *gpu, unsigned *milliwatts)
     CALL(if (*gpu) result = NOT_SUPPORTED; else *milliwatts = 412500)
 

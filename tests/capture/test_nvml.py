@@ -71,6 +71,7 @@ def test_every_gpu_tells_what_it_can(tmp_path: Path) -> None:
         "memory_pct": 20,
         "memory_used_bytes": 4 << 30,
         "memory_total_bytes": 16 << 30,
+        "sm_max_mhz": 1980,
         "sm_mhz": 1700,
         "power_w": 412.5,
         "energy_j": 5000.0,

@@ -86,6 +86,7 @@ class Device:
             "index": index,
             "uuid": probe("nvmlDeviceGetUUID")(),
             "name": probe("nvmlDeviceGetName")(),
+            "sm_max_mhz": probe("nvmlDeviceGetMaxClockInfo", SM_CLOCK)(),
             "visible": visible,
         }
         self.utilization = probe("nvmlDeviceGetUtilizationRates")

@@ -1,0 +1,83 @@
+"""throttled-device: which reasons count, how often, and what is normal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, line, markers, recording, trace, v100
+from tfdoctor import engine
+from tfdoctor.diagnosis import Result
+from tfdoctor.facts.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.rule import Rule
+from tfdoctor.rules import throttled_device
+from tfdoctor.rules.throttled_device import LIMITS, check
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity, Verdict
+
+HEAT, CAP = "software-thermal", "power-cap"
+
+
+def clock(told: int, held: int, reason: str = HEAT, mhz: float | None = 1000.0) -> Verdict:
+    clocks = {reason: mhz} if mhz else {}
+    return check(GpuClocks((GpuClock("GPU", 0, told, {reason: held}, clocks, 1500.0),)))
+
+
+@pytest.mark.parametrize(("held", "kind"), [(2, Finding), (1, Healthy)])
+def test_a_tenth_of_the_busy_time_is_enough(held: int, kind: type) -> None:
+    assert isinstance(clock(20, held), kind)
+
+
+@pytest.mark.parametrize(("told", "kind"), [(int(LIMITS.samples), Finding), (2, NotApplicable)])
+def test_a_few_samples_are_chance(told: int, kind: type) -> None:
+    assert isinstance(clock(told, told), kind)
+
+
+@pytest.mark.parametrize(("mhz", "kind"), [(1190.0, Finding), (1210.0, Healthy)])
+def test_a_power_cap_counts_where_the_clock_is_far_down(mhz: float, kind: type) -> None:
+    """Trap: at full load most GPUs run at their power cap."""
+    assert isinstance(clock(20, 20, CAP, mhz), kind)
+
+
+def test_without_a_clock_the_cost_is_not_known() -> None:
+    verdict = clock(20, 20, mhz=None)
+    assert isinstance(verdict, Finding)
+    assert (verdict.effects, verdict.severity) == ((), Severity.WARNING)
+    assert isinstance(clock(20, 20, CAP, None), Healthy)
+
+
+def row(throttle: Sequence[str] | None, *, busy: int = 99, mhz: int = 765, **more: Any) -> Any:
+    gpu = {"index": 0, "name": "Tesla V100", "gpu_pct": busy, "sm_mhz": mhz, **more}
+    return {"unix_ns": 1, "gpu": [gpu if throttle is None else gpu | {"throttle": list(throttle)}]}
+
+
+def examine(*rows: Any) -> Result:
+    """A V100 (1530 MHz) whose kernels take 9 of each step's 10 ms."""
+    work = line("Stream #1", *[("kernel", 10 * n + 0.5, 10 * n + 9.5) for n in range(6)])
+    facts = chart(trace([markers(6, 10)], gpus=[v100(work)]), recording(samples=rows))
+    (result,) = engine.examine(facts, [Rule.from_module(throttled_device)])
+    return result
+
+
+def test_half_the_clock_for_half_the_time_costs_at_most_a_quarter_of_the_compute_time() -> None:
+    result = examine(*[row([HEAT]), row([], mhz=1530)] * 5)
+    assert result.saving is not None
+    assert result.saving.bound is Bound.AT_MOST
+    assert result.saving.per_step.value == pytest.approx(9 * 0.25, abs=1e-3)
+
+
+def test_the_samples_own_highest_clock_comes_first() -> None:
+    result = examine(*[row([HEAT], sm_max_mhz=1000)] * 5)
+    assert result.saving is not None
+    assert result.saving.per_step.value == pytest.approx(9 * 0.235, abs=1e-3)
+
+
+def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:
+    assert isinstance(examine(*[row([HEAT], busy=49)] * 9).outcome, NotApplicable)
+
+
+def test_a_gpu_that_the_run_may_not_use_is_not_its_concern() -> None:
+    assert isinstance(examine(*[row([HEAT], visible=False)] * 9).outcome, NotApplicable)
+
+
+def test_samples_between_the_slow_readings_do_not_count() -> None:
+    assert isinstance(examine(*[row([]), *[row(None)] * 4] * 5).outcome, Healthy)
