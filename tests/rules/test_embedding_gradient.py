@@ -1,0 +1,150 @@
+"""embedding-gradient: one-hot products, and updates of whole tables."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, graph_operation, recording, trace
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Program
+from tfdoctor.rules import embedding_gradient
+from tfdoctor.rules.embedding_gradient import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+CPU = Hardware("CPU", "x")
+ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384
+F = "float32"
+HOT: Any = [F, [64, 6, ENTRIES]]
+TABLE: Any = [F, [ENTRIES, WIDTH]]
+IDS: Any = ["int32", [64, 6]]
+
+
+def graph(*rows: dict[str, Any]) -> Program:
+    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
+    return chart(trace([]), recording(record)).fact(Program)
+
+
+def one_hot(ids: Any = IDS, sources: Any = (0, None), **more: Any) -> Program:
+    return graph(
+        graph_operation("hot", "OneHot", [ids], [HOT], **{"from": [None]}),
+        graph_operation("m", "BatchMatMulV2", [HOT, TABLE], [], **{"from": list(sources)}),
+        *more.get("rows", ()),
+    )
+
+
+def ran(program: Program, **times: float) -> list[OperationTime]:
+    sizes = {"OneHot": 9.2e6}
+    return [
+        OperationTime(
+            name=one.name, type=one.type, ms=times[one.name], operation=one, layer=one.layer,
+            nbytes=sizes.get(one.type),
+        )
+        for one in program.operations
+    ]  # fmt: skip
+
+
+GRADIENT = OperationTime(name="gradient_tape/m/MatMul_1", type="BatchMatMulV2", ms=3.0)
+
+
+def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
+    return Chart([program, Operations(rows), hardware]).call(embedding_gradient.check)
+
+
+def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
+    program = one_hot()
+    found = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
+    assert isinstance(found, Finding)
+    scales = {effect.subject: effect.scales for effect in found.effects}
+    assert (scales["m"], scales[GRADIENT.name]) == (0.0, 0.0)
+    # its calls, and five passes over 384 x 32 float32 at the rate at which the one-hot rows were written
+    left = embedding_gradient.LOOKUP_MS + 5 * LOOKUPS * WIDTH * 4 / (9.2e6 / 0.5)
+    assert scales["hot"] == pytest.approx(left / 0.5)
+    assert all(effect.bound is Bound.EXPECTED for effect in found.effects)
+
+
+def test_a_lookup_that_would_take_as_long_saves_nothing() -> None:
+    program = one_hot()
+    found = check(program, *ran(program, hot=0.02, m=0.03), GRADIENT_OF_NOTHING)
+    assert isinstance(found, Finding)
+    assert {effect.scales for effect in found.effects} == {1.0}
+
+
+GRADIENT_OF_NOTHING = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
+
+
+def test_how_many_are_looked_up_is_not_guessed() -> None:
+    program = one_hot(["int32", [None]])
+    found = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
+    assert isinstance(found, Finding)
+    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+
+
+def test_on_a_gpu_the_saving_is_a_ceiling() -> None:
+    program = one_hot()
+    found = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware("GPU", "x"))
+    assert isinstance(found, Finding)
+    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+
+
+def test_on_a_tpu_one_hot_products_are_no_fault() -> None:
+    program = one_hot()
+    said = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware("TPU", "x"))
+    assert isinstance(said, NotApplicable)
+
+
+def test_one_hot_labels_feed_no_product() -> None:
+    program = one_hot(sources=(None, None))
+    assert isinstance(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT), Healthy)
+
+
+def test_one_hot_rows_that_others_use_too_stay() -> None:
+    other = graph_operation("loss", "Sub", [HOT], [], **{"from": [0]})
+    program = one_hot(rows=[other])
+    found = check(program, *ran(program, hot=0.5, m=1.0, loss=0.1), GRADIENT)
+    assert isinstance(found, Finding)
+    assert "hot" not in {effect.subject for effect in found.effects}
+
+
+def dense(lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum") -> Verdict:
+    rows = [
+        graph_operation("adam/sum", kind, [[F, [lookups, 8]]], [[F, [1000, 8]]], layer="adam"),
+        graph_operation("adam/mul", "Mul", [[F, [1000, 8]]], [[F, [1000, 8]]], layer="adam"),
+        graph_operation("adam/other", "Mul", [[F, [64, 64]]], [[F, [64, 64]]], layer="adam"),
+        graph_operation("gradient_tape/m", "MatMul"),
+    ]
+    program = graph(*rows)
+    parts = {"adam/sum": spent / 2, "adam/mul": spent / 2, "adam/other": 1.0}
+    return check(program, *ran(program, **parts, **{"gradient_tape/m": 99.0 - spent}))
+
+
+def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
+    found = dense(100, 20.0)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert effect.of
+    assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
+
+
+@pytest.mark.parametrize(
+    ("lookups", "kind"), [(int(1000 * LIMITS.touched), Finding), (251, Healthy), (None, Healthy)]
+)
+def test_tables_whose_rows_are_mostly_in_use_are_not(lookups: int | None, kind: type) -> None:
+    assert isinstance(dense(lookups, 20.0), kind)
+
+
+@pytest.mark.parametrize(("spent", "kind"), [(100 * LIMITS.update, Finding), (9.9, Healthy)])
+def test_small_updates_are_not_worth_another_optimizer(spent: float, kind: type) -> None:
+    assert isinstance(dense(100, spent), kind)
+
+
+def test_scattered_updates_are_healthy() -> None:
+    said = dense(100, 20.0, "ResourceScatterSub")
+    assert isinstance(said, Healthy)
+    assert "Only the rows" in said.summary
+
+
+def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+    assert isinstance(check(graph(), unnamed), NotApplicable)
