@@ -40,6 +40,7 @@ class Pair:
 INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
+TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
 
 CORPUS = (
     # Input
