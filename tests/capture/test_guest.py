@@ -14,7 +14,7 @@ FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("guest/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "atexit", "collections", "functools", "glob", "gzip", "hashlib", "importlib", "json", "math", "os",
+    "atexit", "collections", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "json", "math", "os",
     "re", "shutil", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name

@@ -46,8 +46,19 @@ def describe(graph, layers, dataset_graphs, scopes):
         "name": name,
         "kind": "dataset" if of_data else "function",
         "outer": getattr(outer, "name", None),
+        "given": _given(graph),
         "operations": [_operation(op, owner, numbers) for op in operations],
     }
+
+
+def _given(graph):
+    """Return what the function was traced for: one text an argument; None where it does not say."""
+    signature = getattr(graph, "structured_input_signature", None)
+    if not signature:
+        return None
+    by_place, by_name = signature
+    given = [str(one)[:200] for one in by_place]
+    return given + [f"{name}={str(one)[:200]}" for name, one in by_name.items()]
 
 
 def _operation(op, owner, numbers):

@@ -36,6 +36,7 @@ def write(registry):
         "feeds": part("feeds", datasets.id_of, registry.feeds()),
         "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
         "run": part("settings", settings.describe, registry) or {},
+        "python": part("whereabouts", registry.python) or {},
     }
     program["sources"] = _sources(program)
     _replace(os.path.join(registry.log.out, "program.json.gz"), program)

@@ -46,6 +46,7 @@ class Registry:
         self.strategy = lambda: None  # of a loop over a distributed dataset
         self.trainer = lambda: None  # the tf.function that takes the gradients
         self.fit = {}
+        self.python = dict  # describes where Python was between the calls: set by the window
         self.written = False  # nothing more is wanted
         self.described = False
 

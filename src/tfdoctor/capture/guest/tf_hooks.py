@@ -90,6 +90,8 @@ def patch_calls(module, window):
         if loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
         loops.function = window.calling = self
+        if window.fed.wanted and window.registry.trainer() is self:
+            window.fed.note(args, kwargs)
         try:
             return original(self, *args, **kwargs)
         finally:

@@ -10,11 +10,13 @@ import time
 import weakref
 
 from . import state
+from .feeding import Fed
 from .journal import quietly
 from .profiler import Session
 from .steps import NEVER, OPEN_ENDED, Source
 from .takes import Take
 from .watch import Watch
+from .whereabouts import Whereabouts
 
 FEWEST_CALLS = 5
 """With several steps a call, a window of `--steps` alone could hold a single call."""
@@ -45,6 +47,8 @@ class Window:
         self.local = None  # the loops of each thread: set by tf_hooks
         self.trainers = []  # those of each Keras: set by keras_loop
         self.watch = Watch(self)
+        self.fed, self.whereabouts = Fed(self), Whereabouts(self)
+        registry.python = self.whereabouts.describe
         self.before_open = []  # called once, just before the profiler starts
         self.before_close = []  # called each time, just before it stops
         for name in ("arrive", "close", "announce"):
@@ -151,6 +155,8 @@ class Window:
             first, self.take.calls = number + k, -1
         self.take.begin(source, first)
         self.stop = NEVER if self.deadline else first + self._planned(k)
+        self.fed.begin()
+        self.whereabouts.begin()
         self.save()
 
     def open_for(self, source, seconds):
@@ -213,6 +219,7 @@ class Window:
                 return
             for each in self.before_close:
                 each()
+            self.whereabouts.end()
             take, session = self.take, self.session
             source = take.source
             if reached is None:
