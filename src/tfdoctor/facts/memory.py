@@ -1,6 +1,7 @@
 """How much of the accelerators' memory the run needed, as TensorFlow's allocators say."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -27,12 +28,13 @@ class Allocator:
 
     name: str  # "GPU_0_bfc"
     limit: float  # what it may hand out
-    peak: float  # the most that was in use since the program began
+    used: float  # the most that was in use while it was traced
+    peak: float = 0.0  # the most since the program began: cuDNN's search for algorithms is in it
 
     @property
     def share(self) -> float:
-        """The peak's share of the limit."""
-        return self.peak / self.limit
+        """How full it was at most, from 0 to 1."""
+        return self.used / self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,12 @@ class DeviceMemory:
         """
         if device.kind == "CPU":
             raise Unavailable("the run used no accelerator")
-        peaks: dict[str, float] = {}
-        limits: dict[str, float] = {}
+        by_name: dict[str, list[Allocator]] = defaultdict(list)
         for stats in _told(trace):
             name = str(stats.get("allocator_name") or "")
             if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
-                limit = sum(float(stats[part]) for part in PARTS)
-                peaks[name] = max(peaks.get(name, 0.0), float(stats.get("peak_bytes_in_use", 0)))
-                limits[name] = max(limits.get(name, 0.0), limit)
-        found = [Allocator(name, limits[name], peaks[name]) for name in limits if limits[name] > 0]
+                by_name[name].append(_allocator(name, stats))
+        found = [_most(mine) for mine in by_name.values()]
         if not found:
             raise Unavailable(
                 "the trace does not say how much of the device's memory was in use (no allocation in the "
@@ -73,6 +72,22 @@ class DeviceMemory:
     def fullest(self) -> Allocator:
         """The one nearest to its limit."""
         return self.allocators[0]
+
+
+def _allocator(name: str, stats: Mapping[str, Value]) -> Allocator:
+    """Return one allocation's view of it."""
+    limit, free = sum(float(stats[part]) for part in PARTS), float(stats["bytes_available"])
+    return Allocator(name, max(limit, 1.0), limit - free, float(stats.get("peak_bytes_in_use", 0)))
+
+
+def _most(seen: list[Allocator]) -> Allocator:
+    """Return the most of all views."""
+    return Allocator(
+        seen[0].name,
+        max(one.limit for one in seen),
+        max(one.used for one in seen),
+        max(one.peak for one in seen),
+    )
 
 
 def _told(trace: Trace) -> Iterator[Mapping[str, Value]]:

@@ -84,7 +84,7 @@ class Limits:
     )
     memory: float = limit(
         0.7,
-        "of the device's memory in use at its peak: above it a batch twice as large may not fit",
+        "of the device's memory in use: above it a batch twice as large may not fit",
     )
 
 
@@ -157,7 +157,7 @@ def _evidence(
     if memory:
         found.append(
             (
-                "of the device's memory in use at its peak",
+                "of the device's memory in use",
                 ratio(memory.fullest.share),
                 ratio(limits.memory),
             )
@@ -181,7 +181,7 @@ def _remedies(
 def _larger(memory: DeviceMemory | None) -> str:
     room = "if memory allows"
     if memory is not None:
-        room = f"the device's memory was {percent(memory.fullest.share)} full at its peak"
+        room = f"the device's memory was {percent(memory.fullest.share)} full"
     return (
         f"Or train on a larger batch ({room}), with a learning rate to match; compare the accuracy"
     )

@@ -1,0 +1,91 @@
+"""memory-headroom: both sides of each limit, and what the trace and the samples say of memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, line, recording, trace, v100
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.host_memory import HostMemory
+from tfdoctor.facts.memory import Allocator, DeviceMemory
+from tfdoctor.rules.memory_headroom import LIMITS, check
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
+
+NONE = Unavailable("not there")
+
+
+def device(used: float) -> Verdict:
+    return check(DeviceMemory((Allocator("GPU_0_bfc", 1e9, used * 1e9, 1e9),)), NONE)
+
+
+def host(share: float, stalled: float | None = 0.0) -> Verdict:
+    return check(NONE, HostMemory(1e9, share * 1e9, stalled=stalled))
+
+
+@pytest.mark.parametrize(("used", "kind"), [(LIMITS.device, Finding), (0.94, Healthy)])
+def test_a_device_that_is_nearly_full(used: float, kind: type) -> None:
+    """The peak of the whole run is at the limit in both: cuDNN's search is no need."""
+    assert isinstance(device(used), kind)
+
+
+@pytest.mark.parametrize(("share", "kind"), [(LIMITS.host, Finding), (0.94, Healthy)])
+def test_a_host_that_is_nearly_full(share: float, kind: type) -> None:
+    assert isinstance(host(share), kind)
+
+
+@pytest.mark.parametrize(("stalled", "kind"), [(LIMITS.stalled, Finding), (0.019, Healthy)])
+def test_a_host_that_waits_for_memory(stalled: float, kind: type) -> None:
+    assert isinstance(host(0.5, stalled), kind)
+
+
+def test_waiting_is_a_warning_and_being_full_a_note() -> None:
+    full, waiting = host(0.99, None), host(0.5, 0.2)
+    assert isinstance(full, Finding)
+    assert isinstance(waiting, Finding)
+    assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
+
+
+def test_where_nothing_is_known_nothing_is_said() -> None:
+    assert isinstance(check(NONE, NONE), NotApplicable)
+
+
+def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more: Any) -> Any:
+    told = {"allocator_name": name, "bytes_available": free, "bytes_allocated": used}
+    stats = told | {"bytes_reserved": 0, "peak_bytes_in_use": 95} | more
+    return ("MemoryAllocation", at, at, stats)
+
+
+def test_the_allocator_tells_its_limit_by_its_parts() -> None:
+    rows = (allocation(1, 60, 40), allocation(2, 30, 70), allocation(3, 1, 9, "gpu_host_bfc"))
+    found = chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
+    assert found.allocators == (Allocator("GPU_0_bfc", 100.0, 70.0, 95.0),)
+
+
+def test_allocations_without_their_parts_say_nothing() -> None:
+    rows = [("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})]
+    with pytest.raises(Unavailable):
+        chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
+
+
+def test_a_run_on_the_cpu_has_no_device_memory() -> None:
+    with pytest.raises(Unavailable):
+        chart(trace([line("python", allocation(1, 60, 40))])).fact(DeviceMemory)
+
+
+def sample(second: int, **host: Any) -> Mapping[str, Any]:
+    return {"unix_ns": second * 10**9, "host": {"memory_total_bytes": 100, **host}}
+
+
+def test_waits_for_memory_are_the_growth_of_the_kernels_count() -> None:
+    rows = [
+        sample(1, memory_used_bytes=40, psi_memory_us=5_000_000, run_rss_bytes=30),
+        sample(3, memory_used_bytes=60, psi_memory_us=5_500_000, run_rss_bytes=20),
+    ]
+    found = chart(trace(), recording(samples=rows)).fact(HostMemory)
+    assert found == HostMemory(100.0, 60.0, 30.0, stalled=pytest.approx(0.25))
+
+
+def test_without_pressure_figures_waits_are_unknown() -> None:
+    found = chart(trace(), recording(samples=[sample(1, memory_used_bytes=40)])).fact(HostMemory)
+    assert found.stalled is None
