@@ -3,9 +3,11 @@
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.whereabouts import Place, Whereabouts
 from tfdoctor.rules import python_input
-from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 
@@ -20,6 +22,8 @@ def check(*stages: StageTime, wait: float = 30.0, fed_by: str = "") -> Verdict:
     return python_input.check(
         InputPipeline.of(AHEAD, *stages, python_kind=fed_by),
         Breakdown.of(input=wait, device=40.0 - wait),
+        None,
+        None,
     )
 
 
@@ -78,3 +82,35 @@ def test_the_remedy_follows_what_makes_the_batches(kind: str, fed_by: str, words
 
 def test_a_pipeline_without_work_is_healthy() -> None:
     assert isinstance(check(), Healthy)
+
+
+def loop(between: float, makes: int, others: int = 0) -> Verdict:
+    at = Location("train.py", 12)
+    places = Place(at, makes, makes=True), Place(at, others, makes=False)
+    return python_input.check(
+        Unavailable("no pipeline"),
+        Breakdown.of(between=between, device=20.0 - between),
+        Whereabouts(places, anew=((128, 32),)),
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("between", "makes", "others", "kind"),
+    [
+        (1.0, 5, 0, Finding),
+        (0.9, 5, 0, Healthy),
+        (1.9, 5, 5, Healthy),
+        (2.0, 5, 5, Finding),
+        (9.0, 4, 0, NotApplicable),
+    ],
+)
+def test_a_loop_that_makes_its_batches(between: float, makes: int, others: int, kind: type) -> None:
+    assert isinstance(loop(between, makes, others), kind)
+
+
+def test_the_line_that_makes_them_is_named() -> None:
+    found = loop(10.0, 9)
+    assert isinstance(found, Finding)
+    assert found.remedies[0].at == Location("train.py", 12)
+    assert found.effects[0].bound is Bound.AT_MOST

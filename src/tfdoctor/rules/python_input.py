@@ -19,8 +19,8 @@ Python, use several processes: `keras.utils.PyDataset(workers=4, use_multiproces
 
 ## Holds for
 
-TensorFlow 2.3 and later. Batches that the script makes itself and hands to a `tf.function` are outside
-of tf.data and not seen.
+TensorFlow 2.3 and later. Batches that the script makes itself and hands to a `tf.function` are seen in
+recordings of `tfdoctor profile`, where the loop goes over no dataset.
 
 ## Sources
 
@@ -32,8 +32,11 @@ of tf.data and not seen.
 from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.retracing import Retracing
+from tfdoctor.facts.whereabouts import Whereabouts
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
@@ -64,12 +67,56 @@ class Limits:
         "of the time of the pipeline's slowest segment: below it, replacing the Python changes "
         "nothing worth the work",
     )
+    between: float = limit(
+        0.05,
+        "of the step that Python takes to make a batch between two calls of the function that trains",
+    )
+    looks: float = limit(5.0, "looks at the lines that make batches, from which on they count")
 
 
 LIMITS = Limits()
 
 
-def check(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(
+    pipeline: InputPipeline | Unavailable,
+    breakdown: Breakdown,
+    seen: Whereabouts | None,
+    retracing: Retracing | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Weigh the Python of the loop, else of the pipeline."""
+    if seen and sum(place.seen for place in seen.makers) >= limits.looks:
+        found = _in_the_loop(seen, breakdown, retracing, limits)
+        if isinstance(found, Finding) or isinstance(pipeline, Unavailable):
+            return found
+    if isinstance(pipeline, Unavailable):
+        return NotApplicable(reason=str(pipeline))
+    return _in_the_pipeline(pipeline, breakdown, limits)
+
+
+def _in_the_loop(
+    seen: Whereabouts, breakdown: Breakdown, retracing: Retracing | None, limits: Limits
+) -> Verdict:
+    """Weigh the lines between two calls that make what the function is given."""
+    between = max(0.0, breakdown[Stage.BETWEEN] - (retracing.between_ms if retracing else 0.0))
+    making = between * seen.share(seen.makers)
+    share = making / breakdown.step_ms if breakdown.step_ms else 0.0
+    measure = Measure(
+        "of the step to make its batch in Python", ratio(share), ratio(limits.between)
+    )
+    said = f"Python takes {milliseconds(making)} between two steps to make the batch"
+    if share < limits.between:
+        return Healthy(summary=said, evidence=(measure,))
+    rows = tuple((one.at or "unknown", ms(between * seen.share([one]))) for one in seen.makers[:8])
+    return Finding(
+        summary=said,
+        evidence=(measure, Table(("your line", "per step, about"), rows)),
+        remedies=(Remedy("Make the batches in a tf.data pipeline", PIPELINE, seen.makers[0].at),),
+        effects=(Effect(Stage.BETWEEN, 0.0, "batch", ms(making), bound=Bound.AT_MOST),),
+    )
+
+
+def _in_the_pipeline(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits) -> Verdict:
     """Weigh the time inside Python against the pipeline's slowest segment."""
     slowest = pipeline.slowest
     stages = [s for s in pipeline.stages if slowest and s.path in slowest.stages and s.python_ms]
@@ -118,6 +165,12 @@ def _remedy(stage: StageTime, python_kind: str) -> Remedy:
     return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)
 
 
+PIPELINE = """\
+dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().batch(128)
+dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+for features, target in dataset:
+    loss = train_step(features, target)  # prepare() in TensorFlow operations, on whole batches"""
+
 FROM_FILES = """\
 dataset = tf.data.Dataset.list_files("images/*.jpg").map(
     lambda path: tf.io.decode_jpeg(tf.io.read_file(path), channels=3),
@@ -132,12 +185,12 @@ dataset = dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), 
 
 def sick() -> Verdict:
     """A py_function that takes 30 ms of each 33 ms step."""
-    return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0))
+    return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0), None, None)
 
 
 def healthy() -> Verdict:
     """The same map in TensorFlow operations."""
-    return check(_pipeline(python_ms=0.0), Breakdown.of(input=23.0, device=10.0))
+    return check(_pipeline(python_ms=0.0), Breakdown.of(input=23.0, device=10.0), None, None)
 
 
 def _pipeline(python_ms: float) -> InputPipeline:

@@ -35,6 +35,17 @@ EAGER_OPERATION = re.compile(r"EagerLocalExecute: (?!_|IteratorGetNext|MakeItera
 EAGER_CALL = "EagerLocalExecute: "
 """What Python runs, an operation or a whole function, in the order in which it asks for it."""
 
+EAGER_EXECUTE, EAGER_KERNEL = "EagerExecute", "EagerKernelExecute"
+"""Python hands something over to be run, and it runs (2.4 to 2.21); before, it is prepared."""
+
+GRAPH_BUILDING = "tf.function-graph_building"
+"""Python runs a tf.function's body, to trace it (2.4 to 2.21)."""
+
+COMPILES = re.compile(
+    r"XlaCompile.*|HLO Transforms:.*|(?:Cpu|Gpu|NVPTX|AMDGPU)\w*Compiler::(?:RunBackend|RunHloPasses|Compile\w*)"
+)
+"""XLA compiles (a CPU's of 2.21 as seen; GPUs' by the names in XLA's source)."""
+
 EAGER_NEXT = re.compile(r"EagerLocalExecute: IteratorGetNext\w*")
 """Python asks an iterator for the next batch."""
 

@@ -51,7 +51,7 @@ class Fed:
 
 
 def _is_array(value):
-    return hasattr(value, "dtype") and bool(getattr(value, "shape", ()))
+    return hasattr(value, "dtype") and len(getattr(value, "shape", ())) > 0
 
 
 def _kind(value):

@@ -42,9 +42,11 @@ class Whereabouts:
         self.inside, self.places = 0, collections.Counter()
         self.collected_ns, self.collecting = 0, None
 
-    def _begin(self):
-        """Look at this thread from now on."""
+    def _begin(self, source=None):
+        """Look at this thread from now on; a session's calls are not told from what lies between."""
         self.clear()
+        if self.window.local is None or (source is not None and source.name == "session-run"):
+            return
         self.over = threading.Event()
         self.switch = None
         arguments = self.over, threading.get_ident(), self.window.local.loops

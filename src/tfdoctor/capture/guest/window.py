@@ -156,7 +156,7 @@ class Window:
         self.take.begin(source, first)
         self.stop = NEVER if self.deadline else first + self._planned(k)
         self.fed.begin()
-        self.whereabouts.begin()
+        self.whereabouts.begin(source)
         self.save()
 
     def open_for(self, source, seconds):

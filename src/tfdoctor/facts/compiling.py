@@ -1,0 +1,55 @@
+"""When XLA compiled while the run trained."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.activity import Activity
+from tfdoctor.facts.step import host_lines
+from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.trainer import matching
+from tfdoctor.facts.typical import Typical
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.names import COMPILES
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """XLA's compilations in the traced steps; ms per training step.
+
+    ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in typical steps,
+    while the device does nothing.
+    """
+
+    steps: int  # in which something was compiled
+    of: int  # all steps
+    late: int  # of the second half of the steps, how many
+    host_ms: float = 0.0
+    between_ms: float = 0.0
+    longest_ms: float = 0.0  # of one compilation
+
+    @classmethod
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
+        """Find the compiler's own events on any thread of the host."""
+        found = Intervals()
+        for line in host_lines(trace):
+            if len(line):
+                found |= matching(line, COMPILES)
+        holding = [bool(found.within(s.start_ps, s.end_ps).total) for s in steps.steps]
+        typical = Typical.of(steps)
+        exposed = found - activity.of(Stage.DEVICE)
+        inside = typical.ms(exposed & typical.calls)
+        longest = max((end - start for start, end in found.spans), default=0)
+        return cls(
+            sum(holding),
+            len(holding),
+            sum(holding[len(holding) // 2 :]),
+            inside,
+            typical.ms(exposed) - inside,
+            longest / 1e9,
+        )
+
+    @property
+    def total_ms(self) -> float:
+        """Both."""
+        return self.host_ms + self.between_ms

@@ -1,0 +1,53 @@
+"""retracing: functions that are traced again and again, and what changes."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.retracing import Retraced, Retracing
+from tfdoctor.rules import retracing
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage, Verdict
+
+
+def check(*functions: Retraced) -> Verdict:
+    return retracing.check(
+        Retracing(functions, host_ms=4.0, between_ms=6.0),
+        Breakdown.of(device=5.0, host=5.0, between=7.0),
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("traced", "tracings", "kind"), [(2, 3, Finding), (1, 9, Healthy), (2, 2, Healthy)]
+)
+def test_the_first_tracings_and_a_last_smaller_batch_are_none(
+    traced: int, tracings: int, kind: type
+) -> None:
+    """Trap: a window that holds a function's first calls; one odd batch at an epoch's end."""
+    assert isinstance(check(Retraced("train_step", 20, traced, tracings)), kind)
+
+
+def test_without_a_function_there_is_nothing_to_say() -> None:
+    assert isinstance(check(), NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (("1", "2"), "a tensor instead of a Python number"),
+        (("True", "False"), "a tensor instead of a Python number"),
+        (("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(32, 4))"), "one shape"),
+        (("<object at 1>", "<object at 2>"), "what is new"),
+        ((), "what is new"),
+    ],
+)
+def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -> None:
+    found = check(Retraced("train_step", 20, 20, 30, changed))
+    assert isinstance(found, Finding)
+    assert words in found.remedies[0].action
+
+
+def test_it_saves_what_tracing_takes_where_it_takes_it() -> None:
+    found = check(Retraced("train_step", 20, 20, 30))
+    assert isinstance(found, Finding)
+    taken = {effect.stage: effect.of and effect.of.value for effect in found.effects}
+    assert taken == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
