@@ -1,0 +1,106 @@
+"""idle-device: devices that nobody uses, and those that only seem so."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.synthetic import samples
+from scripts.synthetic.run import Run
+from tests.builders import chart, manifest, recording, trace
+from tests.xspaces import TRACES
+from tfdoctor import engine
+from tfdoctor.diagnosis import Result
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.device import NO_CUPTI, Device
+from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.replicas import Replicas
+from tfdoctor.facts.steps import Steps
+from tfdoctor.recording import Recording
+from tfdoctor.rule import Rule
+from tfdoctor.rules import idle_device
+from tfdoctor.rules.idle_device import LIMITS
+from tfdoctor.trace import xplane
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+ALONE = Replicas()
+
+
+def check(
+    visible: int, used: int, replicas: Replicas = ALONE, *, steps: int = 20, missing: str = ""
+) -> Verdict:
+    device = Device("GPU", visible, used, missing=missing)
+    return idle_device.check(device, replicas, Steps.uniform(steps, 10.0), Framework())
+
+
+@pytest.mark.parametrize(("used", "kind"), [(3, Finding), (4, Healthy)])
+def test_one_idle_device_is_enough(used: int, kind: type) -> None:
+    assert isinstance(check(4, used), kind)
+
+
+@pytest.mark.parametrize(("steps", "kind"), [(int(LIMITS.steps), Finding), (2, NotApplicable)])
+def test_a_part_of_a_step_proves_nothing(steps: int, kind: type) -> None:
+    assert isinstance(check(4, 1, steps=steps), kind)
+
+
+def test_what_the_script_hides_is_not_idle() -> None:
+    """Trap: a search over parameters that gives every process a GPU of its own."""
+    assert isinstance(check(8, 1, Replicas(granted=1)), Healthy)
+    assert isinstance(check(8, 1, Replicas(granted=4)), Finding)
+
+
+def test_devices_of_other_processes_are_not_judged() -> None:
+    assert isinstance(check(8, 1, Replicas(workers=8)), NotApplicable)
+
+
+def test_kernels_that_were_not_recorded_prove_no_idleness() -> None:
+    assert isinstance(check(4, 0, missing=NO_CUPTI), NotApplicable)
+
+
+def test_a_run_on_the_cpu_is_not_judged() -> None:
+    device = Device("CPU", 1, 1)
+    steps = Steps.uniform(20, 10.0)
+    assert isinstance(idle_device.check(device, ALONE, steps, Framework()), NotApplicable)
+
+
+def test_replicas_are_as_the_run_recorded_them() -> None:
+    run = {"strategy": "MirroredStrategy", "replicas": 2, "batch_size": 32}
+    devices = ["/device:CPU:0", "/device:GPU:0", "/device:GPU:1"]
+    datasets = [{"id": 0, "class": "_RebatchDataset"}]
+    program = {"run": {**run, "devices": devices}, "datasets": datasets}
+    found = chart(trace(), recording(program)).fact(Replicas)
+    assert found == Replicas("MirroredStrategy", 2, 2, 1, 32, divided=True)
+    assert found.each == 16
+
+
+def test_a_batch_that_nobody_divides_is_each_replicas_own() -> None:
+    """As distribute_datasets_from_function makes it."""
+    assert Replicas("MirroredStrategy", 2, 2, batch=16).each == 16
+
+
+def test_workers_of_a_job_and_processes_of_a_run_count() -> None:
+    job = recording(manifest=manifest(worker={"name": "worker-0", "rank": 0, "size": 4}))
+    assert chart(trace(), job).fact(Replicas).workers == 4
+    two = recording(manifest=manifest(processes=({"trained": True}, {"trained": True}, {})))
+    assert chart(trace(), two).fact(Replicas).workers == 2
+
+
+def examine(of: Chart) -> Result:
+    (result,) = engine.examine(of, [Rule.from_module(idle_device)])
+    return result
+
+
+def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
+    truth = samples.write(Run(device="v100", idle_gpus=3), tmp_path)
+    of = Recording.open(tmp_path)
+    result = examine(Chart([xplane.read(of.traces[0]), of]))
+    assert isinstance(result.outcome, Finding)
+    assert result.outcome.summary == "3 of 4 GPUs do nothing"
+    assert result.saving is not None
+    assert result.saving.bound is Bound.AT_MOST
+    assert result.saving.per_step.value <= 0.75 * truth.compute_ms + 1e-3
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
+def test_a_partial_step_of_eight_gpus_accuses_none_of_them() -> None:
+    path = next((TRACES / "v100x8-bert-partial-step").rglob("*.xplane.pb"))
+    assert isinstance(examine(chart(xplane.read(path))).outcome, NotApplicable)
