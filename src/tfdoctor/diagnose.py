@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tfdoctor import __version__, device_portrait, engine, hosts_portrait, portrait, tpu_portrait
+from tfdoctor import order as ordering
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
 from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
@@ -87,13 +88,15 @@ def _diagnosis(
     chart: Chart, rules: tuple[Rule, ...], title: str, opinion: SecondOpinion | None
 ) -> Diagnosis:
     results = engine.examine(chart, rules)
+    order = ordering.order(chart, results)
     operations, pipeline = portrait.operations(chart), portrait.pipeline(chart)
     return Diagnosis(
         version=__version__,
         subject=portrait.subject(chart, title),
         steps=portrait.steps(chart),
         trust=portrait.trust(chart),
-        results=results,
+        results=ordering.in_order(results, order),
+        order=order,
         together=engine.together(chart, results),
         xprof=opinion,
         pipeline=pipeline,

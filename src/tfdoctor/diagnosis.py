@@ -5,6 +5,7 @@ Times are milliseconds per training step unless a name says otherwise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import Quantity
@@ -182,6 +183,42 @@ class Hosts:
     findings: tuple[HostFinding, ...] = ()
 
 
+class Relationship(StrEnum):
+    """How a finding stands to others."""
+
+    FIRST = "first"  # the others are to be followed before it
+    INSTEAD = "instead"  # it and the other exclude each other
+    UNNEEDED = "unneeded"  # once the others are followed, it saves nothing more
+    CEILING = "ceiling"  # it says what a whole stage costs; the others are about parts of that
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How one finding stands to others, and why (of a ceiling: for which stage)."""
+
+    kind: Relationship
+    rule: str
+    others: tuple[str, ...]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A finding, and what it saves once those before it are followed."""
+
+    rule: str
+    saves: Quantity
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """In which order to follow findings that bear on each other."""
+
+    turns: tuple[Turn, ...] = ()
+    relations: tuple[Relation, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Off:
     """A rule that was not applied, because the user wants it so."""
@@ -234,3 +271,4 @@ class Diagnosis:
     unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why
     hosts: Hosts | None = None  # when the job had several
     settings: Settings = field(default_factory=Settings)
+    order: Order | None = None  # of findings that bear on each other

@@ -35,7 +35,7 @@ CRITICAL, WARNING = 0.20, 0.05
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     """Apply every rule; one that fails leaves the others untouched. Findings come first, by saving."""
     outcomes = [(rule, _apply(rule, chart)) for rule in rules]
-    model = _model(chart)
+    model = model_of(chart)
     effects = {rule.name: o.effects for rule, o in outcomes if isinstance(o, Finding)}
     results = [_judge(rule, outcome, model, effects) for rule, outcome in outcomes]
     return tuple(sorted(results, key=_rank))
@@ -43,7 +43,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
 
 def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     """Compute what all findings save when all are followed; None when nothing saves anything."""
-    model = _model(chart)
+    model = model_of(chart)
     findings = {
         result.rule.name: result.outcome.effects
         for result in results
@@ -91,7 +91,7 @@ def _apply(rule: Rule, chart: Chart) -> Outcome:
         return Errored(error=repr(error), traceback=traceback.format_exc())
 
 
-def _model(chart: Chart) -> StepModel | None:
+def model_of(chart: Chart) -> StepModel | None:
     """Return the step model; without it findings stand, but none has a saving."""
     try:
         model = chart.fact(StepModel)

@@ -5,16 +5,23 @@ from dataclasses import replace
 from tests.report import several
 from tfdoctor.diagnosis import (
     Diagnosis,
+    LimitSet,
+    Off,
     OperationRow,
+    Order,
     PipelineStage,
+    Relation,
+    Relationship,
     Result,
     Saving,
     SecondOpinion,
+    Settings,
     StepRow,
     StepsSummary,
     Subject,
     Together,
     Trust,
+    Turn,
 )
 from tfdoctor.rule import Rule, RuleDoc, Topic
 from tfdoctor.units import bandwidth, count, flop_rate, ms, nbytes, ratio
@@ -539,7 +546,39 @@ def hostile_hosts() -> Diagnosis:
     return replace(full(), hosts=several.hosts(HOSTILE + INVISIBLE, 64))
 
 
+def configured() -> Diagnosis:
+    """Return the run as judged by what a user chose and set, with findings that bear on each other."""
+    base = full()
+    (first, *others) = base.results
+    order = Order(
+        turns=(
+            Turn("input-bound", ms(43.0), Bound.AT_MOST),
+            Turn("float32-matmul", ms(3.1), Bound.EXPECTED),
+        ),
+        relations=(
+            Relation(Relationship.UNNEEDED, "python-input", ("input-bound",)),
+            Relation(
+                Relationship.FIRST,
+                "kernel-launch-bound",
+                ("eager-step",),
+                "a step that runs eagerly is not compiled as a whole",
+            ),
+        ),
+    )
+    settings = Settings(
+        off=(
+            Off("cost", "What the waste costs", "ignored by pyproject.toml"),
+            Off("small-files", "Many small files", "not selected by --select"),
+        ),
+        limits=(LimitSet("input-bound", "share", 0.2, 0.05, "pyproject.toml"),),
+        own=("input-bound",),
+    )
+    mine = replace(first, rule=replace(first.rule, own=True))
+    return replace(base, results=(mine, *others), order=order, settings=settings)
+
+
 ALL = {
+    "configured": configured,
     "several-hosts": several_hosts,
     "hostile-hosts": hostile_hosts,
     "full": full,

@@ -8,7 +8,7 @@ from tests.report import diagnoses
 from tfdoctor.report import html, json_, markdown, terminal
 
 Compare = Callable[[str, str], None]
-KINDS = ["full", "healthy", "no-steps", "errored", "single-step", "several-hosts"]
+KINDS = ["full", "healthy", "no-steps", "errored", "single-step", "several-hosts", "configured"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -96,7 +96,7 @@ def keys_of(value: object) -> set[str]:
 
 
 def test_every_field_is_documented() -> None:
-    shown = [report(name) for name in ("full", "errored", "several-hosts")]
+    shown = [report(name) for name in ("full", "errored", "several-hosts", "configured")]
     names = {
         part
         for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text())
@@ -110,10 +110,21 @@ def test_every_documented_field_exists() -> None:
     fields = {
         re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)
     }
-    shown = [report(name) for name in ("full", "errored", "several-hosts")]
+    shown = [report(name) for name in ("full", "errored", "several-hosts", "configured")]
     assert fields - keys_of(shown) == set()
 
 
 def test_a_report_of_one_host_does_not_speak_of_several() -> None:
     assert "hosts" not in report("full")
     assert report("several-hosts")["hosts"]["straggler"] == "worker-1"
+
+
+def test_a_report_by_the_rules_as_they_come_does_not_speak_of_settings() -> None:
+    assert not {"settings", "order"} & set(report("full"))
+    shown = report("configured")
+    assert shown["settings"]["off"][0] == {
+        "rule": "cost",
+        "title": "What the waste costs",
+        "why": "ignored by pyproject.toml",
+    }
+    assert shown["order"]["turns"][0]["rule"] == "input-bound"

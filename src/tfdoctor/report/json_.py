@@ -9,6 +9,7 @@ from tfdoctor.diagnosis import (
     PARTS,
     Diagnosis,
     Hosts,
+    Order,
     Result,
     Saving,
     Settings,
@@ -77,8 +78,33 @@ def contract(diagnosis: Diagnosis) -> Object:
         and {"conclusion": xprof.conclusion, "agrees": xprof.agrees, "why": xprof.why},
         **_details(diagnosis),
         **_hosts(diagnosis.hosts),
+        **_order(diagnosis.order),
         **_settings(diagnosis.settings),
     }
+
+
+def _order(order: Order | None) -> Object:
+    """Return in which order to follow the findings; a report where that does not matter has no such field."""
+    if order is None:
+        return {}
+    turns = [
+        {
+            "rule": turn.rule,
+            "ms_per_step": _number(turn.saves.value),
+            "bound": turn.bound.value,
+        }
+        for turn in order.turns
+    ]
+    relations = [
+        {
+            "kind": each.kind.value,
+            "rule": each.rule,
+            "others": list(each.others),
+            "why": each.why,
+        }
+        for each in order.relations
+    ]
+    return {"order": {"turns": turns, "relations": relations}}
 
 
 def _settings(settings: Settings) -> Object:

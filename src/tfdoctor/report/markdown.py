@@ -49,6 +49,7 @@ def _head(shown: Page) -> list[str]:
         if shown.hosts and shown.faults
         else "",
         _fixes(shown.faults),
+        "\n".join(f"- {escaped(sentence)}" for sentence in shown.order[:ROWS]),
         " ".join([level, *map(escaped, shown.trust[:6])]),
     ]
 

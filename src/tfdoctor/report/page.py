@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Off, Result, Saving, SecondOpinion
 from tfdoctor.humanize import location, milliseconds, share
-from tfdoctor.report import hosts, sentences, tables
+from tfdoctor.report import hosts, order, sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 
@@ -90,6 +90,7 @@ class Page:
     device_time_note: str
     model: tuple[tables.Line, ...]
     hosts: hosts.Section | None  # of a job of several
+    order: tuple[str, ...] = ()  # in which to follow the faults, where that matters
     off: tuple[Note, ...] = ()  # rules that the user switched off
     limits: tuple[str, ...] = ()  # limits that the user set
     own: tuple[str, ...] = ()  # rules of the user's own
@@ -120,6 +121,7 @@ def page(diagnosis: Diagnosis) -> Page:
         device_time_note=_NOTES[_accelerators(diagnosis)],
         model=tables.lines(diagnosis.model),
         hosts=compared,
+        order=order.said(diagnosis.order),
         off=tuple(map(_off, diagnosis.settings.off)),
         limits=tuple(map(sentences.limit_set, diagnosis.settings.limits)),
         own=tuple(map(text.name, diagnosis.settings.own)),

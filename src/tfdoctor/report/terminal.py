@@ -58,6 +58,7 @@ def _page(shown: Page, width: int) -> RenderableType:
         _bar(shown.segments, width),
         _hosts(shown.hosts),
         _fixes(shown.faults),
+        _order(shown.order),
         _trust(shown),
         _rest(shown),
     ]
@@ -102,6 +103,10 @@ def _fixes(faults: tuple[Fault, ...]) -> RenderableType | None:
     left_out = len(faults) - FIXES
     more = [Text(f"… {left_out:,} more in the report", style="dim")] if left_out > 0 else []
     return Group(Text("What to change", style="bold"), grid, *more)
+
+
+def _order(said: tuple[str, ...]) -> RenderableType | None:
+    return Text("\n".join(said)) if said else None
 
 
 def _fix(fault: Fault) -> Text:

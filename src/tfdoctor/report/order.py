@@ -1,0 +1,59 @@
+"""In which order to follow findings, in words."""
+
+from collections.abc import Sequence
+
+from tfdoctor import text
+from tfdoctor.diagnosis import Order, Relation, Relationship, Turn
+from tfdoctor.humanize import milliseconds
+from tfdoctor.verdict import Bound
+
+
+def said(order: Order | None) -> tuple[str, ...]:
+    """Return the order, then what is not needed, excluded or but a ceiling; nothing when none matters."""
+    if order is None:
+        return ()
+    sentences = [_turns(order.turns), *map(_relation, order.relations)]
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _turns(turns: Sequence[Turn]) -> str:
+    if len(turns) < 2:  # noqa: PLR2004 - one has no order
+        return ""
+    first, *others = (f"{text.name(turn.rule)} ({_saves(turn, n)})" for n, turn in enumerate(turns))
+    return f"In this order: first {first}, then {', then '.join(others)}."
+
+
+def _saves(turn: Turn, number: int) -> str:
+    if turn.saves.value <= 0:
+        return "saves nothing by itself"
+    ceiling = "at most " if turn.bound is Bound.AT_MOST else ""
+    more = " more" if number else ""
+    return f"saves {ceiling}{milliseconds(turn.saves.value)}{more}"
+
+
+def _relation(relation: Relation) -> str:
+    rule, others = text.name(relation.rule), _listed(relation.others)
+    why = text.prose(relation.why)
+    match relation.kind:
+        case Relationship.FIRST:
+            return f"First {others}, then {rule}: {why}."
+        case Relationship.INSTEAD:
+            return f"Follow {others} or {rule}, not both: {why}."
+        case Relationship.UNNEEDED:
+            return f"Once {others} {_is(relation)} followed, {rule} saves nothing more."
+        case Relationship.CEILING:
+            alone = len(relation.others) == 1
+            parts, them = ("is about a part", "that") if alone else ("are about parts", "these")
+            return (
+                f"{rule} is a ceiling for the {why} as a whole; {others} {parts} of it: "
+                f"follow {them} first, then record again."
+            )
+
+
+def _is(relation: Relation) -> str:
+    return "is" if len(relation.others) == 1 else "are"
+
+
+def _listed(rules: Sequence[str]) -> str:
+    *most, last = map(text.name, rules)
+    return f"{', '.join(most)} and {last}" if most else last
