@@ -73,9 +73,9 @@ CORPUS = (
     # Operations
     Pair("normalized_resnet", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
     Pair("normalized_generator", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
-    Pair("channels_there_and_back", "layout-change", (), (WIDE,), (WIDE,), exists=False),
+    Pair("channels_there_and_back", LAYOUT, (LAYOUT,), (WIDE,), (WIDE,), LAYOUT),
     Pair("one_hot_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
-    Pair("few_rows_of_a_table", TABLE, (TABLE,), remedy=TABLE),
+    Pair("few_rows_of_a_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     # Execution
     Pair("debugging_left_on", "eager-step", (), (WIDE,), exists=False),
     Pair("a_number_for_the_step", "retracing", (), (WIDE,), (WIDE,), exists=False),

@@ -39,9 +39,12 @@ def train_step(x, y):
     return loss
 
 
-data = tf.data.Dataset.from_tensor_slices((histories, liked)).batch(BATCH, drop_remainder=True)
+starts = range(0, len(liked), BATCH)
+batches = [
+    (tf.constant(histories[n : n + BATCH]), tf.constant(liked[n : n + BATCH])) for n in starts
+]
 for epoch in range(8):
-    for x, y in data.prefetch(tf.data.AUTOTUNE):
+    for x, y in batches:
         tick()
         loss = train_step(x, y)
     print(f"epoch {epoch}: {float(loss):.3f}")

@@ -1,0 +1,139 @@
+"""layout-change: there and back around operations on images."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, graph_operation, recording, trace
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Program
+from tfdoctor.rules import layout_change
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+CPU, GPU, TPU = (Hardware(kind, "x") for kind in ("CPU", "GPU", "TPU"))
+FIRST: Any = ["float32", [16, 8, 64, 32]]
+LAST: Any = ["float32", [16, 64, 32, 8]]
+GRADIENT = OperationTime(name="gradient_tape/conv/d", type="Conv2DBackpropFilter", ms=30.0)
+
+
+def operation(name: str, kind: str, given: Any, made: Any, *sources: int | None) -> dict[str, Any]:
+    return graph_operation(name, kind, [given], [made], **{"from": list(sources)})
+
+
+def graph(*rows: dict[str, Any]) -> Program:
+    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
+    return chart(trace([]), recording(record)).fact(Program)
+
+
+def there_and_back(image: str = "Conv2D", between: int = 0) -> Program:
+    """Channels last for an operation, then first, ``between`` operations behind it."""
+    rows = [
+        operation("there", "Transpose", FIRST, LAST, None),
+        operation("image", image, LAST, LAST, 0),
+        *(operation(f"relu{n}", "Relu", LAST, LAST, n + 1) for n in range(between)),
+        operation("back", "Transpose", LAST, FIRST, between + 1),
+    ]
+    return graph(*rows)
+
+
+def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
+    ran = [
+        OperationTime(name=one.name, type=one.type, ms=2.0, operation=one)
+        for one in program.operations
+    ]
+    return Chart([program, Operations((*ran, *rows)), hardware]).call(layout_change.check)
+
+
+def gone(said: Verdict) -> set[str]:
+    assert isinstance(said, Finding)
+    assert all(effect.scales == 0.0 for effect in said.effects)
+    return {effect.subject for effect in said.effects}
+
+
+def test_all_but_the_first_conversion_go() -> None:
+    found = check(there_and_back(), GRADIENT)
+    assert gone(found) == {"back"}
+    assert isinstance(found, Finding)
+    assert found.effects[0].bound is Bound.EXPECTED
+
+
+def test_their_gradients_go_with_them() -> None:
+    back = OperationTime(name="gradient_tape/back/transpose", type="Transpose", ms=3.0)
+    there = OperationTime(name="gradient_tape/there/transpose", type="Transpose", ms=3.0)
+    assert gone(check(there_and_back(), back, there, GRADIENT)) == {"back", back.name}
+
+
+def test_one_direction_alone_is_healthy() -> None:
+    rows = [operation("there", "Transpose", FIRST, LAST, None)]
+    rows.append(operation("image", "Conv2D", LAST, LAST, 0))
+    said = check(graph(*rows), GRADIENT)
+    assert isinstance(said, Healthy)
+    assert "one direction" in said.summary
+
+
+@pytest.mark.parametrize("kind", ["BatchMatMulV2", "Einsum", "Softmax"])
+def test_attentions_heads_are_no_layout(kind: str) -> None:
+    said = check(there_and_back(kind), GRADIENT)
+    assert isinstance(said, Healthy)
+    assert "never" in said.summary
+
+
+@pytest.mark.parametrize(("between", "kind"), [(3, Finding), (4, Healthy)])
+def test_what_lies_between_is_within_reach(between: int, kind: type) -> None:
+    assert isinstance(check(there_and_back(between=between), GRADIENT), kind)
+
+
+def test_a_transposition_of_height_and_width_keeps_the_format() -> None:
+    turned: Any = ["float32", [16, 32, 64, 8]]
+    rows = [operation("a", "Transpose", LAST, turned, None)]
+    rows += [operation("conv", "Conv2D", turned, turned, 0)]
+    rows += [operation("b", "Transpose", turned, LAST, 1)]
+    assert isinstance(check(graph(*rows), GRADIENT), Healthy)
+
+
+def test_a_cube_does_not_tell_which_way_it_was_turned() -> None:
+    cube: Any = ["float32", [16, 8, 8, 8]]
+    rows = [operation("a", "Transpose", cube, cube, None)]
+    rows += [operation("conv", "Conv2D", cube, cube, 0)]
+    rows += [operation("b", "Transpose", cube, cube, 1)]
+    assert isinstance(check(graph(*rows), GRADIENT), Healthy)
+
+
+def test_a_record_without_edges_gives_no_verdict() -> None:
+    said = check(graph(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT)
+    assert isinstance(said, NotApplicable)
+    assert "which operations feed which" in said.reason
+
+
+def test_kernels_that_convert_within_a_convolution_are_a_ceiling() -> None:
+    conv = OperationTime(
+        name="conv", type="Conv2D", ms=10.0, ran=("void nchwToNhwcKernel<half>", "volta_h884cudnn"),
+        ran_ms=(2.5, 7.5),
+    )  # fmt: skip
+    found = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.subject, effect.scales, effect.bound) == ("conv", 0.75, Bound.AT_MOST)
+
+
+def test_what_xla_calls_data_formatting_is_a_ceiling() -> None:
+    copy = OperationTime(name="copy.3", type="x", ms=4.0, category="data formatting")
+    found = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
+    assert gone(found) == {"copy.3"}
+
+
+def test_an_operation_that_goes_is_not_counted_again_for_its_kernels() -> None:
+    program = there_and_back()
+    rows = [
+        OperationTime(
+            name=one.name, type=one.type, ms=2.0, operation=one, ran=("SwapDimension1And2",),
+            ran_ms=(2.0,),
+        )
+        for one in program.operations
+        if one.name == "back"
+    ]  # fmt: skip
+    found = Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
+    assert isinstance(found, Finding)
+    assert len([effect for effect in found.effects if effect.subject == "back"]) == 1
