@@ -1,59 +1,97 @@
-"""Where the host stands until the GPU is done, and how long the GPU then has nothing to do."""
+"""How long the GPU has nothing to do after a value was copied back, since the host went on only then.
+
+A host that does not wait for the value launches ahead: what runs after the copy was launched before it ended.
+"""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tfdoctor.facts.device import work_lines
 from tfdoctor.facts.gpu_work import GpuWorks
 from tfdoctor.facts.host_work import HostWork
-from tfdoctor.facts.transfers import D2H, Transfers
+from tfdoctor.facts.launches import first_launches, launches
 from tfdoctor.facts.typical import Typical
-from tfdoctor.trace import Intervals
+from tfdoctor.trace import Intervals, Plane, Trace
+from tfdoctor.trace.names import COPY_DIRECTION
 
-SETTLING_PS = 20_000_000
-"""20 µs: after the GPU's last work the driver takes up to so long to let the host go on."""
+SETTLING_PS = 2_000_000
+"""2 µs: a gap that begins so soon after the copy begins with it; streams' clocks differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostSyncs:
     """The busiest GPU; numbers and ms per training step.
 
-    ``drained_ms`` is the GPU's idle time from when it ran out of work while the host stood there until
-    the host had launched the next, less the host's waits for batches and the time between two calls.
+    ``host_ms`` and ``between_ms`` are the GPU's idle time after such copies, inside and outside of the
+    call that is a step, less the waits for batches.
     """
 
-    syncs: float  # how often the host stood until the GPU had run out of work
-    stood_ms: float
-    drained_ms: float
     reads: float  # copies from device to host
+    syncs: float  # after which the GPU ran out of work
+    host_ms: float = 0.0
+    between_ms: float = 0.0
 
     @classmethod
-    def measure(
-        cls, works: GpuWorks, typical: Typical, host: HostWork, transfers: Transfers
-    ) -> Self:
-        """Find the idle stretches that begin while the host stands.
+    def measure(cls, trace: Trace, works: GpuWorks, typical: Typical, host: HostWork) -> Self:
+        """Find the idle stretches that begin with the end of a copy back.
 
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
-        stands = np.array(host.stands.spans, np.int64).reshape(-1, 2)
-        found = [
+        plane = works.busiest.plane
+        ends = _copied_back(plane)
+        starts, known = first_launches(plane, launches(trace))
+        gaps = [
             gap
-            for stretch in typical.stretches
-            for gap in (Intervals((stretch,)) - works.busiest.busy.within(*stretch)).spans
-            if _stood(gap[0], stands)
+            for gap in _gaps(works.busiest.busy, typical)
+            if _follows(gap[0], ends) and _launched_later(gap, starts, known)
         ]
-        drained = (Intervals.union(found) & typical.calls) - host.waits
+        drained = Intervals.union(gaps) - host.waits
+        inside = typical.ms(drained & typical.calls)
         return cls(
-            len(found) / typical.rounds,
-            typical.ms(host.stands),
-            typical.ms(drained),
-            transfers[D2H].count,
+            int(typical.holds(ends).sum()) / typical.rounds,
+            len(gaps) / typical.rounds,
+            inside,
+            typical.ms(drained) - inside,
         )
 
+    @property
+    def total_ms(self) -> float:
+        """Both."""
+        return self.host_ms + self.between_ms
 
-def _stood(start: int, stands: np.ndarray) -> bool:
-    """Say whether the host stood when the GPU ran out of work."""
-    at = int(np.searchsorted(stands[:, 0], start, side="right")) - 1
-    return at >= 0 and start <= stands[at, 1] + SETTLING_PS and start > stands[at, 0]
+
+def _gaps(busy: Intervals, typical: Typical) -> list[tuple[int, int]]:
+    """Return the idle stretches from the first step to the last; those of outliers left out."""
+    first, last = typical.stretches[0][0], typical.stretches[-1][1]
+    whole = (Intervals(((first, last),)) - busy.within(first, last)).spans
+    starts = np.array([start for start, _ in whole], np.int64)
+    return [gap for gap, held in zip(whole, typical.holds(starts), strict=True) if held]
+
+
+def _copied_back(plane: Plane) -> NDArray[np.int64]:
+    """Return (n,) when copies from device to host ended, in order."""
+    back = [
+        (letters := COPY_DIRECTION.search(kind.name)) is not None
+        and "".join(letters.groups()).upper() == "DH"
+        for kind in plane.types
+    ]
+    rows = [(line, np.array(back, bool)[line.kind]) for line in work_lines(plane)]
+    found = [(line.start_ps + line.duration_ps)[mask] for line, mask in rows]
+    return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+
+def _follows(start: int, ends: NDArray[np.int64]) -> bool:
+    at = int(np.searchsorted(ends, start, side="right")) - 1
+    return at >= 0 and start - int(ends[at]) <= SETTLING_PS
+
+
+def _launched_later(
+    gap: tuple[int, int], starts: NDArray[np.int64], known: NDArray[np.int64]
+) -> bool:
+    """Say whether what ends the gap was launched after it had begun."""
+    at = int(np.searchsorted(starts, gap[1]))
+    return at < len(starts) and min(int(known[at]), gap[1]) > gap[0]

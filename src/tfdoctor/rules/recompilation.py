@@ -1,0 +1,111 @@
+"""XLA compiles while the run trains.
+
+## What it checks
+
+Whether XLA's compiler was at work in the traced steps, and still in their second half: a program that is
+compiled once at the start is not meant.
+
+## Why it matters
+
+Compiling takes from a tenth of a second to minutes; a step, milliseconds.
+
+## How to fix
+
+XLA compiles a program for each shape. Keep shapes the same: `drop_remainder=True`, sequences padded to a
+few lengths (`tf.data.Dataset.bucket_by_sequence_length`), no Python numbers that change. What depends on
+the data (`tf.where` with one argument, `tf.boolean_mask`) belongs outside of the compiled function.
+
+## Holds for
+
+TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace holds the compiler's
+events: CPUs' as of TensorFlow 2.21, GPUs' by their names in XLA's source.
+
+## Sources
+
+- [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla)
+- [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
+from tfdoctor.humanize import milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms
+from tfdoctor.verdict import (
+    Effect,
+    Finding,
+    Healthy,
+    Measure,
+    Remedy,
+    Severity,
+    Stage,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When it speaks."""
+
+    steps: float = limit(
+        2.0, "steps in which XLA compiled: a single one may be the first of its kind"
+    )
+    late: float = limit(1.0, "of these steps in the second half of the traced ones")
+
+
+LIMITS = Limits()
+
+
+def check(compiling: Compiling, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+    """Look for compilations that go on."""
+    evidence = (
+        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
+        Measure("steps", count(compiling.of)),
+        Measure("compiling per typical step", ms(compiling.total_ms)),
+        Measure("longest compilation", ms(compiling.longest_ms)),
+        Measure("step", ms(breakdown.step_ms)),
+    )
+    if not compiling.steps:
+        return Healthy(summary="XLA compiled nothing while the run trained")
+    if compiling.steps < limits.steps or compiling.late < limits.late:
+        said = f"XLA compiled in {compiling.steps} of {compiling.of} steps, and no more after that"
+        return Healthy(summary=said, evidence=evidence)
+    rare = compiling.total_ms == 0.0  # only in outliers, of which the step model knows nothing
+    return Finding(
+        summary=f"XLA compiled in {compiling.steps} of {compiling.of} steps, for up to "
+        f"{milliseconds(compiling.longest_ms)}",
+        evidence=evidence,
+        remedies=(
+            Remedy("Keep the shapes of what is compiled the same", SHAPES, trial="drop-remainder"),
+        ),
+        effects=()
+        if rare
+        else (
+            Effect(Stage.HOST, 0.0, "compiling", ms(compiling.host_ms)),
+            Effect(Stage.BETWEEN, 0.0, "compiling", ms(compiling.between_ms)),
+        ),
+        severity=Severity.NOTE if rare else None,
+    )
+
+
+SHAPES = """\
+dataset = dataset.batch(128, drop_remainder=True)
+# sequences: padded to a few lengths, each of which is compiled once
+dataset = dataset.bucket_by_sequence_length(
+    length, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[64, 32, 16, 8],
+    pad_to_bucket_boundary=True, drop_remainder=True)"""
+
+
+def sick() -> Verdict:
+    """Batches of another length each: compiled in 20 of 20 steps."""
+    return check(Compiling(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0))
+
+
+def healthy() -> Verdict:
+    """Compiled before the traced steps."""
+    return check(Compiling(0, 20, 0), Breakdown.of(host=0.5, device=4.0))

@@ -1,0 +1,76 @@
+"""step-outlier and recompilation: what is no pattern, and what recurs."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
+from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
+from tfdoctor.rules import recompilation, step_outlier
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
+
+
+def check(extra: dict[int, tuple[str, float]], count: int = 20) -> Verdict:
+    """Steps of 10 ms, some of which have more of some part."""
+    rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
+    for at, (part, more) in extra.items():
+        rows[at][part] += more
+    steps, start = [], 0
+    for number, row in enumerate(rows):
+        end = start + round(sum(row.values()) * PS_PER_MS)
+        steps.append(Step(number, start, end, end))
+        start = end
+    return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]))
+
+
+def test_two_long_steps_of_one_cause_are_found_with_their_share() -> None:
+    found = check({4: ("between", 100.0), 14: ("between", 100.0)})
+    assert isinstance(found, Finding)
+    assert found.severity is Severity.CRITICAL
+    assert "what happens after them" in found.summary
+    assert not found.effects  # the median step does not hold it
+
+
+def test_the_period_is_told_where_there_is_one() -> None:
+    found = check(dict.fromkeys((3, 8, 13, 18), ("input", 30.0)))
+    assert isinstance(found, Finding)
+    assert "every 5 steps" in found.summary
+    uneven = check(dict.fromkeys((3, 8, 14, 18), ("input", 30.0)))
+    assert isinstance(uneven, Finding)
+    assert "every" not in uneven.summary
+
+
+def test_one_long_step_is_no_pattern() -> None:
+    """Trap: on a shared machine there always is one."""
+    assert isinstance(check({4: ("device", 100.0)}), Healthy)
+
+
+def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
+    found = check({4: ("device", 50.0), 14: ("input", 50.0)})
+    assert isinstance(found, Healthy)
+    assert "without a common cause" in found.summary
+
+
+@pytest.mark.parametrize(("more", "kind"), [(5.5, Finding), (5.0, Healthy)])
+def test_a_twentieth_of_the_time(more: float, kind: type) -> None:
+    assert isinstance(check({4: ("between", more), 14: ("between", more)}), kind)
+
+
+def test_without_a_usual_step_nothing_is_said() -> None:
+    assert isinstance(check({2: ("between", 50.0)}, count=5), NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (9, 0, Healthy), (0, 0, Healthy)]
+)
+def test_what_is_compiled_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
+    """Trap: a window that holds the first calls."""
+    step = Breakdown.of(host=20.0, device=5.0)
+    assert isinstance(recompilation.check(Compiling(steps, 20, late, 15.0), step), kind)
+
+
+def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
+    found = recompilation.check(
+        Compiling(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0)
+    )
+    assert isinstance(found, Finding)
+    assert (found.effects, found.severity) == ((), Severity.NOTE)
