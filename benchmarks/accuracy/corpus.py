@@ -41,6 +41,7 @@ INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
+RANDOM = "slow-random"
 
 CORPUS = (
     # Input
@@ -76,6 +77,7 @@ CORPUS = (
     Pair("channels_there_and_back", LAYOUT, (LAYOUT,), (WIDE,), (WIDE,), LAYOUT),
     Pair("one_hot_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("few_rows_of_a_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
+    Pair("truncated_jitter", RANDOM, (RANDOM,), (), (WIDE, SMALL), RANDOM),
     # Execution
     Pair("debugging_left_on", "eager-step", (), (WIDE,), exists=False),
     Pair("a_number_for_the_step", "retracing", (), (WIDE,), (WIDE,), exists=False),

@@ -1,0 +1,59 @@
+"""slow-random: dear distributions against uniform numbers."""
+
+import pytest
+
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.rules import slow_random
+from tfdoctor.rules.slow_random import LIMITS, UNIFORM
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+CPU, GPU = Hardware("CPU", "x"), Hardware("GPU", "x")
+
+
+def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
+    drawn = OperationTime(name="m/noise", type=kind, ms=ms)
+    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
+    return slow_random.check(Operations((drawn, rest)), hardware)
+
+
+@pytest.mark.parametrize("kind", sorted(UNIFORM))
+def test_on_a_cpu_uniform_numbers_are_what_is_left(kind: str) -> None:
+    found = check(kind)
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.scales, effect.bound) == (UNIFORM[kind], Bound.EXPECTED)
+
+
+@pytest.mark.parametrize("kind", ["StatelessMultinomial", "RandomGamma", "RandomPoissonV2"])
+def test_where_no_ratio_was_measured_the_saving_is_a_ceiling(kind: str) -> None:
+    found = check(kind)
+    assert isinstance(found, Finding)
+    assert found.effects[0].bound is Bound.AT_MOST
+
+
+def test_on_a_gpu_it_is_a_ceiling() -> None:
+    found = check("TruncatedNormal", hardware=GPU)
+    assert isinstance(found, Finding)
+    assert (found.effects[0].scales, found.effects[0].bound) == (0.0, Bound.AT_MOST)
+
+
+@pytest.mark.parametrize("kind", ["RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"])
+def test_uniform_numbers_are_not_dear(kind: str) -> None:
+    assert isinstance(check(kind, 60.0), Healthy)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    assert isinstance(check("TruncatedNormal", ms), kind)
+
+
+def test_choices_are_not_told_to_be_uniform() -> None:
+    found = check("Multinomial")
+    assert isinstance(found, Finding)
+    assert "uniform" not in found.remedies[0].action
+
+
+def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+    assert isinstance(slow_random.check(Operations((unnamed,)), CPU), NotApplicable)
