@@ -1,0 +1,51 @@
+"""uneven-replicas: both sides of each limit, and devices that are no replicas."""
+
+import pytest
+
+from tests.replicas import examine, replica
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.device_skew import DeviceSkew
+from tfdoctor.rules import uneven_replicas
+from tfdoctor.rules.uneven_replicas import LIMITS, check
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+
+def judged(lag: float, waited: float) -> Verdict:
+    """Steps of 100 ms."""
+    skew = DeviceSkew({"0": 50 + lag, "1": 50.0}, {"0": 10.0, "1": 10 + waited})
+    return check(skew, Breakdown.of(device=50 + lag, collective=50 - lag))
+
+
+@pytest.mark.parametrize(("lag", "kind"), [(100 * LIMITS.lag, Finding), (4.9, Healthy)])
+def test_a_twentieth_of_the_step_counts(lag: float, kind: type) -> None:
+    assert isinstance(judged(lag, lag), kind)
+
+
+@pytest.mark.parametrize(("waited", "kind"), [(5.0, Finding), (4.9, NotApplicable)])
+def test_where_the_others_do_not_wait_they_are_no_replicas(waited: float, kind: type) -> None:
+    """Trap: parts of one model on several devices differ by design."""
+    assert isinstance(judged(10.0, waited), kind)
+
+
+def test_devices_that_exchange_nothing_are_not_compared() -> None:
+    skew = DeviceSkew({"0": 80.0, "1": 50.0}, {"0": 0.0, "1": 0.0})
+    assert isinstance(check(skew, Breakdown.of(device=80.0)), NotApplicable)
+
+
+@pytest.mark.parametrize("order", [(12, 8, 8), (8, 8, 12)])
+def test_the_slow_replica_is_found_wherever_it_is(order: tuple[float, ...]) -> None:
+    """It computes 12 ms and the others 8: a step would lose 4, whichever device is shown."""
+    result = examine(uneven_replicas, *(replica(each, 12) for each in order))
+    assert isinstance(result.outcome, Finding)
+    assert f"GPU:{order.index(12)} computes 4.00 ms longer" in result.outcome.summary
+    assert result.saving is not None
+    assert result.saving.bound is Bound.AT_MOST
+    assert 1.0 <= result.saving.per_step.value <= 4.0 + 1e-3
+
+
+def test_equal_replicas_are_healthy() -> None:
+    assert isinstance(examine(uneven_replicas, *[replica(12, 12)] * 3).outcome, Healthy)
+
+
+def test_one_device_is_not_compared() -> None:
+    assert isinstance(examine(uneven_replicas, replica(12, 12)).outcome, NotApplicable)
