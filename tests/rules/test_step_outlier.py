@@ -1,11 +1,10 @@
-"""step-outlier and recompilation: what is no pattern, and what recurs."""
+"""step-outlier: what is no pattern, and what recurs."""
 
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
-from tfdoctor.rules import recompilation, step_outlier
+from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 
@@ -57,20 +56,3 @@ def test_a_twentieth_of_the_time(more: float, kind: type) -> None:
 
 def test_without_a_usual_step_nothing_is_said() -> None:
     assert isinstance(check({2: ("between", 50.0)}, count=5), NotApplicable)
-
-
-@pytest.mark.parametrize(
-    ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (9, 0, Healthy), (0, 0, Healthy)]
-)
-def test_what_is_compiled_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
-    """Trap: a window that holds the first calls."""
-    step = Breakdown.of(host=20.0, device=5.0)
-    assert isinstance(recompilation.check(Compiling(steps, 20, late, 15.0), step), kind)
-
-
-def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
-    found = recompilation.check(
-        Compiling(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0)
-    )
-    assert isinstance(found, Finding)
-    assert (found.effects, found.severity) == ((), Severity.NOTE)

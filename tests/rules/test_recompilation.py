@@ -1,0 +1,25 @@
+"""recompilation: what goes on being compiled."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
+from tfdoctor.rules import recompilation
+from tfdoctor.verdict import Finding, Healthy, Severity
+
+
+@pytest.mark.parametrize(
+    ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (9, 0, Healthy), (0, 0, Healthy)]
+)
+def test_what_is_compiled_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
+    """Trap: a window that holds the first calls."""
+    step = Breakdown.of(host=20.0, device=5.0)
+    assert isinstance(recompilation.check(Compiling(steps, 20, late, 15.0), step), kind)
+
+
+def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
+    found = recompilation.check(
+        Compiling(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0)
+    )
+    assert isinstance(found, Finding)
+    assert (found.effects, found.severity) == ((), Severity.NOTE)
