@@ -79,9 +79,9 @@ CORPUS = (
     Pair("few_rows_of_a_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("truncated_jitter", RANDOM, (RANDOM,), (), (WIDE, SMALL), RANDOM),
     # Execution
-    Pair("debugging_left_on", "eager-step", (), (WIDE,), exists=False),
-    Pair("a_number_for_the_step", "retracing", (), (WIDE,), (WIDE,), exists=False),
-    Pair("histogram_each_batch", "between-steps", (WIDE,), (WIDE,), exists=False),
+    Pair("debugging_left_on", EAGER, (EAGER,), (WIDE,), remedy=EAGER),
+    Pair("a_number_for_the_step", TRACED, (TRACED,), (WIDE,), (WIDE,), remedy=TRACED),
+    Pair("histogram_each_batch", BETWEEN, (BETWEEN, WIDE), (WIDE,), remedy=BETWEEN),
     Pair("tiny_batches", SMALL, (SMALL,), remedy=SMALL),
     # Traps
     Pair("plain_map", MAP, trap="a plain map is sequential"),
