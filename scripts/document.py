@@ -6,7 +6,7 @@
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
@@ -14,15 +14,13 @@ from typing import Any, get_args
 
 import typer
 
-from tfdoctor import __version__
 from tfdoctor.cli import FOUND, app
 from tfdoctor.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
-from tfdoctor.report.page import Fault, page
-from tfdoctor.rule import SECTIONS, Rule, Topic
+from tfdoctor.rule import Rule, Topic
+from tfdoctor.rule_page import rule_page, table
 from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,7 +83,7 @@ def pages() -> dict[Path, str]:
     """Return the text of every generated page."""
     rules = all_rules()
     return {
-        **{RULES / f"{rule.name}.md": rule_page(rule) for rule in rules},
+        **{RULES / f"{rule.name}.md": documented(rule) for rule in rules},
         RULES / "index.md": rules_index(rules),
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
@@ -94,65 +92,14 @@ def pages() -> dict[Path, str]:
     }
 
 
-def rule_page(rule: Rule) -> str:
-    """Return the page of one rule: what it says of itself, and its example."""
+def documented(rule: Rule) -> str:
+    """Return the page of one rule, and where it comes from."""
     source = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}.py"
-    about = (("rule", f"`{rule.name}`"), ("topic", f"{rule.topic}"), ("since", rule.since),
-             ("facts it reasons over", ", ".join(f"`{name}`" for name in rule.needs)))  # fmt: skip
-    return "\n".join(
-        [
-            BANNER.format(source=source),
-            f"# {rule.doc.title}\n",
-            *_table(("", ""), about),
-            "",
-            *(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS),
-            "## Example\n",
-            f"{_first_line(rule.sick)} The rule says:\n",
-            *_quoted(_example(rule)),
-            "",
-            f"Healthy, to compare: {_lowered(_first_line(rule.healthy))}",
-            "",
-        ]
-    )
-
-
-def _example(rule: Rule) -> Fault:
-    """Return the rule's example as the words of a report."""
-    diagnosis = Diagnosis(
-        version=__version__,
-        subject=Subject(title="example"),
-        steps=StepsSummary(source="none"),
-        trust=Trust(level="high"),
-        results=(Result(rule=rule, outcome=rule.sick()),),
-    )
-    return page(diagnosis).faults[0]
-
-
-def _quoted(fault: Fault) -> Iterator[str]:
-    """Yield a finding's summary, evidence and changes as one quotation."""
-    blocks: list[list[str]] = [[f"**{fault.summary}**"]]
-    blocks.append([f"- {x.label}: {x.value}{_limit(x.limit)}" for x in fault.lines])
-    blocks += [list(_table(grid.columns, grid.rows)) for grid in fault.grids]
-    for change in fault.changes:
-        where = f" (`{change.where}`)" if change.where else ""
-        blocks.append([f"{change.action}{where}"])
-        blocks.append(["```python", *change.code.splitlines(), "```"] if change.code else [])
-    filled = [block for block in blocks if block]
-    for number, block in enumerate(filled):
-        yield from ([">"] if number else [])
-        yield from (f"> {line}".rstrip() for line in block)
-
-
-def _limit(limit: str) -> str:
-    return f" (limit: {limit})" if limit else ""
+    return f"{BANNER.format(source=source)}\n{rule_page(rule)}"
 
 
 def _first_line(function: Any) -> str:  # noqa: ANN401 - any function with a docstring
     return (inspect.getdoc(function) or "").splitlines()[0]
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def rules_index(rules: tuple[Rule, ...]) -> str:
@@ -165,7 +112,7 @@ def rules_index(rules: tuple[Rule, ...]) -> str:
     for topic, title in TOPICS.items():
         if mine := [rule for rule in rules if rule.topic is topic]:
             rows = [(f"[{rule.name}]({rule.name}.md)", rule.doc.title, rule.since) for rule in mine]
-            lines += [f"## {title}\n", *_table(("rule", "what it reports", "since"), rows), ""]
+            lines += [f"## {title}\n", *table(("rule", "what it reports", "since"), rows), ""]
     return "\n".join(lines)
 
 
@@ -196,7 +143,7 @@ def _command(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - click'
     for one in options:
         value = one.metavar or _value(kinds[one.name].annotation)
         rows.append((f"`{' '.join(filter(None, (one.opts[0], value)))}`", _default(one), one.help))
-    yield from _table(("argument or option", "default", "meaning"), rows)
+    yield from table(("argument or option", "default", "meaning"), rows)
     yield ""
 
 
@@ -229,9 +176,9 @@ def exit_codes_page() -> str:
         [
             BANNER.format(source="src/tfdoctor/errors.py and cli/"),
             "# Exit codes\n",
-            *_table(("code", "meaning"), rows),
+            *table(("code", "meaning"), rows),
             "\nFaults that you can mend, by kind:\n",
-            *_table(("kind", "code", "what happened"), list(_errors(TfdoctorError))),
+            *table(("kind", "code", "what happened"), list(_errors(TfdoctorError))),
             "",
         ]
     )
@@ -257,7 +204,7 @@ def filled(path: Path, rules: tuple[Rule, ...]) -> str:
 
 def _rules_table(rules: tuple[Rule, ...]) -> Iterator[str]:
     rows = [(f"[{rule.name}](docs/rules/{rule.name}.md)", rule.doc.title) for rule in rules]
-    yield from _table(("rule", "what it reports"), rows)
+    yield from table(("rule", "what it reports"), rows)
 
 
 def _report_on(sample: str) -> Iterator[str]:
@@ -267,15 +214,6 @@ def _report_on(sample: str) -> Iterator[str]:
     yield "```"
     yield terminal.render(diagnosis, width=80, color=False).strip()
     yield "```"
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a Markdown table."""
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{'---|' * len(columns)}"
-    for row in rows:
-        cells = [cell.replace("|", r"\|") for cell in row]
-        yield f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.profile import profile
 from tfdoctor.cli.report import report
 from tfdoctor.cli.reporting import FOUND, INTERRUPTED, exit_code
+from tfdoctor.cli.rules import explain, rules
 from tfdoctor.errors import TfdoctorError
 
 __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
@@ -80,3 +81,5 @@ def _options(
 app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(profile)
 app.command()(attach)
 app.command()(report)
+app.command()(rules)
+app.command()(explain)
