@@ -42,6 +42,7 @@ AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
 RANDOM = "slow-random"
+EAGER, TRACED, BETWEEN = "eager-step", "retracing", "between-steps"
 
 CORPUS = (
     # Input
