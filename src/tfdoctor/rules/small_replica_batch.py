@@ -53,7 +53,10 @@ SINCE = "0.1.0"
 
 INPUT = "the job waits for its input: larger batches would only wait longer"
 
-UNRECORDED = "the trace does not say into how many replicas the batch is divided; record the run with `tfdoctor profile`"
+UNRECORDED = (
+    "the trace does not say into how many replicas the batch is divided; record the run with "
+    "`tfdoctor profile`"
+)
 
 
 @dataclass(frozen=True, slots=True)
