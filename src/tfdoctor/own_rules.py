@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tfdoctor.errors import ConfigError
+from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rule import Rule, Topic
 
 PACKAGE = "tfdoctor_own_rules"
@@ -63,14 +64,11 @@ def _rule(path: Path) -> Rule:
         topics = ", ".join(f"Topic.{topic.name}" for topic in Topic)
         raise ConfigError(f"{path}: TOPIC must be one of {topics}.")
     _check_parts(module, path)
+    _check_needs(module, path)
     try:
         return replace(Rule.from_module(module), own=True)
     except ValueError as error:
         raise ConfigError(f"{path}: its docstring is no page of a rule: {error}.") from error
-    except Exception as error:
-        raise ConfigError(
-            f"{path}: check must name the facts it needs by type: {error}."
-        ) from error
 
 
 def _imported(path: Path) -> ModuleType:
@@ -123,6 +121,21 @@ def _check_parts(module: ModuleType, path: Path) -> None:
         )
     if limits is not None:
         _check_limits(limits, path)
+
+
+def _check_needs(module: ModuleType, path: Path) -> None:
+    """See that every fact that ``check`` asks for is one, so that it fails here and not in each report."""
+    try:
+        wanted = {name: kind_of(kind) for name, kind in needs(module.check).items()}
+    except Exception as error:  # whatever an annotation does when it is evaluated
+        raise ConfigError(
+            f"{path}: check must name the facts it needs by type: {error}."
+        ) from error
+    for name, kind in wanted.items():
+        if not hasattr(kind, "measure"):
+            raise ConfigError(
+                f"{path}: check must name the facts it needs by type, and {name} names none."
+            )
 
 
 def _check_limits(limits: object, path: Path) -> None:
