@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
@@ -15,6 +16,7 @@ from typing import Any, get_args
 import typer
 
 from tfdoctor.cli import FOUND, app
+from tfdoctor.config.settings import KEYS
 from tfdoctor.diagnose import diagnose
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.recording import Recording
@@ -87,6 +89,7 @@ def pages() -> dict[Path, str]:
         RULES / "index.md": rules_index(rules),
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
+        REFERENCE / "configuration.md": configuration_page(rules),
         README: filled(README, rules),
         TUTORIAL: filled(TUTORIAL, rules),
     }
@@ -158,6 +161,49 @@ def _value(annotation: Any) -> str:  # noqa: ANN401 - a type, or a union of type
 
 def _default(option: Any) -> str:  # noqa: ANN401 - click's, which typer hides
     return "" if option.default is None or option.default is False else f"`{option.default}`"
+
+
+CONFIGURATION = """\
+`tfdoctor report`, `profile`, `attach`, `rules` and `explain`, and recordings from Python, read the nearest
+`tfdoctor.toml`, or `pyproject.toml` with a table `[tool.tfdoctor]`, from the current folder upward. In a
+`tfdoctor.toml` the keys stand at the top, without `tool.tfdoctor`. `--config FILE` names another file. On the
+command line `--select`, `--ignore` and `--fail-on` replace what the file says, and `--rules` adds to it.
+
+```toml
+[tool.tfdoctor]
+ignore = ["depthwise-convolution"]
+fail-on = "warning"
+
+[tool.tfdoctor.limits.input-bound]
+share = 0.1
+```
+
+A key, rule or limit that does not exist, and a value of the wrong type, end the command with exit code 2 and one
+sentence. The report says which rules were switched off, and which limits were set, by whom.
+"""
+
+
+def configuration_page(rules: tuple[Rule, ...]) -> str:
+    """Return every setting, and the limits of every rule."""
+    keys = [(f"`{name}`", f"`{key.default}`", key.meaning) for name, key in KEYS.items()]
+    lines = [
+        BANNER.format(source="src/tfdoctor/config/ and the rules' limits"),
+        "# Configuration\n",
+        CONFIGURATION,
+        *table(("key", "default", "meaning"), keys),
+        "\n## Limits\n",
+        *table(("rule", "limit", "default", "what it limits"), _every_limit(rules)),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _every_limit(rules: tuple[Rule, ...]) -> Iterator[tuple[str, str, str, str]]:
+    for rule in rules:
+        limits: Any = rule.limits
+        for one in fields(limits) if limits else ():
+            name = f"[{rule.name}](../rules/{rule.name}.md)"
+            yield name, f"`{one.name}`", f"{one.default:g}", one.metadata["why"]
 
 
 def exit_codes_page() -> str:

@@ -1,6 +1,7 @@
 """`[tool.tfdoctor]`: what it takes, where it is found, and how it refuses."""
 
 import math
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scripts import document
 from tfdoctor.config import ALL, Config, Names, applied, find, load
 from tfdoctor.config.settings import FAIL_ON, KEYS
 from tfdoctor.errors import ConfigError
@@ -271,3 +273,21 @@ def test_a_file_that_cannot_be_used_is_one_sentence(
         load(tmp_path / name)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+# The reference
+
+
+def test_the_example_of_the_reference_is_read() -> None:
+    page = document.configuration_page(RULES)
+    (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    table = tomllib.loads(toml)["tool"]["tfdoctor"]
+    _, settings = applied(Config.parse(table, Path("pyproject.toml")), RULES)
+    assert [off.rule for off in settings.off] == ["depthwise-convolution"]
+    assert [limit.value for limit in settings.limits] == [0.1]
+
+
+def test_the_reference_has_every_key_and_every_limit() -> None:
+    page = document.configuration_page(RULES)
+    assert all(f"| `{key}` |" in page for key in KEYS)
+    assert "| [input-bound](../rules/input-bound.md) | `share` | 0.05 |" in page

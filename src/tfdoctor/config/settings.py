@@ -49,7 +49,7 @@ class Config:
         for key in table:
             if key not in KEYS:
                 raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
-        values = {key: KEYS[key](table[key], f"{where}: {key}") for key in table}
+        values = {key: KEYS[key].read(table[key], f"{where}: {key}") for key in table}
         chosen = {
             key: Names(values[key], path.name) for key in ("select", "ignore") if key in table
         }
@@ -134,11 +134,32 @@ def _shown(value: object) -> str:
 LONGEST = 60
 """Characters of a wrong value that a message repeats."""
 
-KEYS: Mapping[str, Callable[[object, str], Any]] = {
-    "select": _names,
-    "ignore": _names,
-    "fail-on": _fail_on,
-    "rules": _folders,
-    "limits": _limits,
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A setting: what reads it, and what the reference says of it."""
+
+    read: Callable[[object, str], Any]
+    default: str
+    meaning: str
+
+
+KEYS: Mapping[str, Key] = {
+    "select": Key(_names, '["ALL"]', "names of rules and topics to apply, or `ALL`"),
+    "ignore": Key(
+        _names,
+        "[]",
+        "names of rules and topics not to apply; the report lists them as ignored. The more specific choice "
+        "counts (a rule's name before its topic before `ALL`), and of two alike this one",
+    ),
+    "fail-on": Key(
+        _fail_on,
+        '"never"',
+        "exit with 3 when a finding of this severity or above is there: `note`, `warning`, `critical` or `never`",
+    ),
+    "rules": Key(_folders, "[]", "folders of your own rules, relative to the file"),
+    "limits": Key(
+        _limits, "{}", "of each rule, by its name: its limits, by theirs; each is a number"
+    ),
 }
-"""Every key, and what reads it."""
+"""Every key."""
