@@ -71,7 +71,7 @@ CORPUS = (
     Pair("small_transformer", WIDE, (WIDE,), remedy=WIDE),
     Pair("odd_channels", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
     Pair("odd_autoencoder", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
-    Pair("a_product_for_each_head", "fragmented-matmul", undecided=(WIDE,), exists=False),
+    Pair("a_product_for_each_head", PRODUCTS, (PRODUCTS,), undecided=(WIDE,), remedy=PRODUCTS),
     # Operations
     Pair("normalized_resnet", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
     Pair("normalized_generator", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),

@@ -15,7 +15,7 @@ clean = rng.standard_normal((64 * 10, 4096)).astype("float32")
 class Jitter(keras.layers.Layer):
     """Adds noise while training."""
 
-    def call(self, signals, training=False):
+    def call(self, signals, training=None):
         """Return the signals, with noise."""
         if not training:
             return signals

@@ -1,0 +1,75 @@
+"""fragmented-matmul: small products that share a tensor."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, graph_operation, recording, trace
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Program
+from tfdoctor.rules import fragmented_matmul
+from tfdoctor.rules.fragmented_matmul import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+X: Any = ["float32", [512, 128]]
+W: Any = ["float32", [128, 16]]
+GRADIENT = OperationTime(name="gradient_tape/loss/Mul", type="Mul", ms=1.0)
+
+
+def program(number: int, *, chained: bool = False, edges: bool = True) -> Program:
+    """Products of one tensor through a reshape of each one's own, or of each other's results."""
+    rows = [graph_operation("x", "AddV2", [X, X], [X], **({"from": [None, None]} if edges else {}))]
+    for n in range(number):
+        source = 0 if not chained or not n else 2 * n
+        links = ({"from": [source]}, {"from": [2 * n + 1, None]}) if edges else ({}, {})
+        rows.append(graph_operation(f"r{n}", "Reshape", [X], [X], **links[0]))
+        rows.append(graph_operation(f"m{n}", "MatMul", [X, W], [X], **links[1]))
+    record = {"graphs": [{"kind": "function", "operations": rows}]}
+    return chart(trace([]), recording(record)).fact(Program)
+
+
+def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
+    rows = [
+        OperationTime(name=one.name, type="MatMul", ms=ms, operation=one)
+        for one in of.operations
+        if one.type == "MatMul"
+    ]
+    try:
+        return Chart([of, Operations((*rows, *more, GRADIENT))]).call(fragmented_matmul.check)
+    except Unavailable as missing:
+        return NotApplicable(reason=str(missing))
+
+
+def test_products_that_share_a_tensor_leave_one_calls_time() -> None:
+    gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
+    found = check(program(8), 0.05, gradient)
+    assert isinstance(found, Finding)
+    assert len(found.effects) == 9
+    assert {effect.scales for effect in found.effects} == {1 / 8}
+    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+
+
+def test_a_stack_of_equal_layers_shares_nothing() -> None:
+    assert isinstance(check(program(8, chained=True)), Healthy)
+
+
+@pytest.mark.parametrize(("number", "kind"), [(int(LIMITS.products), Finding), (3, Healthy)])
+def test_query_key_and_value_are_three_by_design(number: int, kind: type) -> None:
+    assert isinstance(check(program(number)), kind)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(LIMITS.each_ms, Finding), (0.21, Healthy)])
+def test_large_products_are_mostly_arithmetic(ms: float, kind: type) -> None:
+    assert isinstance(check(program(8), ms), kind)
+
+
+def test_a_record_without_edges_gives_no_verdict() -> None:
+    said = check(program(8, edges=False))
+    assert isinstance(said, NotApplicable)
+    assert "which operations feed which" in said.reason
+
+
+def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
+    assert isinstance(check(program(3), 0.05, unnamed), NotApplicable)
