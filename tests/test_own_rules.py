@@ -1,6 +1,9 @@
 """Rules of the user's own: the example of the guide, as a user runs it, and what is refused."""
 
+import contextlib
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -9,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.test_cli import SAMPLES, run
+from tfdoctor.api.results import Results
 from tfdoctor.errors import ConfigError
 from tfdoctor.own_rules import load
+from tfdoctor.recording import Recording
 from tfdoctor.rule import SECTIONS
 from tfdoctor.verdict import Finding, Healthy
 
@@ -213,3 +218,40 @@ def test_an_unknown_rule_is_explained_by_the_nearest(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "tfdoctor: unknown rule 'input-bond': did you mean 'input-bound'?\n"
+
+
+def test_on_a_terminal_the_page_is_set_and_no_markup(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tfdoctor", "explain", "input-bound"]
+    env = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    with subprocess.Popen(command, stdout=theirs, cwd=tmp_path, env=env) as process:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # how a terminal that was closed ends on Linux
+            while piece := os.read(ours, 65536):
+                said += piece
+        os.close(ours)
+    assert process.returncode == 0
+    text = said.decode()
+    assert "What it checks" in text
+    assert "## What it checks" not in text
+    assert "\x1b[" in text
+
+
+class Over(Results):
+    """A recording from Python that is over."""
+
+    recording = Recording.open(Path(SAMPLE))  # type: ignore[assignment] # a property there
+
+
+def test_the_settings_hold_for_recordings_from_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tfdoctor.toml").write_text('ignore = ["input"]')
+    monkeypatch.chdir(tmp_path)
+    found = Over().diagnosis
+    assert "input-bound" in {each.rule for each in found.settings.off}
+    assert "input-bound" not in {each.rule.name for each in found.results}
+    (tmp_path / "tfdoctor.toml").write_text("ignroe = []")
+    with pytest.raises(ConfigError, match="did you mean 'ignore'"):
+        Over().report()
