@@ -58,7 +58,7 @@ class Limits:
     """When it speaks."""
 
     products: float = limit(
-        4,
+        4.0,
         "products of one tensor with weights of one shape: query, key and value are three by design",
     )
     each_ms: float = limit(
