@@ -150,6 +150,26 @@ def test_one_finding_with_both_edits_does_not_contradict_itself() -> None:
     assert follow(one) is None
 
 
+def test_findings_that_each_have_both_sides_do_not_contradict_each_other() -> None:
+    """Both are about the time between steps, and both propose several steps in one call."""
+    one, other = (
+        edit(name, "steps-per-execution", Effect(Stage.BETWEEN, 0.5, name, ms(10)))
+        for name in ("one", "other")
+    )
+    assert follow(one, other, chart=chart_of(device=50.0, between=20.0)) is None
+
+
+def test_several_that_go_first_are_named_in_one_sentence() -> None:
+    callbacks = states("between-steps", Effect(Stage.BETWEEN, 0.0, "callbacks", ms(10)))
+    outliers = states("step-outlier", Effect(Stage.BETWEEN, 0.0, "checkpoints", ms(10)))
+    several = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
+    chart = chart_of(device=50.0, host=30.0, between=20.0)
+    found = follow(several, callbacks, outliers, chart=chart)
+    assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps", "step-outlier"))]
+    assert turns(found)[-1] == ("small-batch", 27.0)
+    assert said(found)[1].startswith("First between-steps and step-outlier, then small-batch: ")
+
+
 def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
     found = follow(
         edit("eager-step", "run-eagerly-off"), edit("other", "jit-compile"), chart=Chart([])

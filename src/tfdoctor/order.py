@@ -84,7 +84,8 @@ def _turns(
     effects: Mapping[str, tuple[Effect, ...]], model: StepModel, clashes: Iterable[Relation]
 ) -> tuple[Turn, ...]:
     """Take at each turn what saves most after those before it, as long as anything saves something."""
-    before = [(one.others[0], one.rule) for one in clashes if one.kind is Relationship.FIRST]
+    pairs = [(first, one) for one in clashes for first in one.others]
+    before = [(first, one.rule) for first, one in pairs if one.kind is Relationship.FIRST]
     turns: list[Turn] = []
     done: list[Effect] = []
     left = dict(effects)
@@ -161,13 +162,16 @@ def _is_whole(effect: Effect) -> bool:
 
 
 def _clashes(findings: Mapping[str, Finding]) -> tuple[Relation, ...]:
+    """Name the findings whose edits bear on each other; one that has both sides takes neither."""
     found = []
     for clash in CLASHES:
-        for first, one in findings.items():
-            for then, other in findings.items():
-                if first != then and _does(one, clash.first) and _does(other, clash.then):
-                    kind = Relationship.INSTEAD if clash.instead else Relationship.FIRST
-                    found.append(Relation(kind, then, (first,), clash.why))
+        first = [name for name, one in findings.items() if _does(one, clash.first)]
+        then = [name for name, one in findings.items() if _does(one, clash.then)]
+        before = tuple(name for name in first if name not in then)
+        kind = Relationship.INSTEAD if clash.instead else Relationship.FIRST
+        found += [
+            Relation(kind, name, before, clash.why) for name in then if before and name not in first
+        ]
     return tuple(found)
 
 
