@@ -85,3 +85,10 @@ def test_tracing_and_tensorflow_s_own_way_into_a_function_are_not_its_business()
     """Trap: a marked call begins within the tf.function, after Python has found or made its graph."""
     assert isinstance(check(10.0, retracing=Retracing((), 0.0, 9.5)), Healthy)
     assert isinstance(check(1.2, retracing=Retracing((), calling_ms=0.3)), Healthy)
+
+
+def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
+    found = check(10.0, Place(LOGS, 8, "Log.on_batch_end"), Place(MAKES, 2))
+    assert isinstance(found, Finding)
+    assert found.effects[0].bound is Bound.EXPECTED
+    assert found.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)

@@ -20,7 +20,9 @@ asynchronous checkpoints).
 ## Holds for
 
 TensorFlow 2.3 and later on any device; lines and callbacks in recordings of `tfdoctor profile`. In a
-custom loop over a dataset the whole body is the step, and what it does besides counts as the host's.
+custom loop over a dataset the whole body is the step, and what it does besides counts as the host's. The
+profiler slows the calls and not what lies between them, so the share shown is rather low: a callback that
+was said to take 59 % took 70 % of the step untraced.
 
 ## Sources
 
@@ -102,8 +104,17 @@ def check(
         summary=f"{milliseconds(time)} pass between two steps{_where(others)}",
         evidence=(*measures, *_table(others, time)),
         remedies=(_remedy(others),),
-        effects=(Effect(Stage.BETWEEN, 0.0, "other work", ms(time), bound=Bound.AT_MOST),),
+        effects=(_effect(others, time),),
     )
+
+
+def _effect(places: Sequence[Place], time: float) -> Effect:
+    """Return what doing it every 100 steps leaves: of a callback a hundredth, of anything else it is not known."""
+    rows = _named(places)
+    if rows and rows[0][0]:
+        part = rows[0][2] / sum(row[2] for row in rows)
+        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, "other work", ms(time))
+    return Effect(Stage.BETWEEN, 0.0, "other work", ms(time), bound=Bound.AT_MOST)
 
 
 def _named(places: Sequence[Place]) -> list[tuple[str, Location | None, int]]:

@@ -19,7 +19,8 @@ loop into a `tf.function`; look into it with `tf.print`, which works there.
 ## Holds for
 
 TensorFlow 2.4 and later, on all devices. How much is left of the host's time afterwards is a guess: that
-of calling one function.
+of calling one function. What the device gains is not counted, so the saving shown is low: where 67 % were
+predicted, 87 % were measured (Keras' fit of a small network, on a CPU).
 
 ## Sources
 
