@@ -149,7 +149,13 @@ def test_without_kernels_nobody_claims_that_they_are_healthy() -> None:
         for r in of("tf24-laptop-gpu-no-cupti").results
         if isinstance(r.outcome, Healthy)
     }
-    assert needing <= {"input-bound", "missing-prefetch", "python-input", "sequential-map"}
+    of_the_host = {"memory-headroom"}
+    assert needing - of_the_host <= {
+        "input-bound",
+        "missing-prefetch",
+        "python-input",
+        "sequential-map",
+    }
 
 
 @real

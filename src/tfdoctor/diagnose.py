@@ -11,10 +11,12 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.host_steps import HostSteps
 from tfdoctor.facts.input_pipeline import InputPipeline
 from tfdoctor.facts.operations import Operations
+from tfdoctor.facts.price import Price
 from tfdoctor.hosts_portrait import Examined
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.rule import Rule
 from tfdoctor.trace import Trace, xplane, xprof
+from tfdoctor.worth import priced
 
 XPROF_TIMEOUT_S = 120.0
 """xprof reads 10 to 16 MB of trace a second; its opinion is not worth a longer wait."""
@@ -27,19 +29,20 @@ def diagnose(
     *,
     ask_xprof: bool = True,
     settings: Settings | None = None,
+    price: Price | None = None,
 ) -> Diagnosis:
     """Examine a recording by every rule; of several hosts each alone, then all beside each other.
 
-    ``settings`` says how these rules were chosen, for the report.
+    ``settings`` says how these rules were chosen, for the report; ``price`` what all machines of the job cost.
 
     Raises:
         InputError: the trace is damaged, or those of all hosts.
     """
     rules, members = tuple(rules), hosts.of(recording)
     if len(members) > 1:
-        found = _several(recording, members, rules, title, ask_xprof=ask_xprof)
+        found = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
     else:
-        chart = _chart(recording)
+        chart = _chart(recording, price)
         found = _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
     return replace(found, settings=settings or Settings())
 
@@ -49,11 +52,12 @@ def _several(
     members: Sequence[hosts.Host],
     rules: tuple[Rule, ...],
     title: str,
+    price: Price | None,
     *,
     ask_xprof: bool,
 ) -> Diagnosis:
     """Compare the hosts and show one of them in full; their traces are in memory one after the other."""
-    examined = [_examine(member, rules, title) for member in members]
+    examined = [_examine(member, rules, title, price) for member in members]
     if not any(one.diagnosis for one in examined):
         raise InputError(examined[0].missing)
     compared = hosts_portrait.hosts(examined)
@@ -69,9 +73,11 @@ def _several(
     )
 
 
-def _examine(member: hosts.Host, rules: tuple[Rule, ...], title: str) -> Examined:
+def _examine(
+    member: hosts.Host, rules: tuple[Rule, ...], title: str, price: Price | None
+) -> Examined:
     try:
-        chart = _chart(member.opened())
+        chart = _chart(member.opened(), price)
     except InputError as fault:
         return Examined(member.name, None, None, str(fault))
     missing = portrait.why_unknown(chart, HostSteps)
@@ -79,9 +85,10 @@ def _examine(member: hosts.Host, rules: tuple[Rule, ...], title: str) -> Examine
     return Examined(member.name, _diagnosis(chart, rules, title, None), steps, missing)
 
 
-def _chart(recording: Recording) -> Chart:
+def _chart(recording: Recording, price: Price | None = None) -> Chart:
     path = recording.traces[0] if recording.traces else None
-    return Chart([xplane.read(path) if path else Trace(()), recording])
+    given = () if price is None else (price,)
+    return Chart([xplane.read(path) if path else Trace(()), recording, *given])
 
 
 def _diagnosis(
@@ -89,6 +96,8 @@ def _diagnosis(
 ) -> Diagnosis:
     results = engine.examine(chart, rules)
     order = ordering.order(chart, results)
+    together = engine.together(chart, results)
+    results = priced(results, together, portrait.known(chart, Price))
     operations, pipeline = portrait.operations(chart), portrait.pipeline(chart)
     return Diagnosis(
         version=__version__,
@@ -97,7 +106,7 @@ def _diagnosis(
         trust=portrait.trust(chart),
         results=ordering.in_order(results, order),
         order=order,
-        together=engine.together(chart, results),
+        together=together,
         xprof=opinion,
         pipeline=pipeline,
         pipeline_missing="" if pipeline else portrait.why_unknown(chart, InputPipeline),

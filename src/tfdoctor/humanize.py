@@ -30,12 +30,30 @@ def quantity(value: Quantity) -> str:
             return percent(value.value)
         case Unit.COUNT:
             return number(value.value)
-        case Unit.BYTES:
-            return _scaled(value.value, "B")
-        case Unit.BYTES_PER_SECOND:
-            return _scaled(value.value, "B/s")
-        case Unit.FLOP_PER_SECOND:
-            return _scaled(value.value, "FLOP/s")
+        case Unit.US_DOLLARS:
+            return dollars(value.value)
+        case Unit.BYTES | Unit.BYTES_PER_SECOND | Unit.FLOP_PER_SECOND | Unit.FLOP_PER_DOLLAR:
+            return _scaled(value.value, _WRITTEN[value.unit])
+
+
+_WRITTEN = {
+    Unit.BYTES: "B",
+    Unit.BYTES_PER_SECOND: "B/s",
+    Unit.FLOP_PER_SECOND: "FLOP/s",
+    Unit.FLOP_PER_DOLLAR: "FLOP/$",
+}
+"""Units that take a prefix, as they are written."""
+
+
+def dollars(value: float | None) -> str:
+    """Return money to three digits, in cents from a dollar on: ``$1,204.50``, ``$0.0417``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    if value < 0:
+        return _MINUS + dollars(-value)
+    if value >= 1 or not value:
+        return f"${value:,.2f}"
+    return f"${value:.{2 - math.floor(math.log10(value))}f}"
 
 
 def milliseconds(value: float | None) -> str:

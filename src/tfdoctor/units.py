@@ -13,6 +13,8 @@ class Unit(StrEnum):
     BYTES = "bytes"
     BYTES_PER_SECOND = "bytes/s"
     FLOP_PER_SECOND = "flop/s"
+    US_DOLLARS = "usd"
+    FLOP_PER_DOLLAR = "flop/usd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,13 @@ def bandwidth(value: float) -> Quantity:
 def flop_rate(value: float) -> Quantity:
     """Return floating-point operations per second."""
     return Quantity(float(value), Unit.FLOP_PER_SECOND)
+
+
+def usd(value: float) -> Quantity:
+    """Return US dollars."""
+    return Quantity(float(value), Unit.US_DOLLARS)
+
+
+def flops_per_dollar(value: float) -> Quantity:
+    """Return floating-point operations per US dollar."""
+    return Quantity(float(value), Unit.FLOP_PER_DOLLAR)

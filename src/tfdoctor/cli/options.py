@@ -37,6 +37,15 @@ Scrub = Annotated[
     ),
 ]
 
+UsdPerHour = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01,
+        metavar="PRICE",
+        help="What all machines of the job cost an hour; the report then says what a step and its waste cost.",
+    ),
+]
+
 
 def parse_formats(text: str) -> list[Format]:
     """Return the formats of a list with commas; another name is a usage error."""

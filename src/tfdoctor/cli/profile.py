@@ -18,7 +18,7 @@ from tfdoctor.cli.choosing import (
 )
 from tfdoctor.cli.command_line import COMMAND
 from tfdoctor.cli.durations import parse_seconds
-from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, parse_formats
 from tfdoctor.cli.reporting import report_after
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     select: Select = None,
     ignore: Ignore = None,
     rules: OwnRules = None,
+    usd_per_hour: UsdPerHour = None,
     scrub: Scrub = False,
 ) -> None:
     """Run a training script as it is, trace some of its steps, and report what slows them.
@@ -113,6 +114,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
             applied or book(chosen),
             quiet=quiet,
             scrubbed=scrub,
+            price=usd_per_hour,
         )
         code = code or found
     raise typer.Exit(code)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, failing, settings
-from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, parse_formats
 from tfdoctor.cli.reporting import diagnose, exit_code, write
 
 
@@ -26,6 +26,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     select: Select = None,
     ignore: Ignore = None,
     rules: OwnRules = None,
+    usd_per_hour: UsdPerHour = None,
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run that was recorded, by tfdoctor or by any TensorFlow profiler."""
@@ -36,7 +37,9 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     recording = Recording.open(path)
     for note in () if scrub else recording.notes:  # the report has them too
         typer.echo(f"tfdoctor: note: {note}", err=True)
-    diagnosis = diagnose(recording, path.resolve().name, applied, scrubbed=scrub)
+    diagnosis = diagnose(
+        recording, path.resolve().name, applied, scrubbed=scrub, price=usd_per_hour
+    )
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     write(diagnosis, folder, wanted, prefix, scrubbed=scrub)
     raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))

@@ -34,13 +34,14 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     *,
     quiet: bool = False,
     scrubbed: bool = False,
+    price: float | None = None,
 ) -> int:
     """Report on a run that has ended; a fault here must not hide how the script itself ended."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
 
     try:
         with line("reading the trace …", sys.stderr, quiet=quiet):
-            diagnosis = diagnose(recording, title, rules, scrubbed=scrubbed)
+            diagnosis = diagnose(recording, title, rules, scrubbed=scrubbed, price=price)
         folder = recording.root or Path()
         write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed)
     except KeyboardInterrupt:
@@ -53,13 +54,28 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
 
 
 def diagnose(
-    recording: "Recording", title: str, rules: "Rulebook", *, scrubbed: bool = False
+    recording: "Recording",
+    title: str,
+    rules: "Rulebook",
+    *,
+    scrubbed: bool = False,
+    price: float | None = None,
 ) -> "Diagnosis":
-    """Examine a recording by these rules; scrubbed, it names nobody and no machine."""
+    """Examine a recording by these rules; scrubbed, it names nobody and no machine.
+
+    ``price`` is in US dollars an hour.
+    """
     from tfdoctor.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.facts.price import Price  # noqa: PLC0415 - same
     from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - same
 
-    diagnosis = examine(recording, rules.rules, title, settings=rules.settings)
+    diagnosis = examine(
+        recording,
+        rules.rules,
+        title,
+        settings=rules.settings,
+        price=None if price is None else Price(price),
+    )
     return scrub(diagnosis, Secrets.of(recording)) if scrubbed else diagnosis
 
 

@@ -1,0 +1,48 @@
+"""What the user says that the machine costs, and how many steps an epoch has."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """In US dollars an hour, of all machines of the job together; a part that is given to the Chart."""
+
+    usd_per_hour: float
+
+    @classmethod
+    def measure(cls) -> Self:
+        """Refuse to guess one.
+
+        Raises:
+            Unavailable: always; prices differ by contract, region and day.
+        """
+        raise Unavailable("no price was given; say with --usd-per-hour what the machines cost")
+
+    def of_ms(self, ms: float) -> float:
+        """Return what so many milliseconds cost, in dollars."""
+        return self.usd_per_hour * ms / 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """How many batches the dataset that feeds the training has."""
+
+    steps: int
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Read the cardinality that tf.data told.
+
+        Raises:
+            Unavailable: it is not recorded, not known or without end.
+        """
+        record = recording.program or {}
+        feeds = record.get("feeds")
+        found = [d.get("cardinality") for d in record.get("datasets", ()) if d.get("id") == feeds]
+        if feeds is None or not found or not isinstance(found[0], int) or found[0] <= 0:
+            raise Unavailable("how many steps an epoch has is not recorded")
+        return cls(found[0])

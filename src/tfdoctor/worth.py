@@ -1,0 +1,33 @@
+"""What all savings of a report together are worth, where the user gave a price."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tfdoctor.diagnosis import Result, Together
+from tfdoctor.facts.price import Price
+from tfdoctor.units import usd
+from tfdoctor.verdict import Bound, Finding, Healthy, Measure
+
+
+def priced(
+    results: Iterable[Result], together: Together | None, price: Price | None
+) -> tuple[Result, ...]:
+    """Add to the results that are about money what all findings together would save of it.
+
+    A rule cannot say so itself: savings are computed when all rules have spoken.
+    """
+    if together is None or price is None:
+        return tuple(results)
+    most = "at most, " if together.bound is Bound.AT_MOST else ""
+    saved = Measure(
+        f"a thousand steps less, {most}when all findings are followed",
+        usd(1000 * price.of_ms(together.per_step.value)),
+    )
+    return tuple(_with(result, saved) for result in results)
+
+
+def _with(result: Result, measure: Measure) -> Result:
+    outcome = result.outcome
+    if Price.__name__ not in result.rule.needs or not isinstance(outcome, Finding | Healthy):
+        return result
+    return replace(result, outcome=replace(outcome, evidence=(*outcome.evidence, measure)))
