@@ -1,20 +1,28 @@
 """small-batch: both sides of each limit, and what must not be mistaken for small steps."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from scripts.synthetic import samples
+from scripts.synthetic.network import Network
+from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, markers, trace, v100, wait
+from tfdoctor import engine
 from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.dispatch import Dispatch
 from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.memory import Allocator, DeviceMemory
 from tfdoctor.facts.program import Program
 from tfdoctor.facts.steps import Steps
+from tfdoctor.recording import Recording
+from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
 from tfdoctor.rules.small_batch import LIMITS
+from tfdoctor.trace import xplane
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 TENSORFLOW = Framework("TensorFlow")
@@ -127,3 +135,26 @@ def test_dispatch_is_what_lies_before_and_after_the_operations() -> None:
 def test_dispatch_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
     with pytest.raises(Unavailable):
         chart(trace([markers(6, 1)], gpus=[v100()])).fact(Dispatch)
+
+
+def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
+    """40 us for each launch of a kernel of 2 us: what is not computing or copying is the host's."""
+    truth = samples.write(Run(device="v100", dispatch_us=40.0, network=Network(batch=1)), tmp_path)
+    of = Recording.open(tmp_path)
+    facts = Chart([xplane.read(of.traces[0]), of])
+    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
+    assert isinstance(result.outcome, Finding)
+    (effect,) = result.outcome.effects
+    assert effect.of is not None
+    idle = truth.step_ms - truth.compute_ms - truth.between_ms - truth.input_wait_ms
+    assert 0.9 * idle <= effect.of.value <= 1.02 * idle
+    assert result.saving is not None
+    assert result.saving.bound is Bound.AT_MOST
+
+
+def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
+    samples.write(Run(device="a100", precision="bf16", network=Network(batch=256)), tmp_path)
+    of = Recording.open(tmp_path)
+    facts = Chart([xplane.read(of.traces[0]), of])
+    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
+    assert isinstance(result.outcome, Healthy)
