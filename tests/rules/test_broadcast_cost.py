@@ -1,0 +1,58 @@
+"""broadcast-cost: repetitions that an operation would do by itself."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, graph_operation, recording, trace
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.program import Program
+from tfdoctor.rules import broadcast_cost
+from tfdoctor.rules.broadcast_cost import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
+
+
+def check(
+    given: Any = (8, 1, 64), ms: float = 20.0, user: str = "Mul", name: str = "tile"
+) -> Verdict:
+    small, full = ["float32", list(given)], ["float32", [8, 128, 64]]
+    rows = [
+        graph_operation(name, "Tile", [small], [full], **{"from": [None]}),
+        graph_operation("use", user, [full, full], [full], **{"from": [0, None]}),
+    ]
+    record = {"graphs": [{"kind": "function", "operations": rows}]}
+    program: Program = chart(trace([]), recording(record)).fact(Program)
+    tile = OperationTime(name=name, type="Tile", ms=ms, operation=program.by_name[name])
+    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
+    return Chart([program, Operations((tile, rest))]).call(broadcast_cost.check)
+
+
+def test_the_whole_repetition_is_a_ceiling() -> None:
+    found = check()
+    assert isinstance(found, Finding)
+    (effect,) = found.effects
+    assert (effect.subject, effect.scales, effect.bound) == ("tile", 0.0, Bound.AT_MOST)
+
+
+@pytest.mark.parametrize("user", ["MatMul", "ConcatV2", "Conv2D"])
+def test_operations_that_do_not_broadcast_need_it(user: str) -> None:
+    assert isinstance(check(user=user), Healthy)
+
+
+def test_two_rows_repeated_are_no_broadcast() -> None:
+    assert isinstance(check((8, 2, 64)), Healthy)
+
+
+def test_a_gradients_tile_is_tensorflows_own() -> None:
+    assert isinstance(check(name="gradient_tape/mean/Tile"), Healthy)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (1.9, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    assert isinstance(check(ms=ms), kind)
+
+
+@pytest.mark.parametrize(("given", "kind"), [((2, 128, 1), Healthy), ((8, 128, 1), Finding)])
+def test_only_dimensions_of_size_one_broadcast(given: Any, kind: type) -> None:
+    assert isinstance(check(given), kind)
