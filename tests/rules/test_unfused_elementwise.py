@@ -1,0 +1,67 @@
+"""unfused-elementwise: on GPUs, without what belongs to other rules."""
+
+import pytest
+
+from tfdoctor.facts.hardware import Hardware
+from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.optimizer_work import OptimizerWork
+from tfdoctor.facts.program import Layer, Program
+from tfdoctor.rules import unfused_elementwise
+from tfdoctor.rules.unfused_elementwise import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+
+def check(
+    total: float = 30.0, number: int = 20, scope: str = "m", layer: str = "", kind: str = "GPU"
+) -> Verdict:
+    rows = [
+        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer)
+        for n in range(number)
+    ]
+    rest = OperationTime(name="gradient_tape/conv", type="Conv2D", ms=100.0 - total)
+    operations = Operations((*rows, rest))
+    program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
+    work = OptimizerWork.measure(operations)
+    return unfused_elementwise.check(operations, work, Hardware(kind, "x"), program)
+
+
+def test_on_a_gpu_they_are_a_ceiling_and_a_trial() -> None:
+    found = check()
+    assert isinstance(found, Finding)
+    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+    assert found.remedies[0].trial == "jit-compile"
+
+
+def test_on_a_cpu_only_a_trial_tells() -> None:
+    said = check(kind="CPU")
+    assert isinstance(said, NotApplicable)
+    assert "only a trial" in said.reason
+
+
+def test_on_a_tpu_xla_fuses_them() -> None:
+    assert isinstance(check(kind="TPU"), Healthy)
+
+
+@pytest.mark.parametrize(("total", "kind"), [(100 * LIMITS.share + 1e-9, Finding), (9.9, Healthy)])
+def test_both_sides_of_the_share(total: float, kind: type) -> None:
+    assert isinstance(check(total), kind)
+
+
+@pytest.mark.parametrize(("number", "kind"), [(int(LIMITS.operations), Finding), (9, Healthy)])
+def test_a_few_are_no_chain(number: int, kind: type) -> None:
+    assert isinstance(check(number=number), kind)
+
+
+def test_batch_normalizations_belong_to_another_rule() -> None:
+    assert isinstance(check(layer="bn"), Healthy)
+
+
+def test_the_optimizers_belong_to_another_rule() -> None:
+    assert isinstance(check(scope="adam"), Healthy)
+
+
+def test_a_step_of_unnamed_work_is_not_judged() -> None:
+    unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
+    work = OptimizerWork.measure(unnamed)
+    said = unfused_elementwise.check(unnamed, work, Hardware("GPU", "x"), None)
+    assert isinstance(said, NotApplicable)
