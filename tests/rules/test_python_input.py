@@ -1,5 +1,7 @@
 """python-input: the interpreter takes a tenth of what limits a pipeline that is waited for."""
 
+from dataclasses import replace
+
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
@@ -7,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.whereabouts import Place, Whereabouts
 from tfdoctor.rules import python_input
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 
@@ -44,6 +46,21 @@ def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
     assert effect.scales == pytest.approx(0.25)
     assert effect.subject == "Root::Prefetch::Map"
     assert effect.bound is Bound.AT_MOST
+
+
+def test_the_loops_own_python_may_gain_where_the_pipelines_ran_beside_it() -> None:
+    """One interpreter: while it makes a batch, the loop waits for its lock, which no event shows."""
+    steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
+    found = python_input.check(InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None)
+    assert isinstance(found, Finding)
+    effect = next(one for one in found.effects if one.stage is Stage.HOST)
+    assert effect.of
+    assert (effect.of.value, effect.scales) == (8.0, pytest.approx(0.25))  # 30 of 40 ms
+    assert effect.bound is Bound.AT_MOST
+    inside = replace(stage("Map", 40.0, 30.0), path="Root::Map")
+    alone = python_input.check(InputPipeline.of(inside), steps, None, None)
+    assert isinstance(alone, Finding)
+    assert {one.stage for one in alone.effects} == {Stage.INPUT}
 
 
 def test_python_on_another_thread_than_the_slowest_does_not_count() -> None:

@@ -139,6 +139,15 @@ class InputPipeline:
         """The work that happens while the trainer waits, not beside the step."""
         return sum(segment.ms for segment in self.segments if not segment.overlapped)
 
+    def python_beside(self, step_ms: float) -> float:
+        """Return the share of a step, 0 to 1, during which the pipeline runs Python beside it.
+
+        It holds the interpreter's lock then, for which the Python of the training loop waits unseen.
+        """
+        beside = {path for one in self.segments if one.overlapped for path in one.stages}
+        python = sum(stage.python_ms for stage in self.stages if stage.path in beside)
+        return min(1.0, python / step_ms) if step_ms else 0.0
+
     @property
     def slowest(self) -> Segment | None:
         """The segment that limits the pipeline."""

@@ -9,7 +9,7 @@ for input.
 ## Why it matters
 
 Python runs on one thread at a time, and the training loop needs that thread too: it dispatches every
-step. TensorFlow's own operations run on all cores beside it.
+step, and takes longer for it. TensorFlow's own operations run on all cores beside it.
 
 ## How to fix
 
@@ -145,13 +145,21 @@ def _in_the_pipeline(pipeline: InputPipeline, breakdown: Breakdown, limits: Limi
         f"{milliseconds(python)} of Python per step",
         evidence=(*measures, Table(("stage", "your line", "in Python", "work per step"), rows)),
         remedies=tuple(_remedy(stage, pipeline.python_kind) for stage in stages),
-        effects=tuple(_effect(stage) for stage in stages),
+        effects=(*(_effect(stage) for stage in stages), *_interpreter(pipeline, breakdown)),
     )
 
 
 def _effect(stage: StageTime) -> Effect:
     left = max(0.0, 1.0 - stage.python_ms / stage.work_ms) if stage.work_ms else 0.0
     return Effect(Stage.INPUT, left, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+
+
+def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect, ...]:
+    """Return what the loop may gain beside its wait: its own Python has the interpreter to itself."""
+    beside, host = pipeline.python_beside(breakdown.step_ms), breakdown[Stage.HOST]
+    if not beside or not host:
+        return ()
+    return (Effect(Stage.HOST, 1.0 - beside, "interpreter", ms(host), bound=Bound.AT_MOST),)
 
 
 def _remedy(stage: StageTime, python_kind: str) -> Remedy:
