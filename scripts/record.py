@@ -23,6 +23,7 @@ from tensorflow.tsl.profiler.protobuf import (  # type: ignore[import-untyped] #
     profiler_options_pb2,
 )
 
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.recording import Recording
 from tfdoctor.trace.wire import Message, parse
@@ -82,7 +83,9 @@ def _undisturbed(folder: Path, script: str) -> Path:
         _wait_for_quiet()
         recording = folder / f"attempt-{attempt}"
         _profile(folder, script, recording)
-        if (Samples.measure(Recording.open(recording)).other_cores or 0.0) <= BUSY_CORES:
+        if (
+            Samples.measure(Recording.open(recording), Framework()).other_cores or 0.0
+        ) <= BUSY_CORES:
             return recording
         print(f"{script}: other programs were at work, trying again")
     raise SystemExit(f"{script} was never alone on this machine: try again when it is quiet")

@@ -5,6 +5,7 @@ import pytest
 from tests.builders import manifest, product, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.onednn import OneDnn
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.manifest import Host
@@ -18,7 +19,7 @@ def machine(*flags: str) -> Recording:
 
 
 def found(*rows: OperationTime, on: Recording | None = None) -> OneDnn:
-    return OneDnn.measure(Operations(rows), ON_CPU, on or machine("avx2", "avx512f"))
+    return OneDnn.measure(Operations(rows), ON_CPU, on or machine("avx2", "avx512f"), Framework())
 
 
 def test_products_are_sorted_by_what_ran_them() -> None:
@@ -57,6 +58,6 @@ def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -
 
 def test_nothing_is_said_of_accelerators_or_without_products() -> None:
     with pytest.raises(Unavailable, match="on a GPU"):
-        OneDnn.measure(Operations((product(),)), Device("GPU", 1, 1), machine("avx2"))
+        OneDnn.measure(Operations((product(),)), Device("GPU", 1, 1), machine("avx2"), Framework())
     with pytest.raises(Unavailable, match="no matmul"):
         found(OperationTime(name="add", type="AddV2", ms=1.0))

@@ -8,6 +8,7 @@ import pytest
 from tests.builders import PS, Thread, chart, executor, line, manifest, markers, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.samples import Samples
 from tfdoctor.facts.threads import Threads
@@ -57,7 +58,7 @@ def test_what_tf_data_executes_is_at_work_but_not_what_waits() -> None:
 
 def test_samples_come_before_what_the_trace_shows() -> None:
     seen = Threads(at_work=3.0, by_type={})
-    sampled = Cores.measure(FOUR, Samples(9, run_cores=1.0, other_cores=2.0), seen)
+    sampled = Cores.measure(FOUR, Samples(9, run_cores=1.0, other_cores=2.0), seen, Framework())
     assert sampled == Cores(4.0, 1.0, 2.0, sampled=True)
     assert (sampled.free, sampled.share, sampled.certain) == (3.0, 0.25, False)
 
@@ -67,13 +68,13 @@ def test_samples_come_before_what_the_trace_shows() -> None:
 def test_without_samples_the_traces_threads_count(
     samples: Samples | None, at_work: float, busy: float
 ) -> None:
-    found = Cores.measure(FOUR, samples, Threads(at_work, {}))
+    found = Cores.measure(FOUR, samples, Threads(at_work, {}), Framework())
     assert found == Cores(4.0, busy, sampled=False)
     assert not found.certain
 
 
 def test_without_either_the_cores_are_unknown() -> None:
     with pytest.raises(Unavailable, match="how many cores"):
-        Cores.measure(Hardware("CPU", "x"), None, Threads(1.0, {}))
+        Cores.measure(Hardware("CPU", "x"), None, Threads(1.0, {}), Framework())
     with pytest.raises(Unavailable, match="no host"):
-        Cores.measure(FOUR, None, Unavailable("no host"))
+        Cores.measure(FOUR, None, Unavailable("no host"), Framework())

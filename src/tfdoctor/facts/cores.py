@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.facts.threads import Threads
@@ -24,7 +25,11 @@ class Cores:
 
     @classmethod
     def measure(
-        cls, hardware: Hardware, samples: Samples | None, threads: Threads | Unavailable
+        cls,
+        hardware: Hardware,
+        samples: Samples | None,
+        threads: Threads | Unavailable,
+        framework: Framework,
     ) -> Self:
         """Take the samples, else count the threads that the trace shows at work.
 
@@ -32,9 +37,8 @@ class Cores:
             Unavailable: nobody knows the usable cores, or neither samples nor threads are there.
         """
         if not hardware.cores:
-            raise Unavailable(
-                "the recording does not say how many cores the run may use; record with `tfdoctor profile`"
-            )
+            how = framework.with_tfdoctor
+            raise Unavailable(f"the recording does not say how many cores the run may use{how}")
         if samples is not None and samples.run_cores is not None:
             return cls(hardware.cores, samples.run_cores, samples.other_cores or 0.0)
         if isinstance(threads, Unavailable):

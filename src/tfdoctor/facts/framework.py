@@ -69,6 +69,11 @@ class Framework:
         return RECORD.get(self.name, "record the run with `tfdoctor profile`")
 
     @property
+    def with_tfdoctor(self) -> str:
+        """How to have what only tfdoctor records, at the end of a reason; "" where it cannot record."""
+        return "" if self.foreign else "; record with `tfdoctor profile`"
+
+    @property
     def no_pipeline(self) -> str:
         """Why there is no tf.data pipeline; "" where there should be one."""
         if not self.foreign or self.tf_data:

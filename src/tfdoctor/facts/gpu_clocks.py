@@ -9,6 +9,7 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.device import Device
+from tfdoctor.facts.framework import Framework
 from tfdoctor.recording import Recording
 
 BUSY_PCT = 50
@@ -43,7 +44,7 @@ class GpuClocks:
     gpus: tuple[GpuClock, ...]
 
     @classmethod
-    def measure(cls, recording: Recording, device: Device) -> Self:
+    def measure(cls, recording: Recording, device: Device, framework: Framework) -> Self:
         """Gather the samples of each GPU.
 
         Raises:
@@ -57,11 +58,16 @@ class GpuClocks:
         found = [_clock(index, mine, device) for index, mine in sorted(rows.items())]
         known = tuple(gpu for gpu in found if gpu.told)
         if not known:
-            raise Unavailable(
-                "no busy GPU's clock was sampled: record with `tfdoctor profile` on a machine with NVIDIA "
-                "GPUs, for some seconds"
-            )
+            raise Unavailable(_unseen(device, framework))
         return cls(known)
+
+
+def _unseen(device: Device, framework: Framework) -> str:
+    if device.kind != "GPU":
+        return f"clocks are sampled of NVIDIA GPUs, and the run was on a {device.kind}"
+    return (
+        f"no busy GPU's clock was sampled (some seconds of an NVIDIA GPU){framework.with_tfdoctor}"
+    )
 
 
 def _clock(index: int, rows: list[Mapping[str, Any]], device: Device) -> GpuClock:

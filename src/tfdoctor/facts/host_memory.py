@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.framework import Framework
 from tfdoctor.recording import Recording
 
 NS_PER_US = 1000
@@ -22,7 +23,7 @@ class HostMemory:
     )
 
     @classmethod
-    def measure(cls, recording: Recording) -> Self:
+    def measure(cls, recording: Recording, framework: Framework) -> Self:
         """Read the samples.
 
         Raises:
@@ -31,9 +32,7 @@ class HostMemory:
         rows = [row for row in recording.samples if row.get("host")]
         hosts = [row["host"] for row in rows if row["host"].get("memory_total_bytes")]
         if not hosts:
-            raise Unavailable(
-                "the machine's memory was not sampled; record with `tfdoctor profile`"
-            )
+            raise Unavailable(f"the machine's memory was not sampled{framework.with_tfdoctor}")
         mine = [float(host["run_rss_bytes"]) for host in hosts if host.get("run_rss_bytes")]
         return cls(
             total=float(hosts[-1]["memory_total_bytes"]),

@@ -49,7 +49,7 @@ class OneDnn:
         operations: Operations,
         device: Device,
         recording: Recording,
-        framework: Framework | None = None,
+        framework: Framework,
     ) -> Self:
         """Sort the products by the type that ran.
 
@@ -58,7 +58,7 @@ class OneDnn:
         """
         if device.kind != "CPU":
             raise Unavailable(f"oneDNN runs on CPUs; this run computed on a {device.kind}")
-        if framework and framework.foreign:
+        if framework.foreign:
             raise Unavailable(f"a run of {framework.title} does not name oneDNN's operations")
         products = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
         if not products:

@@ -33,7 +33,7 @@ class Samples:
     tensor_active: float | None = None  # 0 to 1: share of time in which tensor cores worked (GPM)
 
     @classmethod
-    def measure(cls, recording: Recording, framework: Framework | None = None) -> Self:
+    def measure(cls, recording: Recording, framework: Framework) -> Self:
         """Average the samples.
 
         Raises:
@@ -41,8 +41,7 @@ class Samples:
         """
         host = [row["host"] for row in _in_window(recording, "host")]
         if not host:
-            how = "" if framework and framework.foreign else "; record with `tfdoctor profile`"
-            raise Unavailable(f"the machine was not sampled{how}")
+            raise Unavailable(f"the machine was not sampled{framework.with_tfdoctor}")
         gpus = [gpu for row in _in_window(recording, "gpu") for gpu in row["gpu"]]
         gpus = [gpu for gpu in gpus if gpu.get("visible") is not False]
         long = _window_s(recording) >= GPU_PERIOD_S

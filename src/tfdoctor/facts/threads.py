@@ -43,9 +43,7 @@ class Threads:
             Unavailable: the trace holds no thread of the host.
         """
         if trace.host is None:
-            raise Unavailable(
-                "the trace holds no thread of the host; record with `tfdoctor profile`"
-            )
+            raise Unavailable("the trace holds no thread of the host: trace the host as well")
         window = Window.of(steps)
         start, end = window.starts_ps[0], steps.steps[-1].end_ps
         pool = _Pool(line.tasks_ps for line in trace.host.lines)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
@@ -33,7 +34,7 @@ class Whereabouts:
     anew: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def measure(cls, recording: Recording) -> Self:
+    def measure(cls, recording: Recording, framework: Framework) -> Self:
         """Read the program record.
 
         Raises:
@@ -42,8 +43,7 @@ class Whereabouts:
         record = (recording.program or {}).get("python") or {}
         if not record:
             raise Unavailable(
-                "where Python was between two steps was not recorded; record the run with "
-                "`tfdoctor profile`"
+                f"where Python was between two steps was not recorded{framework.with_tfdoctor}"
             )
         place = Places(recording.manifest.cwd if recording.manifest else "")
         fed = record.get("fed") or {}

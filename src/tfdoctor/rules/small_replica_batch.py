@@ -53,10 +53,7 @@ SINCE = "0.1.0"
 
 INPUT = "the job waits for its input: larger batches would only wait longer"
 
-UNRECORDED = (
-    "the trace does not say into how many replicas the batch is divided; record the run with "
-    "`tfdoctor profile`"
-)
+UNRECORDED = "the recording does not say into how many replicas the batch is divided"
 
 
 @dataclass(frozen=True, slots=True)
