@@ -1,0 +1,130 @@
+"""starved-cpu: the pipeline keeps all cores at work, and the step waits."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.cpu_pressure import CpuPressure
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.step_model import StepModel
+from tfdoctor.rules import sequential_map, starved_cpu
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+
+ON_GPU, ON_CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
+FULL = Cores(4.0, busy=3.9)
+AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+
+
+def stage(work: float, **more: object) -> StageTime:
+    parts = {
+        "path": "Root::Prefetch::ParallelMapV2",
+        "kind": "ParallelMapV2",
+        "work_ms": work,
+        "wall_ms": work / 3.9,
+        "asynchronous": True,
+    } | more
+    return StageTime(**parts)  # type: ignore[arg-type]
+
+
+def check(
+    work: float = 76.0,
+    *,
+    wait: float = 15.0,
+    cores: Cores = FULL,
+    device: Device = ON_CPU,
+    pressure: CpuPressure | None = None,
+    **more: object,
+) -> Verdict:
+    """Steps of 20 ms, in which four cores offer 80 ms."""
+    return starved_cpu.check(
+        InputPipeline.of(AHEAD, stage(work, **more)),
+        Breakdown.of(input=wait, device=20.0 - wait),
+        cores,
+        device,
+        pressure,
+    )
+
+
+def actions(found: Verdict) -> str:
+    assert isinstance(found, Finding)
+    return "\n".join(f"{one.action}\n{one.code}" for one in found.remedies)
+
+
+@pytest.mark.parametrize(("work", "kind"), [(64.1, Finding), (63.9, Healthy)])
+def test_the_stages_must_need_nearly_all_that_the_cores_offer(work: float, kind: type) -> None:
+    assert isinstance(check(work), kind)
+
+
+@pytest.mark.parametrize(("busy", "kind"), [(3.0, Finding), (2.9, NotApplicable)])
+def test_threads_that_sleep_in_a_stage_do_not_use_a_core(busy: float, kind: type) -> None:
+    assert isinstance(check(cores=Cores(4.0, busy=busy)), kind)
+
+
+@pytest.mark.parametrize(("wait", "kind"), [(1.0, Finding), (0.9, Healthy)])
+def test_a_step_that_does_not_wait_is_not_starved(wait: float, kind: type) -> None:
+    assert isinstance(check(wait=wait), kind)
+
+
+def test_what_other_programs_take_is_not_held_against_the_pipeline() -> None:
+    said = check(cores=Cores(4.0, busy=3.2, others=0.8))
+    assert isinstance(said, NotApplicable)
+    assert "other programs used 0.8 cores" in said.reason
+
+
+def test_cores_that_nobody_sampled_prove_nothing() -> None:
+    assert isinstance(check(cores=Cores(4.0, busy=3.9, sampled=False)), NotApplicable)
+
+
+@pytest.mark.parametrize(("python", "kind"), [(38.0, Finding), (39.0, NotApplicable)])
+def test_python_does_not_run_on_all_cores(python: float, kind: type) -> None:
+    assert isinstance(check(python_ms=python), kind)
+
+
+@pytest.mark.parametrize(("held", "named"), [(0.05, True), (0.04, False), (None, False)])
+def test_a_quota_that_holds_the_run_back_is_named_first(held: float | None, *, named: bool) -> None:
+    found = check(pressure=CpuPressure(throttled=held, quota=4.0))
+    assert isinstance(found, Finding)
+    assert ("quota of 4 cores" in found.summary) is named
+    assert ("CPU limit" in found.remedies[0].action) is named
+
+
+def test_other_machines_are_the_last_remedy_with_the_code_to_use_them() -> None:
+    found = check()
+    assert isinstance(found, Finding)
+    assert "service.distribute" in found.remedies[-1].code
+    compile(found.remedies[-1].code, "remedy", "exec")
+
+
+@pytest.mark.parametrize(("device", "advised"), [(ON_GPU, True), (ON_CPU, False)])
+def test_only_an_accelerator_can_take_the_augmentation(device: Device, *, advised: bool) -> None:
+    assert ("on the accelerator" in actions(check(device=device))) is advised
+
+
+def test_the_remedy_points_at_the_line_of_the_dearest_stage() -> None:
+    written = Dataset(id=1, kind="_ParallelMapDataset", function="decode", at=Location("t.py", 9))
+    found = check(dataset=written)
+    assert isinstance(found, Finding)
+    assert found.remedies[0].at == Location("t.py", 9)
+
+
+def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
+    """Both rules on one recording: a sequential map beside a compute that fills the other cores."""
+    mapped = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=20.0, wall_ms=20.0)
+    pipeline = InputPipeline.of(AHEAD, mapped)
+    breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
+    model = StepModel(
+        device="CPU",
+        exposed=breakdown.median,
+        segments=pipeline.segments,
+        cores=cores,
+        input_ms=20.0,
+    )
+    threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores)
+    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None)
+
+    assert isinstance(threads, Finding)
+    assert isinstance(less, Finding)
+    assert model.saving(threads.effects) == pytest.approx(0.0)
+    assert model.saving(less.effects) == pytest.approx(15.0)
