@@ -157,6 +157,8 @@ def test_the_pipeline_that_feeds_is_known(fit: Run, script: Path) -> None:
         "name": "double",
         "at": line_of(script, "def double(x, y):"),
         "python": False,
+        "types": ["Const", "Identity", "Mul", "Placeholder"],
+        "stateful": [],
     }
     assert mapped["parameters"]["num_parallel_calls"] is None
     assert mapped["at"] == line_of(script, ".map(double)")

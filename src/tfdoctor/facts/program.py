@@ -55,6 +55,12 @@ class Dataset:
     python: bool = False  # its function runs Python for every element
     trace_name: str = ""  # "MapDataset:4", as the iterators of the trace are called
     at: Location | None = None
+    types: frozenset[str] | None = None  # of its function's operations; None: not recorded
+    stateful: frozenset[str] | None = None  # of those, what may give something else each time
+    element: str = ""  # its element_spec in words, at most 500 characters
+    cardinality: int | None = None  # elements; -1 infinite, None unknown
+    options: Mapping[str, Any] | None = None  # tf.data options that were set; None: not recorded
+    files: Mapping[str, Any] | None = None  # {count, scheme, bytes}: the paths it yields or reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +234,10 @@ def _layer(raw: Mapping[str, Any], place: Places) -> Layer:
     )
 
 
+def _names(raw: Iterable[str] | None) -> frozenset[str] | None:
+    return None if raw is None else frozenset(raw)
+
+
 def _dataset(raw: Mapping[str, Any], place: Places) -> Dataset:
     function = raw.get("function") or {}
     return Dataset(
@@ -240,4 +250,10 @@ def _dataset(raw: Mapping[str, Any], place: Places) -> Dataset:
         python=bool(function.get("python")),
         trace_name=raw.get("trace_name") or "",
         at=place(raw.get("at")),
+        types=_names(function.get("types")),
+        stateful=_names(function.get("stateful")),
+        element=raw.get("element_spec") or "",
+        cardinality=raw.get("cardinality"),
+        options=raw.get("options"),
+        files=raw.get("files"),
     )

@@ -1,5 +1,6 @@
 """The tf.data pipelines of the run: what each stage is, and which line made it."""
 
+from . import file_lists
 from .stack import user_file
 
 PARAMETERS = (
@@ -10,6 +11,7 @@ PARAMETERS = (
     "cycle_length",
     "block_length",
     "deterministic",
+    "reshuffle_each_iteration",
     "count",
     "compression_type",
 )
@@ -56,6 +58,8 @@ class Datasets:
                 self.ids[id(source)] for source in dataset._inputs() if id(source) in self.ids
             ],
             "parameters": _parameters(dataset),
+            "options": _options(dataset),
+            "files": file_lists.describe(dataset),
             "function": next(map(_function, _functions(dataset)), None),
             "element_spec": str(dataset.element_spec)[:500],
             "cardinality": _cardinality(dataset),
@@ -73,12 +77,28 @@ def _functions(dataset):
 def _function(wrapper):
     function = wrapper._func
     code = getattr(function, "__code__", None)
-    types = {op.type for op in wrapper.function.graph.get_operations()}
+    types = _types(wrapper.function.graph)
     return {
         "name": getattr(function, "__name__", type(function).__name__),
         "at": _defined(code) if code else None,
         "python": bool(types & PYTHON_OPS),
+        "types": sorted(types),
+        "stateful": sorted(name for name in types if _is_stateful(name)),
     }
+
+
+def _types(graph):
+    """Return the types of a function's operations and of those in the branches and loops within."""
+    known = graph.as_graph_def()
+    nodes = [*known.node, *(node for one in known.library.function for node in one.node_def)]
+    return {node.op for node in nodes} - {one.signature.name for one in known.library.function}
+
+
+def _is_stateful(name):
+    from tensorflow.python.framework import op_def_registry
+
+    known = op_def_registry.get(name)
+    return known is None or known.is_stateful
 
 
 def _defined(code):
@@ -105,6 +125,22 @@ def _parameters(dataset):
         if value is not None or (name == "num_parallel_calls" and hasattr(dataset, "_map_func")):
             found[name] = value
     return found
+
+
+def _options(dataset):
+    """Return the options that hold for a pipeline up to here and were set, by dotted name."""
+    found = {}
+    if hasattr(dataset, "options"):
+        _collect(dataset.options(), "", found)
+    return found
+
+
+def _collect(options, prefix, found):
+    for name, value in getattr(options, "_options", {}).items():
+        if hasattr(value, "_options"):
+            _collect(value, prefix + name + ".", found)
+        elif value is not None:
+            found[prefix + name] = value if isinstance(value, (bool, int, float)) else str(value)
 
 
 def _scalar(value):

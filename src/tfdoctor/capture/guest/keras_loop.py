@@ -106,9 +106,13 @@ class Trainers:
             return
         batches, first, adapter, given, size = found
         self.window.registry.fitted(model, adapter, given, size)
-        if batches and isinstance(local.get("epochs"), int):
+        if not isinstance(local.get("epochs"), int):
+            return
+        epochs = local["epochs"] - first
+        self.window.registry.fit.update(epochs=epochs, steps_per_epoch=batches)
+        if batches:
             k = self.dialect.k(model)
-            self.window.announce(self.fit, (local["epochs"] - first) * batches, k, skip=k)
+            self.window.announce(self.fit, epochs * batches, k, skip=k)
 
     def _source(self, caller):
         """Return the loop that calls the train function, or None when another one contains it.

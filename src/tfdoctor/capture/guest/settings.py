@@ -20,6 +20,8 @@ def describe(registry):
         "steps_per_execution": getattr(model, "steps_per_execution", None),
         "batch_size": registry.fit.get("batch_size") or batch_of(feeds),
         "fit_at": registry.fit.get("at"),
+        "epochs": registry.fit.get("epochs"),
+        "steps_per_epoch": registry.fit.get("steps_per_epoch"),
     }
     found.update(_tensorflow(model, registry))
     return found
