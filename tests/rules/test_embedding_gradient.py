@@ -148,3 +148,14 @@ def test_scattered_updates_are_healthy() -> None:
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
     assert isinstance(check(graph(), unnamed), NotApplicable)
+
+
+def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
+    program = graph(
+        graph_operation("hot", "OneHot", [IDS], [HOT]),
+        graph_operation("m", "BatchMatMulV2", [HOT, TABLE], []),
+    )
+    said = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
+    assert isinstance(said, NotApplicable)
+    assert "record the run again" in said.reason
+    assert isinstance(check(program, GRADIENT), Healthy)

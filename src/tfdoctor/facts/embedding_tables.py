@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.dataflow import Dataflow
 from tfdoctor.facts.operation_types import MATMULS
 from tfdoctor.facts.operations import Operations, OperationTime
@@ -71,23 +72,30 @@ class DenseUpdate:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingTables:
-    """Both kinds; ``scattered`` counts the tables of which only the rows in use were updated."""
+    """Both kinds; ``scattered`` counts the tables of which only the rows in use were updated.
+
+    ``unseen`` says why it is not known what the step's one-hot rows are for; "" where it is.
+    """
 
     one_hot: tuple[OneHotTable, ...]
     dense: tuple[DenseUpdate, ...]
     scattered: int
+    unseen: str = ""
 
     @classmethod
-    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow | None) -> Self:
+    def measure(
+        cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable
+    ) -> Self:
         """Find them in the graph, and what they took in the trace.
 
         The products of one-hot rows need the graph's edges: without them there are none in ``one_hot``.
         """
-        return cls(
-            tuple(_one_hot(operations, program, dataflow)) if dataflow else (),
-            tuple(_dense(operations)),
-            sum("Scatter" in row.type for row in operations.rows),
-        )
+        dense = tuple(_dense(operations))
+        scattered = sum("Scatter" in row.type for row in operations.rows)
+        if isinstance(dataflow, Unavailable):
+            made = any(row.type == ONE_HOT for row in operations.rows)
+            return cls((), dense, scattered, str(dataflow) if made else "")
+        return cls(tuple(_one_hot(operations, program, dataflow)), dense, scattered)
 
 
 def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[OneHotTable]:

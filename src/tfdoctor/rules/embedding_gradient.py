@@ -94,8 +94,8 @@ def check(
     dense = _worth_it(tables, operations, limits)
     if tables.one_hot or dense:
         return _finding(tables.one_hot, dense, operations, hardware)
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
+    if unknown := operations.why_unnamed or tables.unseen:
+        return NotApplicable(reason=unknown)
     if tables.dense:
         spent = sum(update.ms for update in tables.dense)
         return Healthy(
