@@ -6,6 +6,7 @@ from dataclasses import replace
 from tfdoctor import __version__, device_portrait, engine, hosts_portrait, portrait, tpu_portrait
 from tfdoctor import order as ordering
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
+from tfdoctor.edits import edited
 from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.host_steps import HostSteps
@@ -98,14 +99,16 @@ def _diagnosis(
     order = ordering.order(chart, results)
     together = engine.together(chart, results)
     results = priced(results, together, portrait.known(chart, Price))
+    found, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
     operations, pipeline = portrait.operations(chart), portrait.pipeline(chart)
     return Diagnosis(
         version=__version__,
         subject=portrait.subject(chart, title),
         steps=portrait.steps(chart),
         trust=portrait.trust(chart),
-        results=ordering.in_order(results, order),
+        results=found,
         order=order,
+        patch=patch,
         together=together,
         xprof=opinion,
         pipeline=pipeline,

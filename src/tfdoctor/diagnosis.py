@@ -112,6 +112,19 @@ class Saving:
     after: tuple[str, ...] = ()  # rules to be followed first; until then it saves little or nothing
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A remedy as an edit of the user's own lines; "" before and after where it could not be made.
+
+    ``missing`` is a clause that says why it is not in the patch; "" when it is.
+    """
+
+    at: Location | None  # the first line that changes
+    before: str = ""  # the lines as they are, without the indent they share
+    after: str = ""
+    missing: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """A rule and what came of it."""
@@ -120,6 +133,7 @@ class Result:
     outcome: Outcome
     saving: Saving | None = None
     severity: Severity | None = None  # of a finding, resolved from its saving
+    edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,3 +286,4 @@ class Diagnosis:
     hosts: Hosts | None = None  # when the job had several
     settings: Settings = field(default_factory=Settings)
     order: Order | None = None  # of findings that bear on each other
+    patch: bytes = b""  # the edits that go together, as a unified diff; for `--patch` only

@@ -7,6 +7,7 @@ import typer
 
 from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, failing, settings
 from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, parse_formats
+from tfdoctor.cli.patching import write_patch
 from tfdoctor.cli.reporting import diagnose, exit_code, write
 
 
@@ -27,6 +28,13 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     ignore: Ignore = None,
     rules: OwnRules = None,
     usd_per_hour: UsdPerHour = None,
+    patch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the changes that can be made mechanically, as a diff for git apply; - is stdout.",
+        ),
+    ] = None,
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run that was recorded, by tfdoctor or by any TensorFlow profiler."""
@@ -41,5 +49,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         recording, path.resolve().name, applied, scrubbed=scrub, price=usd_per_hour
     )
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
-    write(diagnosis, folder, wanted, prefix, scrubbed=scrub)
+    write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub)
+    if patch:
+        write_patch(diagnosis, patch)
     raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))

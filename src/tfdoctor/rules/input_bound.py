@@ -141,7 +141,7 @@ def _remedies(pipeline: InputPipeline | None) -> tuple[Remedy, ...]:
     if critical.kind == "Map":
         action = f"Run {critical.title} on several threads (see sequential-map)"
         return (Remedy(action, PARALLEL, critical.at, "parallel-map"),)
-    return (Remedy(f"Make {critical.title} cheaper, or do it once", CACHED, critical.at, "cache"),)
+    return (Remedy(f"Make {critical.title} cheaper, or do it once", CACHED, critical.at),)
 
 
 PYTHON_FREE = """\

@@ -1,0 +1,40 @@
+"""Edited files as one unified diff."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file as it is and as it will be; ``path`` is relative, with slashes."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
+def unified(changes: Iterable[Change]) -> bytes:
+    """Return a diff that ``git apply`` takes in the folder that the paths are relative to."""
+    return b"".join(map(_file, sorted(changes, key=lambda change: change.path)))
+
+
+def _file(change: Change) -> bytes:
+    # Latin-1 maps each byte to a character and back, whatever the file's encoding is.
+    before, after = (_lines(data.decode("latin-1")) for data in (change.before, change.after))
+    # A tab ends a name that has spaces.
+    end = "\t" if " " in change.path else ""
+    names = (f"a/{change.path}{end}", f"b/{change.path}{end}")
+    found = list(difflib.unified_diff(before, after, *names))
+    head = "".join(found[:2]).encode()
+    return head + "".join(map(_ended, found[2:])).encode("latin-1")
+
+
+def _lines(text: str) -> list[str]:
+    """Split at line feeds only, as git does."""
+    parts = text.split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

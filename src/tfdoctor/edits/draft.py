@@ -1,0 +1,142 @@
+"""From the remedies of findings to edits of files, and to the one patch that holds all of them."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from tfdoctor.diagnosis import Edit, Relationship, Result
+from tfdoctor.diagnosis import Order as Ordering
+from tfdoctor.edits.diff import Change, unified
+from tfdoctor.edits.kinds import BY_HAND, KINDS
+from tfdoctor.edits.module import Module
+from tfdoctor.edits.source import Source, Sources
+from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Finding, Location, Remedy
+
+
+@dataclass(slots=True)
+class Draft:
+    """What the findings change, file by file; the first to ask for a place gets it."""
+
+    sources: Sources
+    modules: dict[str, Module] = field(default_factory=dict)
+    splices: dict[str, set[Splice]] = field(default_factory=dict)
+    rules: list[str] = field(default_factory=list)
+
+    def edit(self, remedy: Remedy) -> tuple[Edit, Source, list[Splice]]:
+        """Return the edit of one remedy, alone.
+
+        Raises:
+            Declined: why there is none.
+        """
+        if remedy.trial not in KINDS:
+            raise Declined(BY_HAND.get(remedy.trial, "it is a change to make by hand"))
+        at = remedy.at or self.sources.sole()
+        if at is None:
+            raise Declined("the line that it belongs to is not known")
+        source = self.sources[at.path]
+        module = self.modules.setdefault(at.path, Module(source.text))
+        splices = KINDS[remedy.trial](module, at.line, remedy.code)
+        _must_parse(source, splices)
+        line, before, after = before_and_after(source.text, splices)
+        return Edit(Location(at.path, line), before, after), source, splices
+
+    def add(self, source: Source, splices: list[Splice]) -> str:
+        """Take an edit into the patch; return why not, or ""."""
+        if not _below(source.path):
+            return f"{source.path} is not below the folder in which the run was started"
+        together = self.splices.get(source.path, set()) | set(splices)
+        if overlapping(together):
+            return "another change is in the same place"
+        try:
+            _must_parse(source, together)
+        except Declined as why:
+            return str(why)
+        self.splices[source.path] = together
+        return ""
+
+    def patch(self) -> bytes:
+        """Return all edits as one unified diff, b"" when there are none."""
+        sources = {path: self.sources[path] for path in self.splices}
+        return unified(
+            Change(path, source.data, source.encoded(spliced(source.text, self.splices[path])))
+            for path, source in sources.items()
+        )
+
+
+def edited(
+    recording: Recording, results: Iterable[Result], order: Ordering | None
+) -> tuple[tuple[Result, ...], bytes]:
+    """Return the results with the edits of their remedies, and the patch of those that go together.
+
+    Findings earlier in the order have precedence; one that excludes another is left out of the patch.
+    """
+    draft = Draft(Sources(recording))
+    done = [_with_edits(result, draft, order) for result in results]
+    return tuple(done), draft.patch()
+
+
+def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
+    if not isinstance(result.outcome, Finding):
+        return result
+    rival = _rival(result.rule.name, draft.rules, order)
+    edits, taken = [], ""
+    for remedy in result.outcome.remedies:
+        edit, taken = _edit(remedy, draft, rival, taken)
+        edits.append(edit)
+    if taken:
+        draft.rules.append(result.rule.name)
+    return replace(result, edits=tuple(edits))
+
+
+def _edit(remedy: Remedy, draft: Draft, rival: str, taken: str) -> tuple[Edit, str]:
+    """Return the edit of a remedy, and which trial of its finding is in the patch by now."""
+    try:
+        edit, source, splices = draft.edit(remedy)
+    except Declined as why:
+        return Edit(remedy.at, missing=str(why)), taken
+    if rival:
+        missing = f"it excludes that of {rival}, which is in the patch"
+    elif taken not in ("", remedy.trial):
+        missing = "another change for the same fault is in the patch"
+    else:
+        missing = draft.add(source, splices)
+    return replace(edit, missing=missing), taken if missing else remedy.trial
+
+
+def _rival(name: str, rules: Iterable[str], order: Ordering | None) -> str:
+    """Return a rule in the patch that excludes this one, or ""."""
+    pairs = [
+        {relation.rule, other}
+        for relation in (order.relations if order else ())
+        if relation.kind is Relationship.INSTEAD
+        for other in relation.others
+    ]
+    return next((rule for rule in rules if {name, rule} in pairs), "")
+
+
+def _must_parse(source: Source, splices: Iterable[Splice]) -> None:
+    """Decline an edit after which the file could not be read by Python any more."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of the user's code: not ours to show
+            compile(
+                source.encoded(spliced(source.text, splices)),
+                source.path,
+                "exec",
+                dont_inherit=True,
+            )
+    except (SyntaxError, ValueError) as error:
+        raise Declined("the line is written in a way that the edit does not fit") from error
+
+
+def _below(path: str) -> bool:
+    """Say whether a path is one that ``git apply`` takes: below the folder, of printable characters."""
+    parts = PurePath(path)
+    return (
+        not parts.is_absolute()
+        and ".." not in parts.parts
+        and path.isprintable()
+        and '"' not in path
+    )

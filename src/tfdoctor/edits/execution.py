@@ -1,0 +1,113 @@
+"""Edits of how the steps of a training run: compiled, together, not eagerly."""
+
+import re
+
+import libcst as cst
+
+from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.module import Module, dotted, last_name
+from tfdoctor.edits.splice import Declined, Splice, insert
+
+FUNCTION = "tensorflow.function"
+
+_STEPS = re.compile(r"steps_per_execution=(\d+)")
+
+
+def jit_compile(module: Module, line: int, _: str) -> list[Splice]:
+    """Give ``jit_compile=True`` to the compile() of the model, or to the tf.function around a line."""
+    around = [each for each in _functions(module) if module.covers(each[0], line)]
+    models = _compiles(module)
+    functions = around or ([] if models else _functions(module))
+    if functions and not any(module.covers(call, line) for call in models):
+        if len(functions) > 1:
+            raise Declined("the file has several tf.functions")
+        return [_decorated(module, functions[0][1])]
+    call = _compile(module, line)
+    if written(module, call, "run_eagerly") not in ("", "False"):
+        raise Declined("the model is told to run eagerly, which excludes it")
+    return [setting(module, call, "jit_compile", "True", instead_of=("False", "None", '"auto"'))]
+
+
+def steps_per_execution(module: Module, line: int, example: str) -> list[Splice]:
+    """Give compile() the number of steps that the rule's example names."""
+    number = _STEPS.search(example)
+    if number is None:
+        raise Declined("the rule does not say how many steps")
+    if re.search(r"\bon_(train_)?batch_(begin|end)\b", module.text):
+        raise Declined("a callback of the file looks at each batch, and would see fewer")
+    call = _compile(module, line)
+    return [setting(module, call, "steps_per_execution", number[1], instead_of=("1", "None"))]
+
+
+def run_eagerly_off(module: Module, line: int, _: str) -> list[Splice]:
+    """Write False where the file asks for eager steps."""
+    found = [
+        *(value for call in module.all(cst.Call) for value in _asks(call)),
+        *(
+            each.value
+            for each in module.all(cst.Assign)
+            if last_name(each.targets[0].target) == "run_eagerly"
+        ),
+    ]
+    asked = [value for value in found if module.written(value) == "True"]
+    told = [value for value in asked if module.line(value) == line]
+    chosen = told or asked
+    if len(chosen) != 1:
+        how = "several places that ask" if chosen else "no place that plainly asks"
+        raise Declined(f"the file has {how} for eager steps")
+    start, end = module.span(chosen[0])
+    return [Splice(start, end, 0, "False")]
+
+
+def _asks(call: cst.Call) -> list[cst.BaseExpression]:
+    """Return the values by which a call may ask for eager steps."""
+    if last_name(call.func) == "compile":
+        return [
+            each.value for each in call.args if each.keyword and each.keyword.value == "run_eagerly"
+        ]
+    named = last_name(call.func) == "run_functions_eagerly"
+    return [call.args[0].value] if named and call.args and not call.args[0].keyword else []
+
+
+def _compile(module: Module, line: int) -> cst.Call:
+    """Return the call of compile() on a line, else the only one of the file."""
+    calls = _compiles(module)
+    told = [call for call in calls if module.covers(call, line)]
+    chosen = told or calls
+    if len(chosen) != 1:
+        raise Declined(f"the file has {'several calls' if chosen else 'no call'} of compile()")
+    return chosen[0]
+
+
+def _compiles(module: Module) -> list[cst.Call]:
+    """Return the calls of a compile() that is a model's: of a thing that was not imported."""
+    return [
+        call
+        for call in module.all(cst.Call)
+        if isinstance(call.func, cst.Attribute)
+        and last_name(call.func) == "compile"
+        and dotted(call.func.value).partition(".")[0] not in module.imports
+    ]
+
+
+def _functions(module: Module) -> list[tuple[cst.FunctionDef, cst.Decorator]]:
+    """Return the functions that take gradients and are decorated with tf.function."""
+    return [
+        (function, decorator)
+        for function in module.all(cst.FunctionDef)
+        for decorator in function.decorators
+        if module.means(_undecorated(decorator), FUNCTION)
+        and "GradientTape" in module.written(function)
+    ]
+
+
+def _undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
+    made = decorator.decorator
+    return made.func if isinstance(made, cst.Call) else made
+
+
+def _decorated(module: Module, decorator: cst.Decorator) -> Splice:
+    made = decorator.decorator
+    if isinstance(made, cst.Call):
+        return setting(module, made, "jit_compile", "True", instead_of=("False", "None"))
+    return insert(module.span(made)[1], "(jit_compile=True)")

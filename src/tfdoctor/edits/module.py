@@ -1,0 +1,164 @@
+"""A parsed file: where its nodes are, what contains them, and what its imports are called."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, TypeVar
+
+import libcst as cst
+from libcst.metadata import (
+    ImportAssignment,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    ScopeProvider,
+)
+
+from tfdoctor.edits.splice import Declined, Lines
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+class Module:
+    """The syntax of a text, with offsets into it."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            tree = cst.parse_module(text)
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            raise Declined("it is not in a syntax that can be read") from error
+        self.text, self.lines = text, Lines.of(text)
+        wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
+        self.tree = wrapper.module
+        self._positions = wrapper.resolve(PositionProvider)
+        self._parents = wrapper.resolve(ParentNodeProvider)
+        self._wrapper = wrapper
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Return from where to where a node is written, without parentheses around it."""
+        at = self._positions[node]
+        start = self.lines.offset(at.start.line, at.start.column)
+        return start, self.lines.offset(at.end.line, at.end.column)
+
+    def line(self, node: cst.CSTNode) -> int:
+        """Return the line (from 1) on which a node begins."""
+        return int(self._positions[node].start.line)
+
+    def covers(self, node: cst.CSTNode, line: int) -> bool:
+        """Say whether a node is written on a line, among others."""
+        at = self._positions[node]
+        return bool(at.start.line <= line <= at.end.line)
+
+    def written(self, node: cst.CSTNode) -> str:
+        """Return how a node is written."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """Return the node around a node."""
+        return self._parents.get(node)
+
+    def around(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
+        """Yield the nodes of a kind that contain a node, the innermost first."""
+        outer = self.parent(node)
+        while outer is not None:
+            if isinstance(outer, kind):
+                yield outer
+            outer = self.parent(outer)
+
+    def all(self, kind: type[Node]) -> list[Node]:
+        """Return all nodes of a kind, in the order of the text."""
+        found = [node for node in self._nodes if isinstance(node, kind)]
+        return sorted(found, key=self.span)
+
+    @cached_property
+    def _nodes(self) -> list[cst.CSTNode]:
+        found, ahead = [], [self.tree]
+        while ahead:
+            node: Any = ahead.pop()
+            found.append(node)
+            ahead.extend(node.children)
+        return [node for node in found if node in self._positions]
+
+    @cached_property
+    def imports(self) -> dict[str, set[str]]:
+        """What each imported name may stand for: {"tf": {"tensorflow"}}."""
+        found: dict[str, set[str]] = {}
+        for statement in self.all(cst.Import) + self.all(cst.ImportFrom):
+            for name, origin in _imported(statement):
+                found.setdefault(name, set()).add(origin)
+        return found
+
+    def name_of(self, origin: str, node: cst.CSTNode) -> str | None:
+        """Return what ``origin``, a dotted name, is called where a node is; None when it has no name there.
+
+        ``tensorflow.data`` is ``tf.data`` after ``import tensorflow as tf``.
+        """
+        parts = origin.split(".")
+        for size in range(len(parts), 0, -1):
+            for name, origins in self.imports.items():
+                known = origins == {".".join(parts[:size])} and self._sees(name, node)
+                if known:
+                    return ".".join([name, *parts[size:]])
+        return None
+
+    def means(self, node: cst.BaseExpression, origin: str) -> bool:
+        """Say whether an expression is the thing of a dotted name, by the imports of the file."""
+        return self.written(node) == self.name_of(origin, node)
+
+    def _sees(self, name: str, node: cst.CSTNode) -> bool:
+        """Say whether a name is an import, and nothing else, in the scope of a node."""
+        scope = self._scopes.get(node)
+        outer = node
+        while scope is None and (above := self.parent(outer)) is not None:
+            outer = above
+            scope = self._scopes.get(outer)
+        known = scope[name] if scope is not None else ()
+        before = self.span(node)[0]
+        return bool(known) and all(
+            isinstance(each, ImportAssignment) and self.span(each.node)[0] < before
+            for each in known
+        )
+
+    @cached_property
+    def _scopes(self) -> Any:  # noqa: ANN401 - libcst's mapping of nodes to scopes
+        return self._wrapper.resolve(ScopeProvider)
+
+
+def _imported(statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
+    """Yield the names that an import binds, and what they stand for."""
+    if isinstance(statement.names, cst.ImportStar):
+        return
+    package = ""
+    if isinstance(statement, cst.ImportFrom):
+        if statement.relative or statement.module is None:
+            return
+        package = f"{dotted(statement.module)}."
+    for alias in statement.names:
+        origin = f"{package}{dotted(alias.name)}"
+        if alias.asname is not None:
+            yield dotted(alias.asname.name), origin
+        elif package:
+            yield origin.removeprefix(package), origin
+        else:
+            yield origin.partition(".")[0], origin.partition(".")[0]
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """Return ``a.b.c`` of such an expression, and "" of any other."""
+    match node:
+        case cst.Name(value=name):
+            return name
+        case cst.Attribute(value=value, attr=cst.Name(value=name)):
+            before = dotted(value)
+            return f"{before}.{name}" if before else ""
+        case _:
+            return ""
+
+
+def last_name(node: cst.CSTNode) -> str:
+    """Return ``c`` of ``anything.c`` and of ``c``, and "" of any other expression."""
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return name
+        case _:
+            return ""

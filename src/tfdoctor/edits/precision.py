@@ -1,0 +1,161 @@
+"""Mixed precision: a policy above the first layer, and the output kept in float32.
+
+The policy alone would make the model's output, and with it the loss, 16 bit. The edit is made only
+where the file shows beyond doubt which layer is the last one.
+"""
+
+import re
+
+import libcst as cst
+
+from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.module import Module, last_name
+from tfdoctor.edits.splice import Declined, Splice, insert
+
+OUTPUTS = frozenset(
+    ["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"]
+)
+"""Layers that may be the last: each computes what the loss gets, so float32 there is what counts."""
+
+KERAS = ("keras", "tf_keras", "tensorflow.keras")
+
+_POLICY = re.compile(r'set_global_policy\("(mixed_\w+)"\)')
+_CHOSEN = re.compile(r"policy|floatx|\bLambda\b")
+
+
+def mixed_precision(module: Module, line: int, example: str) -> list[Splice]:
+    """Set the policy that the rule's example names, and ``dtype="float32"`` of the last layer."""
+    policy = _POLICY.search(example)
+    if policy is None:
+        raise Declined("the rule does not say which policy")
+    _must_be_plain(module, policy[1])
+    first = next((each for each in module.tree.body if module.covers(each, line)), None)
+    if first is None:
+        raise Declined("the first layer is not written there")
+    output = setting(module, _output(module), "dtype", '"float32"', instead_of=())
+    return [_policy_line(module, first, policy[1]), output]
+
+
+def _must_be_plain(module: Module, policy: str) -> None:
+    """Decline what a policy may break, or what somebody has thought about before."""
+    made = [each for each in module.all(cst.Call) if last_name(each.func)[:1].isupper()]
+    typed = [each for each in made if written(module, each, "dtype")]
+    if _CHOSEN.search(module.text) or any(last_name(each.func) != "Input" for each in typed):
+        raise Declined("the file sets types or policies itself, or has a Lambda layer")
+    bases = [last_name(base.value) for kind in module.all(cst.ClassDef) for base in kind.bases]
+    if any(base.endswith(("Layer", "Model")) for base in bases):
+        raise Declined("the file has layers of its own, which may not be fit for 16 bit")
+    if policy == "mixed_float16" and "GradientTape" in module.text:
+        raise Declined("a training loop of one's own has to scale the loss for float16")
+
+
+def _policy_line(module: Module, first: cst.CSTNode, policy: str) -> Splice:
+    """Insert the line after the last import above the first layer."""
+    imports = [
+        each
+        for each in module.tree.body
+        if isinstance(each, cst.SimpleStatementLine)
+        and any(isinstance(part, cst.Import | cst.ImportFrom) for part in each.body)
+        and module.span(each) < module.span(first)
+    ]
+    keras = next(filter(None, (module.name_of(origin, first) for origin in _origins(module))), None)
+    if not imports or keras is None:
+        raise Declined("the file has no name of its own for keras above the first layer")
+    at, newline = module.lines.end(module.span(imports[-1])[1]), module.lines.newline
+    line = f'{keras}.mixed_precision.set_global_policy("{policy}")'
+    return insert(at, f"{newline}{newline}{line}")
+
+
+def _origins(module: Module) -> list[str]:
+    """Return which Keras the file's layers are of; that of TensorFlow only where the file uses it."""
+    known = {origin for origins in module.imports.values() for origin in origins}
+    used = [
+        name for name in KERAS if any(each == name or each.startswith(f"{name}.") for each in known)
+    ]
+    if "tensorflow" in known and re.search(r"\.keras\b", module.text):
+        used.append("tensorflow.keras")
+    if len(set(used)) > 1:
+        raise Declined("the file uses more than one Keras")
+    return used
+
+
+def _output(module: Module) -> cst.Call:
+    """Return the call that makes the last layer of the file's only model."""
+    models = [
+        each for each in module.all(cst.Call) if last_name(each.func) in ("Sequential", "Model")
+    ]
+    if len(models) != 1:
+        raise Declined(f"the file makes {'several models' if models else 'no model of layers'}")
+    model = models[0]
+    layer = (
+        _of_sequential(module, model)
+        if last_name(model.func) == "Sequential"
+        else _of_functional(module, model)
+    )
+    if layer is None or last_name(layer.func) not in OUTPUTS or written(module, layer, "dtype"):
+        raise Declined("which layer is the last one cannot be told from the file")
+    return layer
+
+
+def _of_sequential(module: Module, model: cst.Call) -> cst.Call | None:
+    """Return the last layer of a list, where no ``add`` follows, or the one that is added last."""
+    added = [
+        each
+        for each in module.all(cst.Call)
+        if last_name(each.func) == "add"
+        and len(each.args) == 1
+        and isinstance(each.args[0].value, cst.Call)
+    ]
+    match model.args[0].value if model.args else None:
+        case cst.List(elements=[*_, cst.Element(value=cst.Call() as last)]) if not added:
+            return last
+        case None if added and _same_block(module, [model, *added]):
+            return newest if isinstance(newest := added[-1].args[0].value, cst.Call) else None
+        case _:
+            return None
+
+
+def _of_functional(module: Module, model: cst.Call) -> cst.Call | None:
+    """Return the layer whose call gave the only output."""
+    named = {each.keyword.value: each.value for each in model.args if each.keyword}
+    positional = [each.value for each in model.args if each.keyword is None]
+    outputs = named.get("outputs", positional[1] if len(positional) > 1 else None)
+    given = _assigned(module, outputs, model) if isinstance(outputs, cst.Name) else outputs
+    match given:
+        case cst.Call(func=cst.Call() as layer) if not _raw(module, model):
+            return layer
+        case _:
+            return None
+
+
+def _assigned(module: Module, name: cst.Name, model: cst.Call) -> cst.BaseExpression | None:
+    """Return what a name was given last before the model, in the same block."""
+    before = [
+        each
+        for each in module.all(cst.Assign)
+        if module.written(each.targets[0].target) == name.value
+        and module.span(each) < module.span(model)
+    ]
+    found = before[-1] if before else None
+    return found.value if found is not None and _same_block(module, [found, model]) else None
+
+
+def _raw(module: Module, model: cst.Call) -> bool:
+    """Say whether TensorFlow's own operations stand in the block that builds the model."""
+    block = _block(module, model)
+    tensorflow = module.name_of("tensorflow", model)
+    keras = f"{tensorflow}.keras."
+    calls = [
+        module.written(each.func) for each in module.all(cst.Call) if _block(module, each) is block
+    ]
+    modules = (f"{tensorflow}.data.", f"{tensorflow}.random.", f"{tensorflow}.config.", keras)
+    return any(each.startswith(f"{tensorflow}.") and not each.startswith(modules) for each in calls)
+
+
+def _same_block(module: Module, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:
+    return len({id(_block(module, node)) for node in nodes}) == 1
+
+
+def _block(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    """Return the block of statements that a node is in."""
+    return next((each for each in module.around(node, cst.IndentedBlock)), module.tree)

@@ -1,0 +1,100 @@
+"""A user's file, read only where it is what the recording saw."""
+
+import hashlib
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from tfdoctor.edits.splice import Declined
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of Python, as bytes and as text; ``path`` is as the report names it."""
+
+    path: str
+    data: bytes
+    encoding: str
+    text: str
+
+    @classmethod
+    def read(cls, path: str, data: bytes) -> "Source":
+        """Decode a file as Python does: by its mark, its first two lines, or as UTF-8.
+
+        Raises:
+            Declined: it is not text of that encoding, or another text has the same bytes.
+        """
+        try:
+            encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+            text = data.decode(encoding)
+            same = text.encode(encoding) == data
+        except (SyntaxError, UnicodeError, LookupError) as error:
+            raise Declined(f"{path} cannot be read as Python ({error})") from error
+        if not same:
+            raise Declined(f"{path} would change in other places when it is written in {encoding}")
+        return cls(path, data, encoding, text)
+
+    def encoded(self, text: str) -> bytes:
+        """Return the bytes of a text in the encoding of the file."""
+        return text.encode(self.encoding)
+
+
+class Sources:
+    """The files of a recording, each read once."""
+
+    def __init__(self, recording: Recording) -> None:
+        program = recording.program or {}
+        hashes = program.get("sources")
+        self.cwd = recording.manifest.cwd if recording.manifest else ""
+        self.hashes: Mapping[str, str] = hashes if isinstance(hashes, Mapping) else {}
+        self._read: dict[str, Source | Declined] = {}
+
+    def __getitem__(self, path: str) -> Source:
+        """Return the file that a location names.
+
+        Raises:
+            Declined: it is not at hand, or not as it was.
+        """
+        if path not in self._read:
+            try:
+                self._read[path] = self._checked(path)
+            except Declined as why:
+                self._read[path] = why
+        found = self._read[path]
+        if isinstance(found, Declined):
+            raise Declined(str(found))
+        return found
+
+    def _checked(self, path: str) -> Source:
+        """Read it from where it ran, or from below the current folder: of another clone, say."""
+        recorded = str(Path(self.cwd) / path)
+        expected = self.hashes.get(recorded)
+        if expected is None:
+            raise Declined(f"the recording does not tell what {path} was when it ran")
+        seen = False
+        for candidate in dict.fromkeys((Path(recorded), Path.cwd() / path)):
+            data = _bytes(candidate)
+            seen = seen or data is not None
+            if data is not None and hashlib.sha256(data).hexdigest() == expected:
+                return Source.read(path, data)
+        if seen:
+            raise Declined(f"{path} has changed since the recording: record the run again")
+        raise Declined(f"{path} is not at hand")
+
+    def sole(self) -> Location | None:
+        """Return the first line of the file of a program that is in one file, or None."""
+        if len(self.hashes) != 1:
+            return None
+        prefix = f"{self.cwd}/" if self.cwd else ""
+        return Location(next(iter(self.hashes)).removeprefix(prefix), 0)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:  # gone, a folder, or not ours to read: it is not at hand
+        return None

@@ -1,0 +1,144 @@
+"""Pieces of a text put in the place of others: whatever is not touched stays as it was written."""
+
+import bisect
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Declined(Exception):  # noqa: N818 - not an error: the generic example is shown instead
+    """An edit is not made; the message is a clause that says why."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Splice:
+    """Replace the characters from ``start`` to ``end``; at one place the smaller ``rank`` comes first."""
+
+    start: int
+    end: int
+    rank: int
+    new: str
+
+
+def insert(at: int, new: str, rank: int = 0) -> Splice:
+    """Return the splice that only adds."""
+    return Splice(at, at, rank, new)
+
+
+def spliced(text: str, splices: Iterable[Splice]) -> str:
+    """Return the text with all splices done, each counted in the text as it was.
+
+    Raises:
+        Declined: two of them change the same characters.
+    """
+    ordered = sorted(set(splices))
+    if overlapping(ordered):
+        raise Declined("another change is in the same place")
+    parts, done = [], 0
+    for each in ordered:
+        parts += [text[done : each.start], each.new]
+        done = each.end
+    return "".join([*parts, text[done:]])
+
+
+def overlapping(splices: Iterable[Splice]) -> bool:
+    """Say whether two different splices change the same characters, or one adds inside another."""
+    return any(later.start < one.end for one, later in pairwise(sorted(set(splices))))
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the lines of a text begin."""
+
+    text: str
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Lines":
+        """Split at line feeds, carriage returns and both, as Python does."""
+        return cls(text, (0, *(match.end() for match in _LINE_END.finditer(text))))
+
+    @property
+    def newline(self) -> str:
+        """How the first line ends."""
+        found = _LINE_END.search(self.text)
+        return found.group() if found else "\n"
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a line (from 1) and a column (from 0, in characters)."""
+        return self.starts[line - 1] + column
+
+    def number(self, offset: int) -> int:
+        """Return the line (from 1) that an offset is on."""
+        return bisect.bisect_right(self.starts, offset)
+
+    def start(self, offset: int) -> int:
+        """Return where the line of an offset begins."""
+        return self.starts[self.number(offset) - 1]
+
+    def end(self, offset: int) -> int:
+        """Return where the line of an offset ends, before its line break."""
+        found = _LINE_END.search(self.text, offset)
+        return found.start() if found else len(self.text)
+
+    def next(self, offset: int) -> int:
+        """Return where the line after that of an offset begins."""
+        found = _LINE_END.search(self.text, offset)
+        return found.end() if found else len(self.text)
+
+    def indent(self, offset: int) -> str:
+        """Return the white space in front of the line of an offset."""
+        line = self.text[self.start(offset) : self.end(offset)]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def before_and_after(text: str, splices: Iterable[Splice]) -> tuple[int, str, str]:
+    """Return the first line that changes (from 1), and the lines concerned as they are and as they will be.
+
+    Lines that are not next to each other are parted by a line of dots.
+    """
+    lines, before, after = Lines.of(text), [], []
+    ordered = sorted(set(splices))
+    for first, last, group in _regions(lines, ordered):
+        start, end = lines.starts[first - 1], lines.end(lines.starts[last - 1])
+        moved = [Splice(s.start - start, s.end - start, s.rank, s.new) for s in group]
+        before.append(text[start:end])
+        # A line that goes takes its line break with it.
+        after.append(spliced(text[start : max([end, *(s.end for s in group)])], moved))
+    return lines.number(ordered[0].start), _joined(before), _joined(after)
+
+
+def _regions(lines: Lines, ordered: list[Splice]) -> list[tuple[int, int, list[Splice]]]:
+    """Return the runs of lines that change, each with its splices."""
+    found: list[tuple[int, int, list[Splice]]] = []
+    for each in ordered:
+        last = lines.number(max(each.start, each.end - 1))
+        first = lines.number(each.start)
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]), [*found[-1][2], each])
+        else:
+            found.append((first, last, [each]))
+    return found
+
+
+def _joined(pieces: list[str]) -> str:
+    """Return the pieces with line feeds and without the indent that all of their lines share."""
+    cleaned = [_LINE_END.sub("\n", piece).strip("\n") for piece in pieces]
+    cleaned = [piece for piece in cleaned if piece.strip()]
+    return _dedented("\n...\n".join(cleaned))
+
+
+def _dedented(text: str) -> str:
+    lines = text.split("\n")
+    indents = [
+        line[: len(line) - len(line.lstrip())] for line in lines if line.strip() not in ("", "...")
+    ]
+    shared = 0
+    for characters in zip(*indents, strict=False):
+        if len(list(groupby(characters))) != 1:
+            break
+        shared += 1
+    return "\n".join(line if line == "..." else line[shared:] for line in lines)
