@@ -60,6 +60,14 @@ def test_padding_counts_by_the_time_that_it_takes(ms: float, kind: type) -> None
     assert isinstance(check(conv(33, ms), RELU), kind)
 
 
+@pytest.mark.parametrize(("ms", "kind"), [(9.0, Finding), (7.0, Healthy)])
+def test_a_wider_layer_saves_nothing_and_takes_more_to_be_worth_a_word(
+    ms: float, kind: type
+) -> None:
+    """Of 24 channels a quarter is padding; two percent of the compute time is the limit."""
+    assert isinstance(check(conv(24, ms), RELU), kind)
+
+
 def test_ten_classes_are_ten_classes() -> None:
     head = product("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
     body = product("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")

@@ -64,6 +64,11 @@ class Limits:
 
     waste: float = limit(0.10, "padded share of a dimension from which it is worth changing")
     worth: float = limit(0.005, "of the compute time: padding that takes less is not worth a word")
+    free: float = limit(
+        0.02,
+        "of the compute time: the same where the only remedy is a wider layer, which costs nothing but "
+        "saves nothing either",
+    )
     smallest: float = limit(
         0.5,
         "of the hardware's multiple: a width below it (ten classes, three colours) is as it is for "
@@ -138,7 +143,8 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
         return NotApplicable(reason=_unsized(operations, hardware))
     wasteful = [one for one in sized if 1.0 - one.useful >= limits.waste]
     lost = sum(one.lost_ms for one in wasteful)
-    if lost < limits.worth * operations.total_ms:
+    floor = limits.worth if any(one.effects for one in wasteful) else limits.free
+    if lost < floor * operations.total_ms:
         words = f"{milliseconds(lost)} per step go into padding to multiples of {tile.multiple}"
         return Healthy(summary=f"{len(sized)} matmuls and convolutions were sized: {words}")
     return _finding(wasteful, tile, lost)
