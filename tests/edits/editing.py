@@ -1,0 +1,26 @@
+"""Edits a text as the report does, and applies diffs as the user does."""
+
+import subprocess
+from pathlib import Path
+
+from tfdoctor.edits.kinds import KINDS
+from tfdoctor.edits.module import Module
+from tfdoctor.edits.splice import spliced
+
+POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
+SEVERAL = "model.compile(optimizer, loss, steps_per_execution=16)"
+EXAMPLES = {"mixed-precision": POLICY, "steps-per-execution": SEVERAL}
+"""What the rules give as their example, where an edit takes its value from it."""
+
+
+def edited(trial: str, text: str, marked: str = "") -> str:
+    """Return a text after one edit, of the first line that holds the mark; "" is an unknown line."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    line = 1 + next(at for at, one in enumerate(lines) if marked in one) if marked else 0
+    return spliced(text, KINDS[trial](Module(text), line, EXAMPLES.get(trial, "")))
+
+
+def git_apply(patch: bytes, folder: Path) -> None:
+    """Apply a patch below a folder by git itself, which checks every byte of it."""
+    command = ["git", "-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", "-"]
+    subprocess.run(command, input=patch, cwd=folder, check=True, capture_output=True, timeout=60)

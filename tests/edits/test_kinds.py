@@ -1,0 +1,186 @@
+"""Each kind of edit: what it makes of a line, however that is written."""
+
+import ast
+
+import pytest
+
+from tests.edits.editing import edited
+from tfdoctor.edits.kinds import BY_HAND, KINDS
+from tfdoctor.edits.splice import Declined
+
+AUTO = "tf.data.AUTOTUNE"
+HEAD = "import tensorflow as tf\n"
+
+MADE = [
+    ("prefetch", "d = d.map(f).batch(2)", "d = d.map(f).batch(2).prefetch(AUTO)"),
+    ("prefetch", "model.fit(d.batch(2))", "model.fit(d.batch(2).prefetch(AUTO))"),
+    ("prefetch", "for x in d.batch(2):\n    pass", "for x in d.batch(2).prefetch(AUTO):\n    pass"),
+    (
+        "prefetch",
+        "d = (\n    d.map(f)\n    .batch(2)  # small\n)",
+        "d = (\n    d.map(f)\n    .batch(2)  # small\n    .prefetch(AUTO)\n)",
+    ),
+    ("prefetch", "d = d.map(f) \\\n    .batch(2)", "d = d.map(f) \\\n    .batch(2).prefetch(AUTO)"),
+    ("parallel-map", "d = d.map(f)", "d = d.map(f, num_parallel_calls=AUTO)"),
+    ("parallel-map", "d = d.map(f, None)", "d = d.map(f, AUTO)"),
+    ("parallel-map", "d = d.map(f, 8)", None),
+    ("parallel-map", "d = d.map(f, num_parallel_calls=1)", "d = d.map(f, num_parallel_calls=AUTO)"),
+    ("parallel-map", "d = d.map(lambda x: (x, 1))", "d = d.map(lambda x: (x, 1), num_parallel_calls=AUTO)"),
+    ("parallel-map", "d = d.map((lambda x: x))", "d = d.map((lambda x: x), num_parallel_calls=AUTO)"),
+    ("parallel-map", "d = d.map(f,)", "d = d.map(f, num_parallel_calls=AUTO,)"),
+    (
+        "parallel-map",
+        "d = d.map(\n    f,\n)",
+        "d = d.map(\n    f,\n    num_parallel_calls=AUTO,\n)",
+    ),
+    (
+        "parallel-map",
+        "d = d.map(\n    f,  # slow\n)",
+        "d = d.map(\n    f,\n    num_parallel_calls=AUTO,  # slow\n)",
+    ),
+    ("parallel-batch", "d = d.batch(8)", "d = d.batch(8, num_parallel_calls=AUTO)"),
+    (
+        "parallel-interleave",
+        "d = files.interleave(read, cycle_length=4)",
+        "d = files.interleave(read, cycle_length=4, num_parallel_calls=AUTO)",
+    ),
+    ("cache", "d = files.map(f).batch(2)", None),  # which stage, one line does not tell
+    ("cache", "d = files.map(f)", "d = files.map(f).cache()"),
+    (
+        "cache",
+        "d = (\n    files\n    .map(f)\n    .batch(2)\n)",
+        "d = (\n    files\n    .map(f)\n    .cache()\n    .batch(2)\n)",
+    ),
+    ("cache", "d = files.shuffle(9).map(f)", None),
+    ("drop-remainder", "d = d.batch(8)", "d = d.batch(8, drop_remainder=True)"),
+    ("drop-remainder", "d = d.batch(8, drop_remainder=False)", "d = d.batch(8, drop_remainder=True)"),
+    ("drop-remainder", "d = d.batch(*sizes)", None),
+    ("jit-compile", "model.compile('adam', 'mse')", "model.compile('adam', 'mse', jit_compile=True)"),
+    ("jit-compile", "model.compile(loss='mse', jit_compile=False)", "model.compile(loss='mse', jit_compile=True)"),
+    ("jit-compile", "model.compile(run_eagerly=True)", None),
+    ("jit-compile", "model.compile(**settings)", None),
+    ("steps-per-execution", "model.compile('adam', 'mse')", "model.compile('adam', 'mse', steps_per_execution=16)"),
+    ("steps-per-execution", "model.compile(steps_per_execution=4)", None),
+    ("run-eagerly-off", "model.compile('adam', run_eagerly=True)", "model.compile('adam', run_eagerly=False)"),
+    ("run-eagerly-off", "tf.config.run_functions_eagerly(True)", "tf.config.run_functions_eagerly(False)"),
+    ("run-eagerly-off", "model.run_eagerly = True", "model.run_eagerly = False"),
+    ("run-eagerly-off", "model.compile(run_eagerly=debug)", None),
+    ("autotune-on", "o = tf.data.Options()\no.autotune.enabled = False\nd = 1", "o = tf.data.Options()\nd = 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("trial", "line", "expected"), MADE)
+def test_an_edit_changes_its_line_only(trial: str, line: str, expected: str | None) -> None:
+    names = {"prefetch": ".batch", "cache": ".map", "autotune-on": ""}
+    mark = names.get(trial, line.split("\n", maxsplit=1)[0])
+    made = declined(trial, f"{HEAD}{line}\n", mark)
+    assert made == (None if expected is None else f"{HEAD}{expected.replace('AUTO', AUTO)}\n")
+    ast.parse(made or "")
+
+
+def declined(trial: str, text: str, mark: str) -> str | None:
+    try:
+        return edited(trial, text, mark)
+    except Declined:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("imports", "name"),
+    [
+        ("import tensorflow as tf", "tf.data.AUTOTUNE"),
+        ("import tensorflow", "tensorflow.data.AUTOTUNE"),
+        ("import tensorflow.data", "tensorflow.data.AUTOTUNE"),
+        ("from tensorflow import data", "data.AUTOTUNE"),
+        ("from tensorflow.data import AUTOTUNE", "AUTOTUNE"),
+        ("from tensorflow.data import AUTOTUNE as FREE", "FREE"),
+        ("from tensorflow import *", None),
+        ("import keras", None),
+        ("import tensorflow as tf\ntf = 3", None),
+    ],
+)
+def test_the_file_has_its_own_names(imports: str, name: str | None) -> None:
+    made = declined("parallel-map", f"{imports}\nd = d.map(f)\n", "d.map")
+    expected = f"{imports}\nd = d.map(f, num_parallel_calls={name})\n"
+    assert made == (expected if name else None)
+
+
+def test_every_name_is_an_edit_or_says_why_not() -> None:
+    assert not KINDS.keys() & BY_HAND.keys()
+    known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
+    known += " jit-compile steps-per-execution run-eagerly-off autotune-on"
+    assert set(KINDS) == set(known.split())
+
+
+FUNCTIONS = """import tensorflow as tf
+
+@tf.function{decorator}
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = model(x)
+    return loss
+
+@tf.function
+def evaluate(x):
+    return model(x)
+"""
+
+
+@pytest.mark.parametrize("decorator", ["", "()", "(jit_compile=False)"])
+def test_a_loop_of_ones_own_is_compiled_at_its_function(decorator: str) -> None:
+    made = edited("jit-compile", FUNCTIONS.format(decorator=decorator))
+    assert made == FUNCTIONS.format(decorator="(jit_compile=True)")
+
+
+SEQUENTIAL = """import keras
+
+model = keras.Sequential([
+    keras.layers.Dense(8),
+    keras.layers.Dense(2),
+])
+"""
+
+FUNCTIONAL = """import numpy as np
+from tensorflow import keras
+
+x = keras.Input([4])
+y = keras.layers.Dense(8)(x)
+y = keras.layers.Dense(2)(y)
+model = keras.Model(x, y)
+"""
+
+ADDED = """import tensorflow as tf
+
+model = tf.keras.Sequential()
+model.add(tf.keras.layers.Dense(8))
+model.add(tf.keras.layers.Dense(2))
+"""
+
+
+@pytest.mark.parametrize("text", [SEQUENTIAL, FUNCTIONAL, ADDED])
+def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
+    keras = "tf.keras" if "tf.keras" in text else "keras"
+    made = edited("mixed-precision", text, "Dense(8)")
+    policy = f'{keras}.mixed_precision.set_global_policy("mixed_bfloat16")'
+    head, _, rest = text.partition("\n\n")
+    expected = f"{head}\n\n{policy}\n\n{rest}".replace("Dense(2)", 'Dense(2, dtype="float32")')
+    assert made == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SEQUENTIAL.replace("keras.layers.Dense(2)", "keras.layers.Dropout(0.5)"),
+        SEQUENTIAL.replace("Dense(8)", 'Dense(8, dtype="float32")'),
+        SEQUENTIAL + "model.add(keras.layers.Dense(3))\n",
+        SEQUENTIAL.replace("import keras", "import keras\nkeras.config.set_dtype_policy('x')"),
+        SEQUENTIAL + "other = keras.Sequential([keras.layers.Dense(3)])\n",
+        SEQUENTIAL.replace("keras.layers.Dense(2)", "*head"),
+        FUNCTIONAL.replace("y)\nmodel", "y)\ny = y * 2\nmodel"),
+        FUNCTIONAL.replace("Model(x, y)", "Model(x, [y, x])"),
+        "class Mine(keras.Model):\n    pass\n" + SEQUENTIAL,
+        "import keras\n\nmodel = keras.applications.ResNet50()\nkeras.layers.Dense(8)\n",
+    ],
+)
+def test_a_policy_is_left_to_the_user_where_the_output_is_not_plain(text: str) -> None:
+    assert declined("mixed-precision", text, "Dense(8") is None
