@@ -1,0 +1,183 @@
+"""uncached-preprocessing: the same work in every epoch, that a cache in memory could keep."""
+
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.cacheable import Cacheable
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.dataset_properties import DatasetProperties
+from tfdoctor.facts.host_memory import HostMemory
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.program import Dataset
+from tfdoctor.rules import uncached_preprocessing
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+
+SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
+ROOM = HostMemory(total=10e6, used=6e6)
+
+
+def source(**more: Any) -> Dataset:
+    return Dataset(id=0, **({"kind": "_TensorSliceDataset", "cardinality": 1000} | more))
+
+
+def stage(number: int, kind: str, **more: Any) -> Dataset:
+    return Dataset(id=number, kind=f"_{kind}Dataset", inputs=(number - 1,), **more)
+
+
+def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Dataset:
+    parts = {
+        "function": name,
+        "function_at": Location("train.py", 9),
+        "at": Location("train.py", 20 + number),
+        "element": SPEC,
+        "types": frozenset(types),
+        "stateful": frozenset(one for one in types if "Random" in one),
+    }
+    return stage(number, "Map", **(parts | more))
+
+
+def check(
+    *datasets: Dataset,
+    passes: float | None = 4.0,
+    wait: float = 30.0,
+    memory: HostMemory | Unavailable = ROOM,
+) -> Verdict:
+    """Each dataset with a function works for 10 ms."""
+    chain = tuple(reversed(datasets))
+    properties = DatasetProperties(chain, passes)
+    stages = [
+        StageTime(
+            path=f"Root::Prefetch::{one.id}", kind="Map", work_ms=10.0, wall_ms=10.0, dataset=one
+        )
+        for one in datasets
+        if one.function
+    ]
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    return uncached_preprocessing.check(
+        Cacheable.measure(properties),
+        properties,
+        InputPipeline.of(ahead, *stages),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        memory,
+    )
+
+
+def subjects(found: Verdict) -> list[str]:
+    assert isinstance(found, Finding)
+    return [effect.subject.rpartition("::")[2] for effect in found.effects]
+
+
+def test_a_function_that_gives_the_same_is_found() -> None:
+    found = check(source(), mapped(1, "DecodePng"))
+    assert isinstance(found, Finding)
+    assert found.remedies[0].at == Location("train.py", 21)
+    assert found.remedies[0].trial == "cache"
+    assert "map(decode," in found.remedies[0].code
+
+
+def test_only_what_comes_before_a_random_function() -> None:
+    found = check(source(), mapped(1, "DecodePng"), mapped(2, "RandomUniform", name="flip"))
+    assert subjects(found) == ["1"]
+
+
+def test_a_cache_behind_a_random_function_is_not_advised() -> None:
+    """It would freeze the augmentation."""
+    said = check(source(), mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
+    assert isinstance(said, Healthy)
+    assert "flip draws random numbers" in said.summary
+
+
+def test_a_cache_that_is_there_keeps_what_comes_before() -> None:
+    assert isinstance(check(source(), mapped(1, "DecodePng"), stage(2, "Cache")), Healthy)
+
+
+def test_a_cache_that_froze_the_augmentation_is_mentioned() -> None:
+    random = mapped(1, "RandomUniform", name="flip")
+    said = check(source(), random, stage(2, "Cache"))
+    assert isinstance(said, Healthy)
+    assert "all epochs see the same draws" in said.summary
+
+
+def test_work_behind_a_cache_is_found() -> None:
+    found = check(source(), mapped(1, "Mul"), stage(2, "Cache"), mapped(3, "DecodePng"))
+    assert subjects(found) == ["3"]
+
+
+@pytest.mark.parametrize("kind", ["Shuffle", "Repeat"])
+def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
+    found = check(source(), stage(1, kind), mapped(2, "DecodePng"))
+    assert isinstance(found, Finding)
+    assert kind.lower() in found.remedies[0].action
+    assert f".{kind.lower()}(" in found.remedies[0].code
+    assert not found.remedies[0].trial
+
+
+@pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])
+def test_batches_of_shuffled_elements_are_others_each_time(kind: str, of: type) -> None:
+    batch = stage(2, "Batch", parameters={"batch_size": 10}, cardinality=100)
+    assert isinstance(check(source(), stage(1, kind), batch, mapped(3, "DecodePng")), of)
+
+
+def test_a_shuffle_that_is_the_same_each_time_may_stay() -> None:
+    fixed = stage(1, "Shuffle", parameters={"reshuffle_each_iteration": False})
+    found = check(source(), fixed, mapped(2, "DecodePng"))
+    assert isinstance(found, Finding)
+    assert "shuffle" not in found.remedies[0].code
+
+
+@pytest.mark.parametrize(
+    ("passes", "kind"), [(None, NotApplicable), (1.0, Healthy), (1.9, Healthy), (2.0, Finding)]
+)
+def test_one_pass_gains_nothing(passes: float | None, kind: type) -> None:
+    assert isinstance(check(source(), mapped(1, "DecodePng"), passes=passes), kind)
+
+
+@pytest.mark.parametrize(("used", "kind"), [(8e6, Finding), (8.1e6, Healthy)])
+def test_a_megabyte_must_fit_into_half_of_the_free_memory(used: float, kind: type) -> None:
+    memory = HostMemory(total=10e6, used=used)
+    assert isinstance(check(source(), mapped(1, "DecodePng"), memory=memory), kind)
+
+
+def test_unknown_memory_is_no_room() -> None:
+    said = check(source(), mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
+    assert isinstance(said, NotApplicable)
+    assert "no memory was sampled" in said.reason
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"element": "TensorSpec(shape=(None, 3), dtype=tf.uint8, name=None)"},
+        {"types": None},
+        {"python": True},
+        {"types": frozenset(("ReadVariableOp",)), "stateful": frozenset(("ReadVariableOp",))},
+    ],
+)
+def test_what_is_not_known_is_not_advised(more: dict[str, Any]) -> None:
+    assert isinstance(check(source(), mapped(1, "DecodePng", **more)), NotApplicable)
+
+
+def test_files_of_unknown_length_are_not_advised() -> None:
+    assert isinstance(check(source(cardinality=None), mapped(1, "DecodePng")), NotApplicable)
+
+
+@pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
+def test_only_a_step_that_waits(wait: float, kind: type) -> None:
+    assert isinstance(check(source(), mapped(1, "DecodePng"), wait=wait), kind)
+
+
+def test_pipelines_that_meet_must_all_give_the_same() -> None:
+    labels = Dataset(id=9, kind="_TensorSliceDataset", cardinality=1000)
+    shuffled = Dataset(id=8, kind="_ShuffleDataset", inputs=(9,))
+    both = Dataset(id=1, kind="_ZipDataset", inputs=(0, 9), cardinality=1000)
+    other = Dataset(id=1, kind="_ZipDataset", inputs=(0, 8), cardinality=1000)
+
+    assert isinstance(check(labels, source(), both, mapped(2, "DecodePng")), Finding)
+    assert isinstance(check(labels, shuffled, source(), other, mapped(2, "DecodePng")), Healthy)
+
+
+def test_functions_of_a_library_are_left_alone() -> None:
+    """The user cannot put a cache into Keras' own pipeline."""
+    assert isinstance(check(source(), mapped(1, "DecodePng", function_at=None)), Healthy)
