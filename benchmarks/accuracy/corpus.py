@@ -38,6 +38,7 @@ class Pair:
 
 
 INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
+READS = "serial-reads"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
@@ -62,7 +63,7 @@ CORPUS = (
         remedy=INPUT,
         exists=False,
     ),
-    Pair("shards_one_by_one", "serial-reads", (INPUT,), (INPUT,), exists=False),
+    Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), remedy=READS),
     Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), (SMALL,), exists=False),
     Pair("one_private_thread", "disabled-autotune", (INPUT,), (INPUT,), exists=False),
     # Precision and the matrix unit

@@ -1,0 +1,132 @@
+"""serial-reads: the reader that limits a waited-for pipeline works on one thread."""
+
+import pytest
+
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.device import Device
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.source_files import SourceFiles
+from tfdoctor.rules import serial_reads
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+
+GPU, CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
+ONE_BUSY = Cores(8.0, busy=1.0)
+EIGHT = SourceFiles(8)
+TOP = "Root::Prefetch"
+LINE = Dataset(id=1, kind="_InterleaveDataset", at=Location("t.py", 9))
+
+
+def stage(path: str, work: float = 0.0, threads: float = 1.0, **more: object) -> StageTime:
+    kind = path.rpartition("::")[2]
+    busy = kind.startswith(("Parallel", "Prefetch"))
+    parts = {"path": path, "kind": kind, "work_ms": work, "wall_ms": work / threads} | more
+    return StageTime(asynchronous=busy, **parts)  # type: ignore[arg-type]
+
+
+def interleaved(work: float = 30.0, threads: float = 1.0, kind: str = "TFRecord") -> InputPipeline:
+    opener = f"{TOP}::Interleave" if threads == 1 else f"{TOP}::ParallelInterleaveV4"
+    return InputPipeline.of(
+        stage(TOP),
+        stage(f"{TOP}::BatchV2", 10.0),
+        stage(opener, dataset=LINE),
+        stage(f"{opener}::FlatMap", 1.0, threads),
+        stage(f"{opener}::FlatMap::{kind}", work, threads),
+    )
+
+
+def check(
+    pipeline: InputPipeline,
+    wait: float = 22.0,
+    device: Device = GPU,
+    cores: Cores | None = ONE_BUSY,
+    files: SourceFiles | None = EIGHT,
+) -> Verdict:
+    return serial_reads.check(pipeline, Breakdown.of(input=wait, device=10.0), device, cores, files)
+
+
+def found(verdict: Verdict) -> Finding:
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+@pytest.mark.parametrize("kind", ["TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"])
+def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
+    said = found(check(interleaved(kind=kind)))
+    assert {e.subject.rpartition("::")[2] for e in said.effects} == {kind, "FlatMap"}
+    assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in said.effects)
+    assert said.remedies[0].at == Location("t.py", 9)
+    assert said.remedies[0].trial == "parallel-interleave"
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
+def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: type) -> None:
+    assert isinstance(check(interleaved(threads=threads)), kind)
+
+
+@pytest.mark.parametrize(("work", "kind"), [(2.74, Healthy), (2.76, Finding)])
+def test_a_reader_that_takes_little_of_the_segment_is_not_what_limits_it(
+    work: float, kind: type
+) -> None:
+    assert isinstance(check(interleaved(work)), kind)
+
+
+def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
+    said = check(interleaved(), wait=0.1)
+    assert isinstance(said, Healthy)
+    assert "does not wait" in said.summary
+
+
+def test_a_pipeline_without_records_is_healthy() -> None:
+    assert isinstance(check(InputPipeline.of(stage(TOP), stage(f"{TOP}::Map", 30.0))), Healthy)
+
+
+def test_records_that_were_read_before_are_not_called_healthy() -> None:
+    buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
+    said = check(InputPipeline((stage(TOP),), (), idle=(buffered,)), wait=0.0)
+    assert isinstance(said, NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("files", "cores", "device", "times"),
+    [
+        (EIGHT, Cores(4.0, busy=1.0), GPU, 4.0),  # its own core, and three free ones
+        (EIGHT, Cores(4.0, busy=1.0), CPU, 4.0),
+        (EIGHT, Cores(4.0, busy=3.0), GPU, 2.0),
+        (SourceFiles(2), ONE_BUSY, GPU, 2.0),
+        (EIGHT, None, GPU, 8.0),
+        (SourceFiles(8, "gs"), Cores(4.0, busy=4.0), GPU, 8.0),
+        (SourceFiles(100, "gs"), Cores(4.0, busy=4.0), GPU, 16.0),
+    ],
+)
+def test_files_and_cores_limit_what_reading_together_gains(
+    files: SourceFiles, cores: Cores | None, device: Device, times: float
+) -> None:
+    said = found(check(interleaved(), device=device, cores=cores, files=files))
+    assert [effect.scales for effect in said.effects] == [pytest.approx(1 / times)] * 2
+
+
+def test_where_nothing_is_known_the_whole_reading_is_the_ceiling() -> None:
+    said = found(check(interleaved(), cores=None, files=None))
+    assert {effect.scales for effect in said.effects} == {0.0}
+
+
+def test_reads_across_a_network_wait_without_a_core() -> None:
+    said = found(check(interleaved(), files=SourceFiles(8, "s3")))
+    assert not any(effect.spreads for effect in said.effects)
+    assert "s3" in said.summary
+
+
+def test_a_single_file_must_be_split_first() -> None:
+    first, second = found(check(interleaved(), files=SourceFiles(1))).remedies
+    assert "TFRecordWriter" in first.code
+    assert second.trial == ""
+
+
+def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
+    reader = stage(f"{TOP}::FlatMap::TFRecord", 30.0)
+    flat = stage(f"{TOP}::FlatMap", 1.0, dataset=LINE)
+    (remedy,) = found(check(InputPipeline.of(stage(TOP), flat, reader))).remedies
+    assert "tf.data.TFRecordDataset(files, num_parallel_reads" in remedy.code
+    assert remedy.trial == ""
