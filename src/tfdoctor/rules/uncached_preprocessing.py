@@ -127,7 +127,7 @@ def _weighed(
     )
 
 
-MORE_THAN_ONCE = "how often the run passes over its data is not known; let it run to its end under `tfdoctor profile`"
+MORE_THAN_ONCE = "how often the run passes over its data is not known; let it run to its end"
 
 OPEN = (
     "how many bytes that are is not known before they are read (text, files, or an open shape); where they "
