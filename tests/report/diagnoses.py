@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.report import several
 from tfdoctor.diagnosis import (
     Diagnosis,
+    Edit,
     LimitSet,
     Off,
     OperationRow,
@@ -199,6 +200,14 @@ def _input_bound() -> Result:
     )
     return Result(
         rule=rule("input-bound", title="The step waits for input"),
+        edits=(
+            Edit(
+                Location("train.py", 41),
+                "dataset = dataset.map(decode)",
+                "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+            ),
+            Edit(Location("train.py", 41), missing="what comes before is random"),
+        ),
         outcome=finding,
         saving=saving,
         severity=Severity.CRITICAL,
@@ -429,8 +438,10 @@ def hostile() -> Diagnosis:
         evidence=(Measure(HOSTILE, ratio(float("nan")), ms(float("inf"))), table),
         remedies=(
             Remedy(action=evil, code=f"```\n{HOSTILE}\n~~~\n{LONG}", at=where, trial=HOSTILE),
+            Remedy(action=evil, at=where),
         ),
     )
+    edit = Edit(where, f"```\n{HOSTILE}", f"{INVISIBLE}\n</pre>{HOSTILE}\n{LONG}")
     saving = Saving(per_step=ms(4.0), share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
     bad = rule(
         HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)"
@@ -449,7 +460,13 @@ def hostile() -> Diagnosis:
         ),
         trust=Trust(level=HOSTILE, reasons=(evil, LONG)),
         results=(
-            Result(rule=bad, outcome=finding, saving=saving, severity=Severity.CRITICAL),
+            Result(
+                rule=bad,
+                outcome=finding,
+                saving=saving,
+                severity=Severity.CRITICAL,
+                edits=(Edit(where, missing=evil), edit),
+            ),
             Result(rule=bad, outcome=Healthy(summary=evil, evidence=(table,))),
             Result(rule=bad, outcome=NotApplicable(reason=evil)),
             Result(rule=bad, outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),

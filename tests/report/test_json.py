@@ -52,7 +52,7 @@ def test_the_contract_is_kept(name: str) -> None:
         for item in result["evidence"]:
             assert set(item) in ({"label", "value", "unit", "limit"}, {"columns", "rows"})
         for remedy in result["remedies"]:
-            assert set(remedy) == {"action", "code", "at", "trial"}
+            assert set(remedy) == {"action", "code", "at", "trial", "edit"}
 
 
 def test_no_steps_are_zero_steps_of_no_source() -> None:

@@ -144,18 +144,19 @@ def _within(module: Module, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
 
 
 def _one(module: Module, line: int, methods: Iterable[str]) -> cst.Call:
-    """Return the only call of such a method on a line.
+    """Return the only call of such a method on a line, or in the file where the line is not known (0).
 
     Python 3.10 and older tell the line on which the whole expression begins.
     """
     wanted = set(methods)
     calls = [call for call in module.all(cst.Call) if _method(call) in wanted]
-    found = [call for call in calls if _line(module, call) == line]
+    found = [call for call in calls if _line(module, call) == line or not line]
     found = found or [call for call in calls if module.covers(call, line)]
     if len(found) != 1:
+        where = f"line {line}" if line else "the file"
         named = f".{next(iter(wanted))}()" if len(wanted) == 1 else "a transformation"
         many = "several calls" if found else "no call"
-        raise Declined(f"line {line} has {many} of {named}")
+        raise Declined(f"{where} has {many} of {named}")
     return found[0]
 
 

@@ -9,7 +9,7 @@ import re
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.module import Module, last_name
+from tfdoctor.edits.module import Module, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 OUTPUTS = frozenset(
@@ -28,18 +28,22 @@ def mixed_precision(module: Module, line: int, example: str) -> list[Splice]:
     policy = _POLICY.search(example)
     if policy is None:
         raise Declined("the rule does not say which policy")
-    _must_be_plain(module, policy[1])
+    output = _output(module)
+    _must_be_plain(module, policy[1], output)
     first = next((each for each in module.tree.body if module.covers(each, line)), None)
     if first is None:
         raise Declined("the first layer is not written there")
-    output = setting(module, _output(module), "dtype", '"float32"', instead_of=())
-    return [_policy_line(module, first, policy[1]), output]
+    kept = setting(module, output, "dtype", '"float32"', instead_of=('"float32"', "'float32'"))
+    return [
+        _policy_line(module, first, policy[1]),
+        *([] if written(module, output, "dtype") else [kept]),
+    ]
 
 
-def _must_be_plain(module: Module, policy: str) -> None:
+def _must_be_plain(module: Module, policy: str, output: cst.Call) -> None:
     """Decline what a policy may break, or what somebody has thought about before."""
     made = [each for each in module.all(cst.Call) if last_name(each.func)[:1].isupper()]
-    typed = [each for each in made if written(module, each, "dtype")]
+    typed = [each for each in made if each is not output and written(module, each, "dtype")]
     if _CHOSEN.search(module.text) or any(last_name(each.func) != "Input" for each in typed):
         raise Declined("the file sets types or policies itself, or has a Lambda layer")
     bases = [last_name(base.value) for kind in module.all(cst.ClassDef) for base in kind.bases]
@@ -92,7 +96,7 @@ def _output(module: Module) -> cst.Call:
         if last_name(model.func) == "Sequential"
         else _of_functional(module, model)
     )
-    if layer is None or last_name(layer.func) not in OUTPUTS or written(module, layer, "dtype"):
+    if layer is None or last_name(layer.func) not in OUTPUTS:
         raise Declined("which layer is the last one cannot be told from the file")
     return layer
 
@@ -141,15 +145,20 @@ def _assigned(module: Module, name: cst.Name, model: cst.Call) -> cst.BaseExpres
 
 
 def _raw(module: Module, model: cst.Call) -> bool:
-    """Say whether TensorFlow's own operations stand in the block that builds the model."""
-    block = _block(module, model)
-    tensorflow = module.name_of("tensorflow", model)
-    keras = f"{tensorflow}.keras."
-    calls = [
-        module.written(each.func) for each in module.all(cst.Call) if _block(module, each) is block
+    """Say whether TensorFlow's own operations stand between the inputs and the model."""
+    tensorflow, block = module.name_of("tensorflow", model), _block(module, model)
+    calls = [each for each in module.all(cst.Call) if _block(module, each) is block]
+    first = next((each for each in calls if last_name(each.func) == "Input"), None)
+    if first is None:
+        return True
+    between = [
+        each for each in calls if module.span(first) < module.span(each) < module.span(model)
     ]
-    modules = (f"{tensorflow}.data.", f"{tensorflow}.random.", f"{tensorflow}.config.", keras)
-    return any(each.startswith(f"{tensorflow}.") and not each.startswith(modules) for each in calls)
+    named = [dotted(each.func) for each in between]
+    return any(
+        each.startswith(f"{tensorflow}.") and not each.startswith(f"{tensorflow}.keras.")
+        for each in named
+    )
 
 
 def _same_block(module: Module, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:

@@ -3,11 +3,13 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from tfdoctor.diagnosis import (
     PARTS,
     Diagnosis,
+    Edit,
     Hosts,
     Order,
     Result,
@@ -234,7 +236,10 @@ def _outcome(result: Result) -> Object:
                 "severity": severity.name.lower() if severity else None,
                 "summary": finding.summary,
                 "evidence": _evidences(finding.evidence),
-                "remedies": [_remedy(remedy) for remedy in finding.remedies],
+                "remedies": [
+                    _remedy(remedy, edit)
+                    for remedy, edit in zip_longest(finding.remedies, result.edits)
+                ],
             }
         case Healthy(summary=summary, evidence=items):
             return {"outcome": "healthy", "summary": summary, "evidence": _evidences(items)}
@@ -287,12 +292,25 @@ def _cell(value: Cell) -> str | Object | None:
             return _location(value)
 
 
-def _remedy(remedy: Remedy) -> Object:
+def _edit(edit: Edit | None) -> Object | None:
+    """Return the user's lines before and after, or None where the remedy has only an example."""
+    if edit is None or not (edit.before or edit.after):
+        return None
+    return {
+        "at": _location(edit.at),
+        "before": edit.before,
+        "after": edit.after,
+        "in_patch": not edit.missing,
+    }
+
+
+def _remedy(remedy: Remedy, edit: Edit | None) -> Object:
     return {
         "action": remedy.action,
         "code": remedy.code,
         "at": _location(remedy.at),
         "trial": remedy.trial,
+        "edit": _edit(edit),
     }
 
 

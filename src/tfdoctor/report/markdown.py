@@ -138,7 +138,8 @@ def _fault(fault: Fault) -> str:
 
 def _change(change: Change) -> str:
     where = f" at {code(change.where)}" if change.where else ""
-    return f"**Change:** {escaped(change.action)}{where}{fenced(change.code)}"
+    shown = fenced(change.diff, "diff") if change.diff else fenced(change.code)
+    return f"**Change:** {escaped(change.action)}{where}{shown}"
 
 
 def _note(note: Note) -> str:
@@ -200,12 +201,12 @@ def _code_cell(text: str) -> str:
     return code(text).replace("|", r"\|")
 
 
-def fenced(text: str) -> str:
+def fenced(text: str, language: str = "python") -> str:
     """Return a block of code on its own lines, or nothing."""
     if not text:
         return ""
     fence = _fence(text, 3)
-    return f"\n\n{fence}python\n{text}\n{fence}"
+    return f"\n\n{fence}{language}\n{text}\n{fence}"
 
 
 def _fence(text: str, least: int) -> str:

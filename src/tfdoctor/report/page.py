@@ -3,9 +3,11 @@
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import ndiff
+from itertools import starmap, zip_longest
 
 from tfdoctor import text
-from tfdoctor.diagnosis import Diagnosis, Off, Result, Saving, SecondOpinion
+from tfdoctor.diagnosis import Diagnosis, Edit, Off, Result, Saving, SecondOpinion
 from tfdoctor.humanize import location, milliseconds, share
 from tfdoctor.report import hosts, order, sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
@@ -28,8 +30,17 @@ class Change:
     """One change to make, with its code."""
 
     action: str
-    code: str
+    code: str  # an example, or the user's own lines as they will be
     where: str
+    before: str = ""  # the user's own lines as they are, when they are known
+
+    @property
+    def diff(self) -> str:
+        """The lines that go and those that come, marked as in a diff; "" for an example."""
+        if not self.before:
+            return ""
+        old, new = self.before.splitlines(), self.code.splitlines()
+        return "\n".join(line.rstrip() for line in ndiff(old, new) if not line.startswith("? "))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +197,7 @@ def _fault(result: Result, finding: Finding) -> Fault:
         how=_how(saving),
         lines=lines,
         grids=grids,
-        changes=tuple(map(_change, finding.remedies)),
+        changes=tuple(starmap(_change, zip_longest(finding.remedies, result.edits))),
         why=doc.sections.get("Why it matters", ""),
         sources=doc.sections.get("Sources", ""),
         own=result.rule.own,
@@ -201,8 +212,11 @@ def _place(finding: Finding) -> Location | None:
     return next(iter(named + listed), None)
 
 
-def _change(remedy: Remedy) -> Change:
-    return Change(text.capitalized(remedy.action), text.block(remedy.code), location(remedy.at))
+def _change(remedy: Remedy, edit: Edit | None) -> Change:
+    action = text.capitalized(remedy.action)
+    if edit is None or not edit.before:
+        return Change(action, text.block(remedy.code), location(remedy.at))
+    return Change(action, text.block(edit.after), location(edit.at), text.block(edit.before))
 
 
 def _how(saving: Saving | None) -> str:

@@ -23,6 +23,7 @@ WIDEST = 100
 NARROWEST = 40
 HOSTS = 8
 OFF = 8
+DIFF = 8  # lines of a change
 FIXES = 5
 """The rest is in the files."""
 
@@ -119,7 +120,18 @@ def _fix(fault: Fault) -> Text:
     line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))
     rest = " · ".join(filter(None, facts))
     line.append(f"{' · ' if fault.severity and rest else ''}{rest}", style="not bold")
-    return line
+    return line.append(_own_lines(fault))
+
+
+def _own_lines(fault: Fault) -> Text:
+    """Return the user's own lines before and after the first change that is an edit of them."""
+    diff = next((change.diff for change in fault.changes if change.diff), "")
+    styles = {"-": "not bold red", "+": "not bold green"}
+    shown = [shorten(line, 160) for line in diff.splitlines()][:DIFF]
+    found = Text()
+    for line in shown:
+        found.append(f"\n{line}", style=styles.get(line[:1], "not bold"))
+    return found
 
 
 def _trust(shown: Page) -> Text:
