@@ -36,7 +36,7 @@ MADE = [
     (
         "parallel-map",
         "d = d.map(\n    f,  # slow\n)",
-        "d = d.map(\n    f,\n    num_parallel_calls=AUTO,  # slow\n)",
+        "d = d.map(\n    f,  # slow\n    num_parallel_calls=AUTO,\n)",
     ),
     ("parallel-batch", "d = d.batch(8)", "d = d.batch(8, num_parallel_calls=AUTO)"),
     (
@@ -110,6 +110,13 @@ def test_every_name_is_an_edit_or_says_why_not() -> None:
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
     known += " jit-compile steps-per-execution run-eagerly-off autotune-on"
     assert set(KINDS) == set(known.split())
+
+
+def test_an_unknown_line_is_the_only_one_of_the_file() -> None:
+    text = f"{HEAD}d = d.batch(8)\n"
+    assert edited("drop-remainder", text) == text.replace("(8)", "(8, drop_remainder=True)")
+    with pytest.raises(Declined, match=r"the file has several calls of \.batch\(\)"):
+        edited("drop-remainder", f"{text}e = d.batch(2)\n")
 
 
 FUNCTIONS = """import tensorflow as tf

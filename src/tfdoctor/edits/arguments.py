@@ -62,7 +62,8 @@ def _added(module: Module, call: cst.Call, argument: str) -> Splice:
     if not own_line:
         return insert(comma + 1, f" {argument},")
     first = module.span(last)[0]
-    return insert(comma + 1, f"{module.lines.newline}{module.lines.indent(first)}{argument},")
+    new = f"{module.lines.newline}{module.lines.indent(first)}{argument},"
+    return insert(module.lines.end(comma), new)  # behind what is said of the last one
 
 
 def _plain(module: Module, last: cst.Arg, end: int) -> bool:
