@@ -33,7 +33,7 @@ class Draft:
         """
         if remedy.trial not in KINDS:
             raise Declined(BY_HAND.get(remedy.trial, "it is a change to make by hand"))
-        at = remedy.at or self.sources.sole()
+        at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line that it belongs to is not known")
         source = self.sources[at.path]

@@ -51,6 +51,8 @@ class Sources:
         hashes = program.get("sources")
         self.cwd = recording.manifest.cwd if recording.manifest else ""
         self.hashes: Mapping[str, str] = hashes if isinstance(hashes, Mapping) else {}
+        settings = program.get("run")
+        self._fit_at = settings.get("fit_at") if isinstance(settings, Mapping) else None
         self._read: dict[str, Source | Declined] = {}
 
     def __getitem__(self, path: str) -> Source:
@@ -85,11 +87,13 @@ class Sources:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} is not at hand")
 
-    def sole(self) -> Location | None:
-        """Return the first line of the file of a program that is in one file, or None."""
+    def trains(self) -> Location | None:
+        """Return the call of fit, else a file (line 0) when it is the only one; None when unknown."""
+        prefix = f"{self.cwd}/" if self.cwd else ""
+        if self._fit_at:
+            return Location(str(self._fit_at[0]).removeprefix(prefix), int(self._fit_at[1]))
         if len(self.hashes) != 1:
             return None
-        prefix = f"{self.cwd}/" if self.cwd else ""
         return Location(next(iter(self.hashes)).removeprefix(prefix), 0)
 
 

@@ -4,12 +4,16 @@ import gzip
 import hashlib
 import json
 import os
+import time
 
 from . import graphs, settings
 from .datasets import Datasets
 from .layers import Layers
 
 SCHEMA = 1
+
+STARTED = time.time()
+"""When TensorFlow was imported at the latest: a file written later may not be what Python has read."""
 
 INPUTS = {
     "TFDatasetAdapter": "tf.data",
@@ -75,17 +79,18 @@ def _loop_kind(registry):
 
 
 def _sources(program):
-    """Return the hash of every user file that a line points into."""
+    """Return the hash of every user file that a line points into, but for those changed since it ran."""
     named = {entry["at"][0] for entry in _located(program) if entry.get("at")}
     found = {}
     for path in sorted(named):
-        if os.path.isfile(path):
+        if os.path.isfile(path) and os.path.getmtime(path) <= STARTED:
             with open(path, "rb") as file:
                 found[path] = hashlib.sha256(file.read()).hexdigest()
     return found
 
 
 def _located(program):
+    yield {"at": program["run"].get("fit_at")}
     for graph in program["graphs"]:
         yield from graph["operations"]
     yield from program["layers"]

@@ -1,0 +1,30 @@
+"""Recordings of files in a folder, and findings about their lines."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.report.diagnoses import rule
+from tfdoctor.diagnosis import Result
+from tfdoctor.manifest import Manifest
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Finding, Location, Remedy
+
+
+def recorded(folder: Path, files: Sequence[str]) -> Recording:
+    """Return the recording of a run in a folder, with the hashes of these files."""
+    hashes = {
+        str(folder / name): hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        for name in files
+    }
+    return Recording(None, Manifest(cwd=str(folder)), (), {"sources": hashes}, (), ())
+
+
+def finding(name: str, *remedies: Remedy) -> Result:
+    """Return a finding with these remedies."""
+    return Result(rule=rule(name), outcome=Finding(summary="", evidence=(), remedies=remedies))
+
+
+def remedy(trial: str, path: str = "train.py", line: int = 1, code: str = "") -> Remedy:
+    """Return a remedy for a line."""
+    return Remedy("Change it", code, Location(path, line) if line else None, trial)

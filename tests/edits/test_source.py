@@ -1,0 +1,76 @@
+"""A file is edited only where it is what the recording saw."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.edits.recorded import recorded
+from tfdoctor.edits.source import Source, Sources
+from tfdoctor.edits.splice import Declined
+
+TEXT = b"import tensorflow as tf\n"
+
+
+def test_a_file_that_is_as_it_was_is_read(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TEXT)
+    assert Sources(recorded(tmp_path, ["train.py"]))["train.py"].text == TEXT.decode()
+
+
+def test_a_file_of_another_clone_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_bytes(TEXT)
+    recording = recorded(tmp_path, ["train.py"])
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (tmp_path / "train.py").rename(clone / "train.py")
+    monkeypatch.chdir(clone)
+    assert Sources(recording)["train.py"].data == TEXT
+
+
+def test_a_file_that_changed_is_not_edited(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TEXT)
+    sources = Sources(recorded(tmp_path, ["train.py"]))
+    (tmp_path / "train.py").write_bytes(TEXT + b"#")
+    with pytest.raises(Declined, match=r"train\.py has changed since the recording"):
+        sources["train.py"]
+
+
+def test_a_file_that_is_gone_is_not_at_hand(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TEXT)
+    sources = Sources(recorded(tmp_path, ["train.py"]))
+    (tmp_path / "train.py").unlink()
+    with pytest.raises(Declined, match=r"train\.py is not at hand"):
+        sources["train.py"]
+
+
+def test_a_file_without_a_hash_is_not_edited(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(TEXT)
+    with pytest.raises(Declined, match=r"does not tell what train\.py was"):
+        Sources(recorded(tmp_path, []))["train.py"]
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        ("é = 1\n".encode(), "utf-8"),
+        (b"\xef\xbb\xbfx = 1\r\n", "utf-8-sig"),
+        ("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1"), "iso-8859-1"),
+        ("# coding: cp1252\nx = '€'\n".encode("cp1252"), "cp1252"),
+    ],
+)
+def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding: str) -> None:
+    source = Source.read("train.py", data)
+    assert source.encoding == encoding
+    assert source.encoded(source.text) == data
+
+
+@pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: klingon\n", b"# coding: hex\n00\n"])
+def test_what_is_no_text_is_not_edited(data: bytes) -> None:
+    with pytest.raises(Declined, match=r"train.py cannot be read as Python"):
+        Source.read("train.py", data)
+
+
+def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(b"x = 1\r\n")
+    hashes = Sources(recorded(tmp_path, ["train.py"])).hashes
+    assert hashes == {str(tmp_path / "train.py"): hashlib.sha256(b"x = 1\r\n").hexdigest()}
