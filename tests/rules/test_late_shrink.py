@@ -1,0 +1,73 @@
+"""late-shrink: a buffer holds elements that are much smaller on the other side of a map."""
+
+import pytest
+
+from tfdoctor.facts.buffers import Buffer, Buffers
+from tfdoctor.facts.host_memory import HostMemory
+from tfdoctor.facts.program import Dataset
+from tfdoctor.rules import late_shrink
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
+
+SHUFFLE = Dataset(
+    id=2, kind="_ShuffleDataset", parameters={"buffer_size": 1000}, at=Location("t.py", 9)
+)
+DECODE = Dataset(id=1, kind="_ParallelMapDataset", function="decode")
+MIB = 2**20
+
+
+def buffer(each: int = MIB, least: int = 1024, *, grows: bool = True) -> Buffer:
+    return Buffer(dataset=SHUFFLE, elements=1000, each=each, least=least, by=DECODE, grows=grows)
+
+
+@pytest.mark.parametrize(("spared", "kind"), [(268_436, Finding), (268_435, Healthy)])
+def test_little_memory_is_not_worth_a_word(spared: int, kind: type) -> None:
+    found = late_shrink.check(Buffers((buffer(each=spared + 100, least=100),)), None)
+    assert isinstance(found, kind)
+
+
+@pytest.mark.parametrize(("least", "kind"), [(2 * MIB, Finding), (2 * MIB + 1, Healthy)])
+def test_elements_that_are_hardly_smaller_elsewhere_stay(least: int, kind: type) -> None:
+    found = late_shrink.check(Buffers((buffer(each=4 * MIB, least=least),)), None)
+    assert isinstance(found, kind)
+
+
+@pytest.mark.parametrize(
+    ("stalled", "severity"),
+    [(0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)],
+)
+def test_it_is_a_note_unless_tasks_wait_for_memory(
+    stalled: float | None, severity: Severity
+) -> None:
+    found = late_shrink.check(Buffers((buffer(),)), HostMemory(64e9, 20e9, stalled=stalled))
+    assert isinstance(found, Finding)
+    assert found.severity is severity
+    assert not found.effects
+
+
+@pytest.mark.parametrize(
+    ("grows", "first"), [(True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")]
+)
+def test_the_remedy_is_the_other_order_of_the_users_own_stages(*, grows: bool, first: str) -> None:
+    found = late_shrink.check(Buffers((buffer(grows=grows),)), None)
+    assert isinstance(found, Finding)
+    (remedy,) = found.remedies
+    assert first in remedy.code.splitlines()[0]
+    assert remedy.at == Location("t.py", 9)
+
+
+def test_the_summary_says_how_much_memory_it_is() -> None:
+    found = late_shrink.check(Buffers((buffer(),)), None)
+    assert isinstance(found, Finding)
+    assert (
+        found.summary == "shuffle(1000) holds 1.05 GB; before decode the same elements are 1.02 MB"
+    )
+
+
+def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
+    said = late_shrink.check(Buffers((), (SHUFFLE,)), None)
+    assert isinstance(said, NotApplicable)
+    assert "how much the shuffle" in said.reason
+
+
+def test_what_is_known_counts_beside_what_is_not() -> None:
+    assert isinstance(late_shrink.check(Buffers((buffer(),), (SHUFFLE,)), None), Finding)
