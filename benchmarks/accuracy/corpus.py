@@ -38,7 +38,7 @@ class Pair:
 
 
 INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
-READS = "serial-reads"
+READS, AGAIN = "serial-reads", "uncached-preprocessing"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
@@ -55,14 +55,7 @@ CORPUS = (
     Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), remedy=PYTHON),
     Pair("batches_in_the_loop", PYTHON, (PYTHON, WIDE), (INPUT, WIDE), remedy=PYTHON),
-    Pair(
-        "decode_every_epoch",
-        "uncached-preprocessing",
-        (INPUT,),
-        undecided=(SMALL,),
-        remedy=INPUT,
-        exists=False,
-    ),
+    Pair("decode_every_epoch", AGAIN, (AGAIN, INPUT), undecided=(SMALL,), remedy=AGAIN),
     Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), remedy=READS),
     Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), (SMALL,), exists=False),
     Pair("one_private_thread", "disabled-autotune", (INPUT,), (INPUT,), exists=False),
@@ -89,7 +82,7 @@ CORPUS = (
     Pair("plain_map", MAP, trap="a plain map is sequential"),
     Pair("prefetch_by_itself", AHEAD, trap="no prefetch in the source"),
     Pair("slow_first_batch", INPUT, trap="the first batch takes long"),
-    Pair("cache_behind_random", "uncached-preprocessing", trap="a random operation before a cache"),
+    Pair("cache_behind_random", AGAIN, trap="a random operation before a cache"),
     Pair("hidden_python", PYTHON, trap="Python in a map"),
     Pair(
         "precision_behind_input",
