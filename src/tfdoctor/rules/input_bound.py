@@ -91,20 +91,8 @@ def check(breakdown: Breakdown, pipeline: InputPipeline | None, limits: Limits =
         summary=f"Each step waits {milliseconds(wait)} of its {milliseconds(step)} for input{_because(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
         remedies=_remedies(pipeline),
-        effects=(
-            Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),
-            *_interpreter(breakdown, pipeline),
-        ),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
-
-
-def _interpreter(breakdown: Breakdown, pipeline: InputPipeline | None) -> tuple[Effect, ...]:
-    """Return what the loop's own Python may gain when the pipeline's no longer holds the interpreter."""
-    beside = pipeline.python_beside(breakdown.step_ms) if pipeline else 0.0
-    if not beside:
-        return ()
-    host = ms(breakdown[Stage.HOST])
-    return (Effect(Stage.HOST, 1.0 - beside, "interpreter", host, bound=Bound.AT_MOST),)
 
 
 def _because(pipeline: InputPipeline | None) -> str:
