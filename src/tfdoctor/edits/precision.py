@@ -145,8 +145,8 @@ def _assigned(module: Module, name: cst.Name, model: cst.Call) -> cst.BaseExpres
 
 
 def _raw(module: Module, model: cst.Call) -> bool:
-    """Say whether TensorFlow's own operations stand between the inputs and the model."""
-    tensorflow, block = module.name_of("tensorflow", model), _block(module, model)
+    """Say whether TensorFlow's own operations stand between inputs and model, or in functions used there."""
+    block = _block(module, model)
     calls = [each for each in module.all(cst.Call) if _block(module, each) is block]
     first = next((each for each in calls if last_name(each.func) == "Input"), None)
     if first is None:
@@ -154,7 +154,15 @@ def _raw(module: Module, model: cst.Call) -> bool:
     between = [
         each for each in calls if module.span(first) < module.span(each) < module.span(model)
     ]
-    named = [dotted(each.func) for each in between]
+    used = {last_name(each.func) for each in between}
+    functions = [each for each in module.all(cst.FunctionDef) if each.name.value in used]
+    inside = [
+        each
+        for each in module.all(cst.Call)
+        if any(around in functions for around in module.around(each, cst.FunctionDef))
+    ]
+    tensorflow = module.name_of("tensorflow", model)
+    named = [dotted(each.func) for each in (*between, *inside)]
     return any(
         each.startswith(f"{tensorflow}.") and not each.startswith(f"{tensorflow}.keras.")
         for each in named

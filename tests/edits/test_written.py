@@ -1,0 +1,40 @@
+"""What `--patch` writes, where, and what it says."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.report import diagnoses
+from tfdoctor.cli.patching import write_patch
+from tfdoctor.errors import OutputError
+
+PATCH = b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-caf\xe9\n+tea\n"
+
+
+def test_a_file_gets_the_bytes_of_the_patch(tmp_path: Path) -> None:
+    write_patch(replace(diagnoses.full(), patch=PATCH), str(tmp_path / "fixes.diff"))
+    assert (tmp_path / "fixes.diff").read_bytes() == PATCH
+
+
+def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    write_patch(replace(diagnoses.full(), patch=PATCH), "-")
+    said = capfdbinary.readouterr()
+    assert said.out == PATCH
+    assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in said.err
+
+
+def test_without_a_change_there_is_a_sentence_and_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_patch(diagnoses.full(), str(tmp_path / "fixes.diff"))
+    assert "no patch was written: no change can be made mechanically" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    target = tmp_path / "no" / "fixes.diff"
+    with pytest.raises(OutputError, match="choose another file for --patch"):
+        write_patch(replace(diagnoses.full(), patch=PATCH), str(target))
