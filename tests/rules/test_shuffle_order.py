@@ -1,0 +1,148 @@
+"""shuffle-order: shuffles that mix less than it seems; and no word about the usual orders."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.dataset_properties import DatasetProperties
+from tfdoctor.facts.program import Dataset
+from tfdoctor.rules import shuffle_order
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
+
+Step = tuple[str, Mapping[str, Any]]
+COUNT = 10_000
+SOURCE = ("TensorSlice", {})
+SHUFFLE = ("Shuffle", {"parameters": {"buffer_size": 1000}})
+BATCH = ("Batch", {"parameters": {"batch_size": 32}})
+REPEAT = ("Repeat", {"parameters": {"count": -1}, "cardinality": -1})
+MAP = ("ParallelMap", {"function": "f", "function_at": Location("t.py", 3)})
+PREFETCH, CACHE = ("Prefetch", {"parameters": {"buffer_size": -1}}), ("Cache", {})
+
+
+def check(*steps: Step, passes: float | None = None) -> Verdict:
+    """Judge a pipeline that is written in the order of its code."""
+    chain = [
+        Dataset(
+            **{
+                "id": at,
+                "kind": f"_{kind}Dataset",
+                "inputs": (at - 1,) if at else (),
+                "cardinality": COUNT,
+                "at": Location("t.py", 10 + at),
+                **more,
+            }
+        )
+        for at, (kind, more) in enumerate(steps)
+    ]
+    return shuffle_order.check(DatasetProperties(tuple(reversed(chain)), passes))
+
+
+def found(*steps: Step, passes: float | None = None) -> Finding:
+    verdict = check(*steps, passes=passes)
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (SOURCE, SHUFFLE, BATCH, PREFETCH),
+        (SOURCE, SHUFFLE, REPEAT, MAP, BATCH, PREFETCH),
+        (SOURCE, MAP, CACHE, SHUFFLE, BATCH, REPEAT, PREFETCH),
+        (SOURCE, SHUFFLE, MAP, BATCH, MAP),
+        (("TextLine", {"cardinality": None}), ("Shuffle", {"cardinality": None, "parameters": {"buffer_size": 9}})),
+    ],
+)  # fmt: skip
+def test_the_usual_orders_are_healthy(steps: tuple[Step, ...]) -> None:
+    assert isinstance(check(*steps), Healthy)
+
+
+def test_batches_that_change_places_as_a_whole() -> None:
+    one = found(SOURCE, MAP, BATCH, SHUFFLE, PREFETCH)
+
+    assert "after batch(32)" in one.summary
+    assert "the same 32 examples meet in every epoch" in one.summary
+    assert one.remedies[0].code == "dataset = dataset.shuffle(10000).batch(32)"
+    assert one.remedies[0].at == Location("t.py", 13)
+
+
+def test_batches_of_repeated_data_need_not_be_the_same_ones() -> None:
+    assert "every epoch" not in found(SOURCE, REPEAT, BATCH, SHUFFLE).summary
+
+
+def test_sequences_that_were_cut_by_a_batch_are_examples() -> None:
+    """As in the guide on text generation: batch(length + 1), split, shuffle, batch(64)."""
+    assert isinstance(check(SOURCE, BATCH, MAP, SHUFFLE, BATCH, PREFETCH), Healthy)
+
+
+def test_a_batch_of_one_example_is_an_example() -> None:
+    assert isinstance(check(SOURCE, ("Batch", {"parameters": {"batch_size": 1}}), SHUFFLE), Healthy)
+
+
+def test_epochs_that_run_into_each_other() -> None:
+    one = found(SOURCE, MAP, REPEAT, SHUFFLE, BATCH)
+
+    assert "after repeat()" in one.summary
+    assert one.remedies[0].code == "dataset = dataset.shuffle(1000).repeat()"
+
+
+@pytest.mark.parametrize(("passes", "kind"), [(1.01, Finding), (1.0, Healthy), (None, Finding)])
+def test_one_pass_cannot_run_into_the_next(passes: float | None, kind: type) -> None:
+    assert isinstance(check(SOURCE, REPEAT, SHUFFLE, BATCH, passes=passes), kind)
+
+
+@pytest.mark.parametrize(("times", "kind"), [(1, Healthy), (2, Finding)])
+def test_a_repetition_of_one_is_none(times: int, kind: type) -> None:
+    repeat = ("Repeat", {"parameters": {"count": times}})
+    assert isinstance(check(SOURCE, repeat, SHUFFLE, BATCH), kind)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(99, Finding), (100, Healthy)])
+def test_a_buffer_of_less_than_a_hundredth(size: int, kind: type) -> None:
+    shuffle = ("Shuffle", {"parameters": {"buffer_size": size}})
+    assert isinstance(check(SOURCE, shuffle, BATCH), kind)
+
+
+def test_what_a_full_buffer_would_take_is_said_where_it_is_known() -> None:
+    element = "TensorSpec(shape=(25,), dtype=tf.float32, name=None)"
+    shuffle = ("Shuffle", {"parameters": {"buffer_size": 10}, "element": element})
+    measures = {one.label: one.value.value for one in found(SOURCE, shuffle).evidence[:2]}  # type: ignore[union-attr] # the table comes last
+
+    assert measures["a buffer for all of them, at most"] == 100.0 * COUNT
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (SOURCE, SHUFFLE, BATCH, SHUFFLE),
+        (SOURCE, ("ParallelInterleave", {"function": "f"}), BATCH, SHUFFLE),
+        (("FlatMap", {"function": "generator"}), BATCH, SHUFFLE),
+        (SOURCE, BATCH, SHUFFLE, ("Unbatch", {})),
+    ],
+)
+def test_what_other_stages_may_mix_is_not_judged(steps: tuple[Step, ...]) -> None:
+    assert isinstance(check(*steps), NotApplicable)
+
+
+def test_pipelines_that_a_library_builds_are_not_judged() -> None:
+    """image_dataset_from_directory has the file names in random order before its small shuffle."""
+    load = ("Map", {"function": "<lambda>"})
+    small = ("Shuffle", {"parameters": {"buffer_size": 8}})
+    assert isinstance(check(SOURCE, load, small, BATCH), NotApplicable)
+
+
+def test_sources_that_meet_are_not_judged() -> None:
+    pair = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
+    shuffle = Dataset(id=3, kind="_ShuffleDataset", inputs=(2,), parameters={"buffer_size": 1})
+    assert isinstance(shuffle_order.check(DatasetProperties((shuffle, pair))), NotApplicable)
+
+
+def test_a_pipeline_without_a_shuffle_is_not_told_to_have_one() -> None:
+    assert isinstance(check(SOURCE, BATCH), Healthy)
+
+
+def test_it_is_a_note_and_promises_no_time() -> None:
+    one = found(SOURCE, BATCH, SHUFFLE)
+    assert one.severity is Severity.NOTE
+    assert not one.effects
