@@ -38,7 +38,7 @@ class Pair:
 
 
 INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
-READS, AGAIN = "serial-reads", "uncached-preprocessing"
+READS, AGAIN, TUNING = "serial-reads", "uncached-preprocessing", "disabled-autotune"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
@@ -58,7 +58,7 @@ CORPUS = (
     Pair("decode_every_epoch", AGAIN, (AGAIN, INPUT), undecided=(SMALL,), remedy=AGAIN),
     Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), remedy=READS),
     Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), (SMALL,), exists=False),
-    Pair("one_private_thread", "disabled-autotune", (INPUT,), (INPUT,), exists=False),
+    Pair("one_private_thread", TUNING, (TUNING, INPUT, AGAIN), (INPUT, AGAIN), remedy=TUNING),
     # Precision and the matrix unit
     Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
     Pair("plain_convnet", WIDE, (WIDE,), remedy=WIDE),

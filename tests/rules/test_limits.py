@@ -36,7 +36,7 @@ def by_input(**limits: float) -> Verdict:
 def by_map(**limits: float) -> Verdict:
     pipeline = InputPipeline.of(SLOW)
     return sequential_map.check(
-        pipeline, WAITING, Device("GPU", 1, 1), None, sequential_map.Limits(**limits)
+        pipeline, WAITING, Device("GPU", 1, 1), None, None, sequential_map.Limits(**limits)
     )
 
 

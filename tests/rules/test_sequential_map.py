@@ -4,6 +4,7 @@ import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.data_options import DataOptions
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
@@ -37,6 +38,7 @@ def check(
         Breakdown.of(input=wait, device=40.0 - wait),
         device,
         cores,
+        None,
     )
 
 
@@ -139,6 +141,19 @@ def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
         Breakdown.of(device=10.0),
         ON_CPU,
         None,
+        None,
     )
     assert isinstance(said, NotApplicable)
     assert "decode did no work" in said.reason
+
+
+@pytest.mark.parametrize(("threads", "kind"), [(1, NotApplicable), (2, Finding)])
+def test_a_private_pool_of_one_thread_is_another_rules_fault(threads: int, kind: type) -> None:
+    said = sequential_map.check(
+        InputPipeline.of(AHEAD, stage("MapAndBatch")),
+        Breakdown.of(input=30.0, device=10.0),
+        ON_GPU,
+        ONE_BUSY,
+        DataOptions({"threading.private_threadpool_size": threads}),
+    )
+    assert isinstance(said, kind)

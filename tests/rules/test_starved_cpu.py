@@ -121,7 +121,7 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
         cores=cores,
         input_ms=20.0,
     )
-    threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores)
+    threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores, None)
     less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None)
 
     assert isinstance(threads, Finding)

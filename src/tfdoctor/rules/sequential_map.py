@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.data_options import DataOptions
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.humanize import counted
@@ -77,6 +78,7 @@ def check(
     breakdown: Breakdown,
     device: Device,
     cores: Cores | None,
+    options: DataOptions | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
@@ -91,6 +93,11 @@ def check(
         return NotApplicable(
             reason=f"{stage.title} runs sequentially, but it runs Python, which more threads do not "
             "speed up; python-input tells what does"
+        )
+    if options is not None and options.pool == 1:
+        return NotApplicable(
+            reason=f"{stage.title} runs sequentially in a private pool of one thread, whatever its "
+            "num_parallel_calls; disabled-autotune tells of it"
         )
     return _finding(stage, limits, *_speedup(device, cores))
 
@@ -167,6 +174,7 @@ def sick() -> Verdict:
         Breakdown.of(input=30.0, device=10.0),
         Device("GPU", 1, 1),
         Cores(4.0, busy=1.0),
+        None,
     )
 
 
@@ -177,6 +185,7 @@ def healthy() -> Verdict:
         Breakdown.of(input=3.0, device=10.0),
         Device("GPU", 1, 1),
         Cores(4.0, busy=3.0),
+        None,
     )
 
 
