@@ -19,6 +19,7 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.report import RENDERERS, Format, terminal
 from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Bound
 
 FAST = Run(device="a100", precision="tf32", steps=10)
 
@@ -75,6 +76,26 @@ def test_equal_hosts_accuse_nobody_and_the_first_is_shown(tmp_path: Path) -> Non
     assert "No host was told to be slower than the others" in found.slowest
     everywhere = [finding for finding in found.findings if len(finding.hosts) == 2]
     assert everywhere == list(found.findings)  # the same fault is said once
+
+
+def test_too_few_steps_to_accuse_anyone_still_show_the_host_with_the_fault(tmp_path: Path) -> None:
+    few = replace(FAST, steps=3)
+    job.write({"vm0": few, "vm1": replace(few, input_ms=8.0)}, tmp_path)
+    found = examined(tmp_path)
+    assert found.hosts is not None
+    assert (found.hosts.straggler, found.hosts.shown) == ("", "vm1")
+    assert "saves most" in found.hosts.why_shown
+
+
+def test_the_first_sentence_promises_no_more_than_the_job_gains(tmp_path: Path) -> None:
+    job.write({"vm0": FAST, "vm1": replace(FAST, input_ms=8.0)}, tmp_path)
+    found = examined(tmp_path)
+    assert found.hosts is not None
+    assert found.together is not None
+    alone = max(r.saving.per_step.value for r in found.results if r.saving)
+    assert found.hosts.gain_ms is not None
+    assert found.together.per_step.value <= found.hosts.gain_ms <= alone
+    assert found.together.bound is Bound.AT_MOST
 
 
 def test_hosts_that_are_several_machines_have_a_skew_by_an_assumption(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def _several(
     return replace(
         shown,
         hosts=compared,
+        together=hosts_portrait.within_the_job(shown.together, compared),
         xprof=_second_opinion(_chart(chosen.opened())) if ask_xprof else None,
         unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *lost))),
     )

@@ -1,17 +1,18 @@
 """What a report shows of several hosts: their steps side by side, who is slow, what was found where."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result
+from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.host_matching import MatchedBy, Matching, match
 from tfdoctor.facts.host_steps import HostSteps
 from tfdoctor.facts.skew import Skew, skew
 from tfdoctor.facts.stragglers import ALPHA, MATTERS, Comparison, Lag, compare
 from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.verdict import Finding
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Finding
 
 NAMED = 3
 """Slow hosts that the sentence names; the table has all."""
@@ -92,14 +93,32 @@ def _choose(
         return lag.host, "it holds up the others"
     if found and found.lags:
         return found.lags[0].host, "its own work takes the longest"
-    stepping = [one.name for one in examined if one.name in whole]
-    stepping += [one.name for one in examined if one.steps]
+    stepping = [one for one in examined if one.name in whole] or [o for o in examined if o.steps]
     if stepping:
-        first = stepping[0] == examined[0].name
-        why = "it is the first" if first else "it is the first whose steps are known"
-        return stepping[0], f"{why}, and none was told to be slower than the others"
+        best = max(stepping, key=_promised)  # the first of equals
+        why = "it is the first whose steps are known"
+        if _promised(best):
+            why = "what was found there saves most"
+        elif best is examined[0]:
+            why = "it is the first"
+        return best.name, f"{why}, and none was told to be slower than the others"
     readable = next(one.name for one in examined if one.diagnosis)
     return readable, "it is the first that can be read; no host's steps are known"
+
+
+def _promised(one: Examined) -> float:
+    """Return the share of its step that a host's findings save together."""
+    together = one.diagnosis.together if one.diagnosis else None
+    return together.share if together else 0.0
+
+
+def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
+    """Return what the shown host's findings save of the job's step: hosts in step wait for each other."""
+    gain = compared.gain_ms
+    if alone is None or not compared.straggler or gain is None or alone.per_step.value <= gain:
+        return alone
+    share = alone.share * gain / alone.per_step.value
+    return replace(alone, per_step=ms(gain), share=share, bound=Bound.AT_MOST)
 
 
 def _row(one: Examined, apart: Skew | Unavailable) -> HostRow:
