@@ -338,6 +338,24 @@ def test_the_time_of_a_function_inside_python() -> None:
     assert mapped.work_ms == pytest.approx(40)
 
 
+def test_files_that_a_function_reads_whole() -> None:
+    calls = lane(
+        "tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)]
+    )
+
+    def runs(at: float) -> Iterable[Row]:
+        yield executor(at + 17, at + 55, 50)
+        yield ("ReadFile:ReadFile", at + 18, at + 28)
+        yield ("ReadFile_1:ReadFile", at + 30, at + 35)
+        yield ("ReadFile:ReadFile", at + 58, at + 60)  # outside of the function
+
+    mapped = stage(
+        pipeline(TRAINER, calls, lane("tf_data_private_threadpool/1", runs)), "Root::Prefetch::Map"
+    )
+    assert mapped.reading_ms == pytest.approx(15)
+    assert mapped.reads == 2
+
+
 def test_python_outside_the_pipeline_is_not_its_own() -> None:
     def runs(at: float) -> Iterable[Row]:
         yield executor(at + 17, at + 55, 999)

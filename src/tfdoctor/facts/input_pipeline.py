@@ -37,6 +37,8 @@ class StageTime:
     wall_ms: float = 0.0  # the same, where threads side by side count once
     calls: float = 1.0
     python_ms: float = 0.0  # inside the Python interpreter
+    reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
+    reads: float = 0.0  # of whole files, per training step
     asynchronous: bool = False
     parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None
@@ -191,6 +193,8 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         wall_ms=max(0.0, wall * scale),
         calls=node.calls / batches * per_step,
         python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
+        reading_ms=node.reading_ps * scale,
+        reads=node.reads / made * per_step,
         asynchronous=node.asynchronous,
         parallelism=node.parallelism,
         dataset=None if node.path in ROOTS else _dataset(node.name, datasets),

@@ -29,6 +29,9 @@ ROOT = re.compile(r"Iterator::\w+")
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
 """Types of operations that call back into the Python interpreter."""
 
+READING = re.compile(r"ReadFile")
+"""The operation that reads a whole file."""
+
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 """A stage with one upstream iterator per element or repetition; all of them are one node."""
 
@@ -43,6 +46,8 @@ class Node:
     self_ps: int = 0  # of its own, on the thread that asked
     function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
     python_ps: int = 0  # how long its function was inside the Python interpreter
+    reading_ps: int = 0  # how long its function read whole files
+    reads: int = 0  # how many
     parallelism: int | None = None  # as tf.data reports it
 
     @property
@@ -267,19 +272,31 @@ def _add_functions(line: Line, owners: dict[int, Node]) -> None:
                 stretches.setdefault(one, []).append((start, end))
     for one, spans in stretches.items():
         owners[one].function.extend(Intervals.union(spans).spans)
-    _add_python(line, owners)
+    _add_operations(line, owners)
 
 
-def _add_python(line: Line, owners: dict[int, Node]) -> None:
-    starts, ends, ids = executors(line)
-    for start, end in _python_calls(line):
+def _add_operations(line: Line, owners: dict[int, Node]) -> None:
+    for node, duration in _inside(line, owners, PYTHON):
+        node.python_ps += duration
+    for node, duration in _inside(line, owners, READING):
+        node.reading_ps += duration
+        node.reads += 1
+
+
+def _inside(
+    line: Line, owners: dict[int, Node], types: re.Pattern[str]
+) -> Iterator[tuple[Node, int]]:
+    """Yield the operations of these types in the stages' functions: their stage, and how long each took."""
+    calls = list(_calls(line, types))
+    starts, ends, ids = executors(line) if calls else ((), (), ())
+    for start, end in calls:
         at = int(np.searchsorted(starts, start, side="right")) - 1
         if at >= 0 and ids[at] in owners and start < ends[at]:
-            owners[ids[at]].python_ps += end - start
+            yield owners[ids[at]], end - start
 
 
-def _python_calls(line: Line) -> Iterable[tuple[int, int]]:
-    kinds = [i for i, kind in enumerate(line.types) if PYTHON.fullmatch(kind.display_name)]
+def _calls(line: Line, types: re.Pattern[str]) -> Iterable[tuple[int, int]]:
+    kinds = [i for i, kind in enumerate(line.types) if types.fullmatch(kind.display_name)]
     chosen = np.isin(line.kind, kinds)
     starts = line.start_ps[chosen]
     return zip(starts.tolist(), (starts + line.duration_ps[chosen]).tolist(), strict=True)
