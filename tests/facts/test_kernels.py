@@ -9,7 +9,7 @@ from tfdoctor.facts.kernels import UNKNOWN, kernel, multiplies, of_operation, pr
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
     "volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp_small_nhwc2nchw_tn_v1": "fp16",
-    "Volta_hmma_implicit_gemm_fprop_fp32_nhwc_128x128x64x1_1x3x3x0x1": "fp32",
+    "Volta_hmma_implicit_gemm_fprop_fp32_nhwc_128x128x64x1_1x3x3x0x1": "fp16",
     "void cutlass::Kernel2<cutlass_70_tensorop_s884gemm_f16_128x128_tn_align8>": "fp16",
     "turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_exp_interior_nhwc2nchw_tn_v1": "fp16",
     "turing_h1688cudnn_256x128_ldg8_relu_exp_medium_nhwc_tn_v1": "fp16",
@@ -36,6 +36,10 @@ ON = {
     "nvjet_tst_128x256_64x4_2x1_v_bz_TNN": "bf16",
     "nvjet_sm100_tst_64x32_64x16_2x1_2cta_v_bz_TNT": "bf16",
     "nvjet_sm90_qqtst_128x256_128x4_2x1_v_bz_coopA_TNT": "fp8",
+    "nvjet_sss_128x64_64x6_2x1_v_bz_TNN": "tf32",
+    "nvjet_ootst_128x128_256x4_2x1_2cta_v_bz_Avec16UE4M3_Bvec16UE4M3_TNT": "fp4",
+    "ampere_s1688gemm_fp32_128x128_ldg8_stages_32x1_tn": "tf32",
+    "ampere_s16816gemm_fp32_128x128_ldg8_stages_32x1_tn": "",
     "sm100_xmma_fprop_implicit_gemm_f16f16_f16f32_nhwc": "fp16",
     "cutlass3x_sm100_tensorop_s128x128x8tf32gemm_f32_f32_f32_f32_f32_128x128x32_0_tnn_align4": "tf32",
     "cutlass3x_sm100_bstensorop_s256x128x64gemm_block_scaled_ue4m3xf4_ue4m3": "fp8",
@@ -52,6 +56,26 @@ ON = {
     "void ck::kernel_gemm_xdlops_v2r3<ck::GridwiseGemm, _Float16>": "",
     "void ck_tile::kentry<ck_tile::gfx950_t, 2, ck_tile::FmhaFwdKernel<std::bfloat16_t>>": "bf16",
 }  # fmt: skip
+
+DEVICE_KERNEL = (
+    "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, "
+    "cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecializedPingpong<5>, "
+    "{}, cutlass::epilogue::collective::CollectiveEpilogue<float>>>(Params)"
+)
+"""How CUTLASS 3 names a kernel: by all of its types."""
+
+ON |= {
+    DEVICE_KERNEL.format(atom): precision
+    for atom, precision in {
+        "cute::SM90_64x128x16_F32F16F16_SS<(cute::GMMA::Major)0, (cute::GMMA::Major)1>": "fp16",
+        "cute::SM90_64x128x16_F32BF16BF16_RS<(cute::GMMA::Major)0>": "bf16",
+        "cute::SM90_64x128x8_F32TF32TF32_SS_TN<(cute::GMMA::ScaleIn)1>": "tf32",
+        "cute::SM90_64x128x32_F32E4M3E5M2_SS_TN": "fp8",
+        "cute::SM90_64x128x32_S32S8S8_SS_TN": "int8",
+        "cute::SM80_16x8x4_F64F64F64F64_TN": "fp64",
+        "cute::MMA_Traits<of another release>": "",
+    }.items()
+}
 
 OFF = {
     "volta_sgemm_128x64_nn": "fp32",
@@ -91,6 +115,12 @@ MAYBE = [
     "void ck_tile::kentry<ck_tile::GroupedGemm>",
     "cudnn_infer_kernel",
     "custom-call.7",
+    "fusion_884",
+    "copy_fusion_8832",
+    "convert_8816",
+    "multiply_subtract_fusion_884",
+    "select_and_scatter_1688",
+    "user_1688_loss_kernel",
     "",
 ]
 

@@ -61,14 +61,22 @@ FUSED = "cuDNN generates it for the scalar units too, and its name does not say 
 TENSILE = "AMD's library names a kernel's matrix instruction, and this name was cut off or has none"
 
 SHAPES = r"(?:884|1684|1688|16168|16816|16832|16864|8816|8832|161616|32328|83216)"
-"""m, n and k of the Tensor Cores' instructions, as kernels' names join them."""
+"""m, n and k of the Tensor Cores' instructions, as kernels' names join them.
+
+What they multiply for follows at once ("s1688gemm"): alone, they may be the running numbers that XLA gives
+its fusions ("fusion_1688").
+"""
+
+ATOM = r"SM(?:70|75|80|89|90|100|101|103|120)_\d+x\d+x\d+_|SM1\d\d_MMA_"
+"""A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS"."""
 
 NVIDIA: tuple[Family, ...] = (
     _row(r"simt|ffma|_dfma", "NVIDIA CUTLASS, cuDNN", PRODUCT, OFF, TOLD),
     _row(r"scudnn_winograd|hcudnn_winograd", "NVIDIA cuDNN", PRODUCT, OFF, SEEN),
     _row(rf"(?<![a-z])[hsidczb]?f?{SHAPES}(?=gemm|cudnn|tf32|bf16|f16|f32|i8|fp|e4m3|e5m2|fprop|dgrad|wgrad"
-         r"|conv|_|$)", "NVIDIA cuBLAS, cuDNN, CUTLASS", PRODUCT, ON, TOLD),
-    _row(r"tensorop", "NVIDIA CUTLASS", PRODUCT, ON, TOLD),
+         r"|conv)", "NVIDIA cuBLAS, cuDNN, CUTLASS", PRODUCT, ON, TOLD),
+    _row(r"cutlass\w*tensorop", "NVIDIA CUTLASS", PRODUCT, ON, TOLD),
+    _row(rf"{ATOM}|MainloopSm\d+\w*[GU]mma", "NVIDIA CUTLASS 3", PRODUCT, ON, TOLD),
     _row(r"(?<![a-z])(?:[hidq]mma|w?gmma|wgmma|utcmma|tcgen05|wmma)(?![a-z])", "NVIDIA", PRODUCT, ON, TOLD),
     _row(r"xmma_.*f32f32_f32f32", "NVIDIA cuBLAS, cuDNN", PRODUCT, OFF, TOLD, "fp32"),
     _row(r"xmma_.*tensor\d+x\d+x\d+", "NVIDIA cuBLAS, cuDNN", PRODUCT, ON, TOLD),

@@ -41,12 +41,18 @@ class Kernel:
 PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (precision, re.compile(pattern))
     for precision, pattern in (
-        ("fp4", r"e2m1|fp4"),
+        ("fp4", r"e2m1|fp4|nvjet_(?:sm\d+_)?oo"),
+        ("fp8", r"(?:x\d+_F(?:32|16)|MMA_F8F6F4_)E[45]M[23]"),
+        ("tf32", r"x\d+_F32TF32TF32|MMA_TF32_"),
+        ("bf16", r"x\d+_F32BF16BF16"),
+        ("fp16", r"x\d+_F(?:32|16)F16F16"),
+        ("int8", r"x\d+_S32[SU]8[SU]8|MMA_S8_"),
+        ("fp64", r"x\d+_F64F64F64"),
         ("fp8", r"e4m3|e5m2|fp8|f8f8|_f8_|nvjet_(?:sm\d+_)?[qr]|^Cijk_\w+?_jk_F8|^Cijk_\w+_B?F8"),
-        ("tf32", r"tf32|^Cijk_[A-Z]\w+?_Bj\w+_S_MX"),
+        ("tf32", r"tf32|tfloat32|ampere_s1688gemm_fp32|nvjet_(?:sm90_)?ss|^Cijk_[A-Z]\w+?_Bj\w+_S_MX"),
         ("bf16", r"bf16|bfloat16|nvjet_(?:sm\d+_)?t|^Cijk_A\w+?_B\w+?_B[BS]+_"),
         ("int8", r"int8|i8i8|[is]8816|i16832|(?<![a-z])icudnn|^Cijk_A\w+?_B\w+?_(?:4xi8|I8)"),
-        ("fp16", r"fp16|f16|half|(?<![a-z])h(?:gemm|cudnn|884|1688|16816)"),
+        ("fp16", r"fp16|f16|half|(?:[Vv]olta|[Tt]uring)_hmma|(?<![a-z])h(?:gemm|cudnn|884|1688|16816)"),
         ("fp16", r"nvjet_(?:sm\d+_)?h|^Cijk_A\w+?_B\w+?_H[HBS]+_"),
         ("fp64", r"(?<![a-z])d(?:gemm|884|8816|16816)|f64f64|double|^Cijk_A\w+?_B\w+?_DB"),
         ("tf32", r"tensorop_s(?:1688|161688)gemm"),
@@ -70,11 +76,18 @@ WIDE = {
 def kernel(name: str) -> Kernel:
     """Look a kernel up by its name; one of no known family is returned without any."""
     family = next((one for one in FAMILIES if one.pattern.search(name)), None)
-    return Kernel(name, family, (family.precision if family else "") or _precision(name))
+    precision = (family.precision if family else "") or _precision(name)
+    return Kernel(name, family, _factors(precision, family))
 
 
 def _precision(name: str) -> str:
     return next((one for one, pattern in PRECISIONS if pattern.search(name)), "")
+
+
+def _factors(precision: str, family: Family | None) -> str:
+    """Leave out float32 where it can only be the sum's: Tensor Cores multiply no such factors."""
+    scalar = family is None or not family.on_unit or not family.maker.startswith("NVIDIA")
+    return precision if scalar or precision != "fp32" else ""
 
 
 def of_operation(names: tuple[str, ...]) -> bool | None:
