@@ -1,125 +1,212 @@
-"""Real TensorFlow runs what the edits make of a script; and a whole run of it: record, report, apply, run."""
+"""A script is recorded, patched in several places at once by git, and trains as the patch says.
 
-import os
+Rules of one's own advise the edits, each at its line: what tfdoctor's own rules find depends on the machine.
+"""
+
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.edits.editing import POLICY, SEVERAL, git_apply
-from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.edits import edited
+from tests.capture.running import environment
+from tests.edits.editing import EXAMPLES, git_apply
 
 pytestmark = pytest.mark.tensorflow
 
-FIT = """\
-import keras
-import numpy as np
+FIT = '''"""Trains a small model on files."""
 import tensorflow as tf
+from tensorflow import keras
 
-x = np.random.default_rng(1).random((64, 4), dtype="float32")
-np.savetxt("rows.csv", x)
-files = tf.data.Dataset.from_tensors("rows.csv").repeat(2)
-rows = files.interleave(tf.data.TextLineDataset, cycle_length=2)
-rows = rows.map(lambda line: tf.strings.to_number(tf.strings.split(line), tf.float32))
-rows = rows.map(lambda row: (tf.ensure_shape(row, (4,)), row[0]))
-batches = rows.batch(20)
+for name in "ab":
+    tf.io.write_file(f"{name}.txt", "1.5\\n2.5\\n3.5\\n4.5\\n5.5\\n")
+
+
+def parse(line):
+    """Read a number."""
+    x = tf.strings.to_number(line)
+    return tf.stack([x, x]), x
+
+
 options = tf.data.Options()
 options.autotune.enabled = False
-batches = batches.with_options(options)
+dataset = tf.data.Dataset.from_tensor_slices(["a.txt", "b.txt"])
+dataset = dataset.interleave(tf.data.TextLineDataset, cycle_length=2)
+dataset = dataset.map(
+    parse,  # cheap
+)
+dataset = dataset.repeat(3).batch(4).with_options(options)
 
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8), keras.layers.Dense(1)])
-model.compile("sgd", "mse", run_eagerly=True)
-model.fit(batches, verbose=0)
-print(model.compute_dtype, model.outputs[0].dtype, model.run_eagerly, model.steps_per_execution)
-print(batches.element_spec[0].shape, options.autotune.enabled)
-"""
+model = keras.Sequential(
+    [
+        keras.layers.Dense(8, activation="relu"),
+        keras.layers.Dense(1),
+    ]
+)
+model.compile("sgd", "mse")
+model.fit(dataset, epochs=2, verbose=0)
+told = {layer.name: layer.compute_dtype for layer in model.layers}
+print("steps", model.steps_per_execution, "jit", model.jit_compile is True, "types", [*told.values()])
+print("shapes", sorted({len(x) for x, _ in dataset}), "last", type(dataset).__name__)
+'''
 
-ASKED = [
-    ("parallel-interleave", "interleave", ""), ("parallel-map", "to_number", ""), ("cache", "row[0]", ""),
-    ("parallel-batch", "batch(20)", ""), ("drop-remainder", "batch(20)", ""),
-    ("autotune-on", "with_options", ""), ("prefetch", "with_options", ""),
-    ("mixed-precision", "Sequential", POLICY), ("run-eagerly-off", "compile", ""),
-    ("steps-per-execution", "compile", SEVERAL),
-]  # fmt: skip
+FIT_EDITS = {
+    "autotune-on": "",
+    "parallel-interleave": ".interleave(",
+    "parallel-map": "dataset.map(",
+    "cache": "dataset.map(",
+    "parallel-batch": ".batch(",
+    "drop-remainder": ".batch(",
+    "prefetch": ".batch(",
+    "mixed-precision": "Dense(8",
+    "jit-compile": "compile(",
+    "steps-per-execution": "compile(",
+}
 
-LOOP = """\
+LOOP = '''"""Trains in a loop of its own, and was debugged once."""
 import tensorflow as tf
 
-w = tf.Variable(2.0)
+tf.config.run_functions_eagerly(True)
+dataset = tf.data.Dataset.range(200).map(lambda x: tf.cast(x, "float32")).batch(4)
+weight = tf.Variable(1.0)
+runs = []
 
 
 @tf.function
 def step(x):
+    """Take a step."""
+    runs.append(x)
     with tf.GradientTape() as tape:
-        loss = (w * x) ** 2
-    w.assign_sub(0.1 * tape.gradient(loss, w))
+        loss = tf.reduce_mean((weight * x / 200.0) ** 2)
+    weight.assign_sub(0.1 * tape.gradient(loss, weight))
     return loss
 
 
-print(float(step(tf.constant(1.0))), step._jit_compile)
+for x in dataset:
+    step(x)
+print("python ran", len(runs), "compiled", step._jit_compile)
+'''
+
+LOOP_EDITS = {
+    "run-eagerly-off": "run_functions_eagerly",
+    "jit-compile": "def step",
+    "prefetch": ".batch(",
+}
+
+RULE = '''"""Advises an edit.
+
+## What it checks
+
+Nothing.
+
+## Why it matters
+
+It does not.
+
+## How to fix
+
+See the patch.
+
+## Holds for
+
+This test.
+
+## Sources
+
+None.
 """
 
-EAGER = """\
-import keras
-import numpy as np
+from tfdoctor.facts.program import Program
+from tfdoctor.rule import Topic
+from tfdoctor.verdict import Finding, Healthy, Location, Remedy, Severity, Verdict
 
-x = np.random.default_rng(2).random((4000, 16), dtype="float32")
-model = keras.Sequential([keras.Input((16,)), *(keras.layers.Dense(32) for _ in range(6))])
-model.compile("sgd", "mse", run_eagerly=True)
-model.fit(x, x[:, :1], batch_size=32, verbose=0)
-print(model.run_eagerly)
-"""
+TOPIC = Topic.EXECUTION
 
 
-def run(folder: Path, *command: str) -> str:
-    quiet = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    arguments = [sys.executable, *command]
-    env = os.environ | quiet
-    done = subprocess.run(
-        arguments, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300
+def check(program: Program) -> Verdict:
+    """Advise it."""
+    at = Location("train.py", {line}) if {line} else None
+    remedy = Remedy("Do it", {code!r}, at, {trial!r})
+    return Finding(summary="x", evidence=(), remedies=(remedy,), severity=Severity.NOTE)
+
+
+def sick() -> Verdict:
+    """Nothing."""
+    return check(Program())
+
+
+def healthy() -> Verdict:
+    """Nothing."""
+    return Healthy(summary="x")
+'''
+
+
+def tfdoctor(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "tfdoctor", *args]
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, timeout=300, check=True
     )
+
+
+def trained(folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=folder, env=environment(), capture_output=True,
+        text=True, timeout=300, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def patched(folder: Path, text: str, asked: list[tuple[str, str, str]]) -> str:
-    """Apply these edits, each to the first line with its mark, by git; return what the script prints then."""
-    (folder / "train.py").write_text(text)
-    lines = text.splitlines()
-    found = []
-    for trial, mark, code in asked:
-        line = 1 + next(at for at, one in enumerate(lines) if mark in one)
-        found.append(finding(trial, remedy(trial, "train.py", line, code)))
-    results, patch = edited(recorded(folder, ["train.py"]), found, None)
-    assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
-    git_apply(patch, folder)
-    return run(folder, "train.py")
+def patched(folder: Path, text: str, edits: dict[str, str]) -> bytes:
+    """Record a script, and patch it by rules that advise these edits at the lines with these words."""
+    script, rules = folder / "train.py", folder / "doctor"
+    script.write_text(text, "utf-8")
+    rules.mkdir()
+    lines = text.split("\n")
+    for trial, words in edits.items():
+        line = 1 + next(at for at, one in enumerate(lines) if words in one) if words else 0
+        code = EXAMPLES.get(trial, "")
+        rule = RULE.format(line=line, code=code, trial=trial)
+        (rules / f"own_{trial.replace('-', '_')}.py").write_text(rule, "utf-8")
+    tfdoctor(
+        folder,
+        "profile",
+        "--no-report",
+        "--steps",
+        "4",
+        "--warmup",
+        "2",
+        "--out",
+        "rec",
+        "train.py",
+    )
+    own = ",".join(f"own-{trial}" for trial in edits)
+    told = ("--format", "json", "--rules", "doctor", "--select", own)
+    done = tfdoctor(folder, "report", "rec", *told, "--patch", "-")
+    assert b"not in the patch" not in done.stderr, done.stderr
+    assert script.read_text("utf-8") == text  # a report changes nothing
+    git_apply(done.stdout, folder)
+    return done.stdout
 
 
-def test_a_script_with_all_edits_of_fit_runs(tmp_path: Path) -> None:
-    assert patched(tmp_path, FIT, ASKED).splitlines() == [
-        "bfloat16 float32 False 16",
-        "(20, 4) None",
-    ]
+def test_all_edits_of_a_fit_go_together_and_it_trains(tmp_path: Path) -> None:
+    patch = patched(tmp_path, FIT, FIT_EDITS)
+    said = trained(tmp_path)
+    assert "steps 16 jit True types ['bfloat16', 'float32']" in said
+    assert "shapes [4] last _PrefetchDataset" in said
+    text = (tmp_path / "train.py").read_text("utf-8")
+    assert text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
+    assert "# cheap\n" in text
+    assert ".cache()" in text
+    assert patch.count(b"\n-") <= 8  # lines; the other ones stay
 
 
-def test_a_compiled_loop_runs(tmp_path: Path) -> None:
-    assert patched(tmp_path, LOOP, [("jit-compile", "@tf.function", "")]) == "4.0 True\n"
-
-
-def test_a_compiled_model_runs(tmp_path: Path) -> None:
-    text = EAGER.replace("run_eagerly=True", 'weighted_metrics=["mae"]')
-    text = text.replace("model.run_eagerly", "model.jit_compile")
-    assert patched(tmp_path, text, [("jit-compile", "compile", "")]) == "True\n"
-
-
-def test_record_report_apply_and_run(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(EAGER)
-    run(tmp_path, "-m", "tfdoctor", "profile", "--format", "json", "--out", "recording", "train.py")
-    run(tmp_path, "-m", "tfdoctor", "report", "recording", "--patch", "fixes.diff")
-
-    git_apply((tmp_path / "fixes.diff").read_bytes(), tmp_path)
-    assert (tmp_path / "train.py").read_text() == EAGER.replace("eagerly=True", "eagerly=False")
-    assert run(tmp_path, "train.py") == "False\n"
+def test_a_loop_of_ones_own_is_compiled(tmp_path: Path) -> None:
+    patched(tmp_path, LOOP, LOOP_EDITS)
+    assert re.search(r"python ran [12] compiled True", trained(tmp_path))
+    report = json.loads((tmp_path / "rec" / "report.json").read_text("utf-8"))
+    edits = [each["edit"] for result in report["results"] for each in result["remedies"]]
+    assert all(edit["in_patch"] for edit in edits)
+    assert any(edit["after"] == "@tf.function(jit_compile=True)" for edit in edits)

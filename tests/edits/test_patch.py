@@ -1,201 +1,123 @@
-"""The patch: what git makes of it is what was meant, byte for byte."""
+"""Patches of files as they come, applied by git itself: byte for byte what was meant, and still Python."""
 
-import subprocess
+import ast
+import codecs
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.edits.editing import git_apply
-from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.diagnosis import Order, Relation, Relationship
-from tfdoctor.edits import edited
 from tfdoctor.edits.diff import Change, unified
-from tfdoctor.edits.draft import Draft
-from tfdoctor.edits.source import Sources
+from tfdoctor.edits.kinds import KINDS
+from tfdoctor.edits.module import Module
+from tfdoctor.edits.source import Source
+from tfdoctor.edits.splice import Declined, before_and_after, overlapping, spliced
 
-SCRIPT = """\
-import keras
-import tensorflow as tf
-
-def make(d):
-{tab}# {accent}
-{tab}d = d.map(f)
-{tab}return d.batch(
-{tab}{tab}8,
-{tab})
-
-model = keras.Sequential([keras.layers.Dense(2)])
-model.compile("sgd", "mse")"""
-
-CHANGED = """\
-import keras
-import tensorflow as tf
-
-keras.mixed_precision.set_global_policy("mixed_bfloat16")
-
-def make(d):
-{tab}# {accent}
-{tab}d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)
-{tab}return d.batch(
-{tab}{tab}8,
-{tab}{tab}drop_remainder=True,
-{tab}{tab}num_parallel_calls=tf.data.AUTOTUNE,
-{tab}).prefetch(tf.data.AUTOTUNE)
-
-model = keras.Sequential([keras.layers.Dense(2, dtype="float32")])
-model.compile("sgd", "mse", jit_compile=True, steps_per_execution=16)"""
-
-POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
-TOGETHER = "model.compile(..., steps_per_execution=16)"
-
-WRITTEN = st.fixed_dictionaries(
-    {
-        "newline": st.sampled_from(["\n", "\r\n"]),
-        "tab": st.sampled_from(["\t", "    ", "  "]),
-        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "cp1252"]),
-        "accent": st.sampled_from(["plain", "é", "ü\x0cß"]),
-        "end": st.sampled_from(["", "\n", "\n\n", "\n# end"]),
-    }
+STATEMENTS = st.sampled_from(
+    [
+        "d = d.map(f)",
+        "d = d.map(f,)  # slow",
+        "d = d.map(\n    f,\n)",
+        "d = d.map(\n    lambda x: (x, x)  # why\n)",
+        "d = (\n    d.map(f)\n    .batch(2)\n)",
+        "d = d.map(f) \\\n    .batch(4)",
+        "if d:\n    d = d.batch(8)  # é",
+        "def made(d):\n\td = d.batch(8)\n\treturn d",
+        "model.compile('adam', 'mse', run_eagerly=True)",
+        "o.autotune.enabled = False",
+        "x = '''d = d.map(\r\n'''",
+        "y = 1; d = d.interleave(f)",
+        "# d.map(f)",
+        "",
+        "@tf.function\ndef step(x):\n    with tf.GradientTape() as tape:\n        return x",
+    ]
 )
 
-
-def written(template: str, how: dict[str, str]) -> bytes:
-    """Return a script in some style; its encoding is declared unless it is UTF-8."""
-    encoding = how["encoding"]
-    head = "" if encoding.startswith("utf-8") else f"# coding: {encoding}\n"
-    text = head + template.format(**how) + how["end"]
-    return text.replace("\n", how["newline"]).encode(encoding)
+DECLARED = ["", "utf-8", "latin-1", "cp1252", "utf-8-sig"]
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+@st.composite
+def files(draw: st.DrawFn) -> bytes:
+    """A file of Python in an encoding, with line ends, or none at its end."""
+    encoding = draw(st.sampled_from(DECLARED))
+    head = [f"# -*- coding: {encoding} -*-"] if encoding and encoding != "utf-8-sig" else []
+    parts = ["import tensorflow as tf", *draw(st.lists(STATEMENTS, min_size=1, max_size=8))]
+    text = "\n".join([*head, *parts]) + draw(st.sampled_from(["", "\n", "\n\n"]))
+    ends = draw(st.sampled_from(["\n", "\r\n"]))
+    return text.replace("\r\n", "\n").replace("\n", ends).encode(encoding or "utf-8")
+
+
+def all_edits(source: Source) -> str:
+    """Make each edit of each line, as far as they go together."""
+    module, together = Module(source.text), set()
+    for line in range(len(module.lines.starts) + 1):
+        for kind in KINDS.values():
+            try:
+                found = kind(module, line, "steps_per_execution=4")
+            except Declined:
+                continue
+            before_and_after(source.text, found)
+            if not overlapping(together | set(found)):
+                together |= set(found)
+    return spliced(source.text, together)
+
+
+@settings(max_examples=60)
+@given(data=files())
+def test_git_makes_of_a_file_what_was_meant(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    source = Source.read("a b/train.py", data)
+    after = source.encoded(all_edits(source))
+    folder = tmp_path_factory.mktemp("patched")
+    file = folder / source.path
+    file.parent.mkdir()
+    file.write_bytes(data)
+    patch = unified([Change(source.path, data, after)])
+    assert bool(patch) == (after != data)
+    if patch:
+        git_apply(patch, folder)
+    assert file.read_bytes() == after
+    ast.parse(after)
+    bom = data.startswith(codecs.BOM_UTF8)
+    assert after.startswith(codecs.BOM_UTF8) == bom
+    assert after.count(b"\r\n") == after.count(b"\n") * (b"\r\n" in data)
+
+
+def test_two_files_are_one_patch(tmp_path: Path) -> None:
+    changes = [
+        Change("train.py", b"a = 1\r\n", b"a = 2\r\n"),
+        Change("data/input.py", b"b = 1", b"b = 2"),
+    ]
+    for change in changes:
+        (tmp_path / change.path).parent.mkdir(exist_ok=True)
+        (tmp_path / change.path).write_bytes(change.before)
+    git_apply(unified(changes), tmp_path)
+    assert [(tmp_path / change.path).read_bytes() for change in changes] == [b"a = 2\r\n", b"b = 2"]
+
+
+def test_a_patch_of_nothing_is_empty() -> None:
+    assert unified([]) == b""
+    assert unified([Change("train.py", b"a = 1\n", b"a = 1\n")]) == b""
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"# coding: nonsense\n", "cannot be read as Python"),
+        (b"a = '\xff'\n", "cannot be read as Python"),
+        (b"# coding: latin-1\na = '\xff'\n", ""),
+        (b"# coding: utf-16\n", "cannot be read as Python"),
+        (b"# coding: iso2022_jp\na = 1  # \x1b(B\n", "would change in other places"),
+    ],
 )
-@given(how=WRITTEN)
-def test_git_makes_the_edited_text_of_any_file(tmp_path: Path, how: dict[str, str]) -> None:
-    script = tmp_path / "a b.py"
-    script.write_bytes(written(SCRIPT, how))
-    add = 0 if how["encoding"].startswith("utf-8") else 1
-    asked = [
-        ("parallel-map", 6, ""), ("parallel-batch", 7, ""), ("drop-remainder", 7, ""),
-        ("prefetch", 7, ""), ("mixed-precision", 11, POLICY), ("jit-compile", 12, ""),
-        ("steps-per-execution", 12, TOGETHER),
-    ]  # fmt: skip
-    found = [
-        finding(trial, remedy(trial, "a b.py", line + add, code)) for trial, line, code in asked
-    ]
-    results, patch = edited(recorded(tmp_path, ["a b.py"]), found, None)
-
-    assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
-    git_apply(patch, tmp_path)
-    assert script.read_bytes() == written(CHANGED, how)
-    compile(script.read_bytes(), "a b.py", "exec")
-
-
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    before=st.text("ab\r\n\té", min_size=1, max_size=40),
-    after=st.text("ab\r\n\té", min_size=1, max_size=40),
-)
-def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> None:
-    if before == after:
-        return
-    (tmp_path / "x.py").write_bytes(before.encode())
-    git_apply(unified([Change("x.py", before.encode(), after.encode())]), tmp_path)
-    assert (tmp_path / "x.py").read_bytes() == after.encode()
-
-
-def test_it_applies_in_the_folder_of_the_run_within_a_repository(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
-    folder = tmp_path / "jobs"
-    (folder / "input").mkdir(parents=True)
-    names = ["train.py", "input/pipeline.py"]
-    for name in names:
-        (folder / name).write_text("import tensorflow as tf\nd = d.map(f)\n")
-    found = [finding(name, remedy("parallel-map", name, 2)) for name in names]
-    _, patch = edited(recorded(folder, names), found, None)
-
-    git_apply(patch, folder)
-    made = "import tensorflow as tf\nd = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
-    assert [(folder / name).read_text() for name in names] == [made, made]
-
-
-def test_nothing_writes_to_the_file(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("import tensorflow as tf\nd = d.map(f)\n")
-    edited(recorded(tmp_path, ["train.py"]), [finding("a", remedy("parallel-map", line=2))], None)
-    assert script.read_text() == "import tensorflow as tf\nd = d.map(f)\n"
-
-
-@pytest.fixture
-def compiled(tmp_path: Path) -> Path:
-    """A folder with a script of one line that several remedies want."""
-    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\n')
-    return tmp_path
-
-
-def reasons(folder: Path, *found: object, order: Order | None = None) -> list[str]:
-    results, _ = edited(recorded(folder, ["train.py"]), found, order)  # type: ignore[arg-type]
-    return [edit.missing for result in results for edit in result.edits]
-
-
-def test_two_findings_that_want_the_same_edit_get_it_once(compiled: Path) -> None:
-    found = [finding("a", remedy("jit-compile")), finding("b", remedy("jit-compile"))]
-    assert reasons(compiled, *found) == ["", ""]
-    _, patch = edited(recorded(compiled, ["train.py"]), found, None)
-    assert patch.count(b"jit_compile=True") == 1
-
-
-def test_of_the_ways_to_mend_one_fault_the_first_is_taken(compiled: Path) -> None:
-    either = finding("a", remedy("jit-compile"), remedy("steps-per-execution", code=TOGETHER))
-    assert reasons(compiled, either) == ["", "another change for the same fault is in the patch"]
-
-
-def test_of_two_findings_that_exclude_each_other_the_first_is_taken(compiled: Path) -> None:
-    order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
-    found = [
-        finding("a", remedy("jit-compile")),
-        finding("b", remedy("steps-per-execution", code=TOGETHER)),
-    ]
-    said = reasons(compiled, *found, order=order)
-    assert said == ["", "it excludes that of a, which is in the patch"]
-
-
-def test_a_remedy_without_a_line_is_sought_where_the_run_trains(compiled: Path) -> None:
-    assert reasons(compiled, finding("a", remedy("jit-compile", line=0))) == [""]
-
-
-def test_a_change_by_hand_says_so(compiled: Path) -> None:
-    found = [finding("a", remedy("")), finding("b", remedy("vectorized-map"))]
-    assert reasons(compiled, *found) == [
-        "it is a change to make by hand",
-        "the mapped function has to take whole batches, which only its author can see to",
-    ]
-
-
-def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
-    other = tmp_path / "library.py"
-    other.write_text('model.compile("sgd")\n')
-    folder = tmp_path / "run"
-    folder.mkdir()
-    recording = recorded(folder, [str(other)])
-    results, patch = edited(recording, [finding("a", remedy("jit-compile", str(other)))], None)
-    assert results[0].edits[0].after == 'model.compile("sgd", jit_compile=True)'
-    assert (
-        results[0].edits[0].missing.endswith("is not below the folder in which the run was started")
-    )
-    assert patch == b""
-
-
-def test_a_file_that_is_no_python_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("model.compile(\n")
-    assert reasons(tmp_path, finding("a", remedy("jit-compile"))) == [
-        "it is not in a syntax that can be read"
-    ]
-
-
-def test_a_draft_without_edits_is_no_patch(compiled: Path) -> None:
-    assert Draft(Sources(recorded(compiled, []))).patch() == b""
+def test_a_file_that_would_not_come_back_is_left(data: bytes, words: str) -> None:
+    try:
+        said = ""
+        assert Source.read("a.py", data).data == data
+    except Declined as why:
+        said = str(why)
+    assert words in said
+    assert bool(words) == bool(said)

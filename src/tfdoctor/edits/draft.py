@@ -8,7 +8,7 @@ from pathlib import PurePath
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
 from tfdoctor.edits.diff import Change, unified
-from tfdoctor.edits.kinds import ANYWHERE, BY_HAND, KINDS
+from tfdoctor.edits.kinds import BY_HAND, KINDS
 from tfdoctor.edits.module import Module
 from tfdoctor.edits.source import Source, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
@@ -33,7 +33,7 @@ class Draft:
         """
         if remedy.trial not in KINDS:
             raise Declined(BY_HAND.get(remedy.trial, "it is a change to make by hand"))
-        at = remedy.at or (self.sources.trains() if remedy.trial in ANYWHERE else None)
+        at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line that it belongs to is not known")
         source = self.sources[at.path]

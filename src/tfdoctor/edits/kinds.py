@@ -26,9 +26,6 @@ KINDS: dict[str, Kind] = {
     "autotune-on": autotune_on,
 }
 
-ANYWHERE = frozenset(("jit-compile", "steps-per-execution", "run-eagerly-off", "autotune-on"))
-"""Edits that need no line: the file that trains has one place for them, or they are declined."""
-
 BY_HAND = {
     "vectorized-map": "the mapped function has to take whole batches, which only its author can see to",
     "input-signature": "the shapes and types that are meant are not in the file",

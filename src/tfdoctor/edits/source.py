@@ -88,10 +88,10 @@ class Sources:
         raise Declined(f"{path} is not at hand")
 
     def trains(self) -> Location | None:
-        """Return the call of fit, else a file (line 0) when it is the only one; None when unknown."""
+        """Return the file that calls fit, else the only file, with line 0: unknown; None when no file is known."""
         prefix = f"{self.cwd}/" if self.cwd else ""
         if self._fit_at:
-            return Location(str(self._fit_at[0]).removeprefix(prefix), int(self._fit_at[1]))
+            return Location(str(self._fit_at[0]).removeprefix(prefix), 0)
         if len(self.hashes) != 1:
             return None
         return Location(next(iter(self.hashes)).removeprefix(prefix), 0)

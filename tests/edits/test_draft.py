@@ -1,0 +1,201 @@
+"""Findings become edits and one patch: what goes together, what excludes what, and what git makes of it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.edits.editing import git_apply
+from tests.edits.recorded import finding, recorded, remedy
+from tfdoctor.diagnosis import Order, Relation, Relationship
+from tfdoctor.edits import edited
+from tfdoctor.edits.diff import Change, unified
+from tfdoctor.edits.draft import Draft
+from tfdoctor.edits.source import Sources
+
+SCRIPT = """\
+import keras
+import tensorflow as tf
+
+def make(d):
+{tab}# {accent}
+{tab}d = d.map(f)
+{tab}return d.batch(
+{tab}{tab}8,
+{tab})
+
+model = keras.Sequential([keras.layers.Dense(2)])
+model.compile("sgd", "mse")"""
+
+CHANGED = """\
+import keras
+import tensorflow as tf
+
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
+
+def make(d):
+{tab}# {accent}
+{tab}d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)
+{tab}return d.batch(
+{tab}{tab}8,
+{tab}{tab}drop_remainder=True,
+{tab}{tab}num_parallel_calls=tf.data.AUTOTUNE,
+{tab}).prefetch(tf.data.AUTOTUNE)
+
+model = keras.Sequential([keras.layers.Dense(2, dtype="float32")])
+model.compile("sgd", "mse", jit_compile=True, steps_per_execution=16)"""
+
+POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
+TOGETHER = "model.compile(..., steps_per_execution=16)"
+
+WRITTEN = st.fixed_dictionaries(
+    {
+        "newline": st.sampled_from(["\n", "\r\n"]),
+        "tab": st.sampled_from(["\t", "    ", "  "]),
+        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "cp1252"]),
+        "accent": st.sampled_from(["plain", "é", "ü\x0cß"]),
+        "end": st.sampled_from(["", "\n", "\n\n", "\n# end"]),
+    }
+)
+
+
+def written(template: str, how: dict[str, str]) -> bytes:
+    """Return a script in some style; its encoding is declared unless it is UTF-8."""
+    encoding = how["encoding"]
+    head = "" if encoding.startswith("utf-8") else f"# coding: {encoding}\n"
+    text = head + template.format(**how) + how["end"]
+    return text.replace("\n", how["newline"]).encode(encoding)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(how=WRITTEN)
+def test_git_makes_the_edited_text_of_any_file(tmp_path: Path, how: dict[str, str]) -> None:
+    script = tmp_path / "a b.py"
+    script.write_bytes(written(SCRIPT, how))
+    add = 0 if how["encoding"].startswith("utf-8") else 1
+    asked = [
+        ("parallel-map", 6, ""), ("parallel-batch", 7, ""), ("drop-remainder", 7, ""),
+        ("prefetch", 7, ""), ("mixed-precision", 11, POLICY), ("jit-compile", 12, ""),
+        ("steps-per-execution", 12, TOGETHER),
+    ]  # fmt: skip
+    found = [
+        finding(trial, remedy(trial, "a b.py", line + add, code)) for trial, line, code in asked
+    ]
+    results, patch = edited(recorded(tmp_path, ["a b.py"]), found, None)
+
+    assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
+    git_apply(patch, tmp_path)
+    assert script.read_bytes() == written(CHANGED, how)
+    compile(script.read_bytes(), "a b.py", "exec")
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    before=st.text("ab\r\n\té", min_size=1, max_size=40),
+    after=st.text("ab\r\n\té", min_size=1, max_size=40),
+)
+def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> None:
+    if before == after:
+        return
+    (tmp_path / "x.py").write_bytes(before.encode())
+    git_apply(unified([Change("x.py", before.encode(), after.encode())]), tmp_path)
+    assert (tmp_path / "x.py").read_bytes() == after.encode()
+
+
+def test_it_applies_in_the_folder_of_the_run_within_a_repository(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    folder = tmp_path / "jobs"
+    (folder / "input").mkdir(parents=True)
+    names = ["train.py", "input/pipeline.py"]
+    for name in names:
+        (folder / name).write_text("import tensorflow as tf\nd = d.map(f)\n")
+    found = [finding(name, remedy("parallel-map", name, 2)) for name in names]
+    _, patch = edited(recorded(folder, names), found, None)
+
+    git_apply(patch, folder)
+    made = "import tensorflow as tf\nd = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
+    assert [(folder / name).read_text() for name in names] == [made, made]
+
+
+def test_nothing_writes_to_the_file(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import tensorflow as tf\nd = d.map(f)\n")
+    edited(recorded(tmp_path, ["train.py"]), [finding("a", remedy("parallel-map", line=2))], None)
+    assert script.read_text() == "import tensorflow as tf\nd = d.map(f)\n"
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Path:
+    """A folder with a script of one line that several remedies want."""
+    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\n')
+    return tmp_path
+
+
+def reasons(folder: Path, *found: object, order: Order | None = None) -> list[str]:
+    results, _ = edited(recorded(folder, ["train.py"]), found, order)  # type: ignore[arg-type]
+    return [edit.missing for result in results for edit in result.edits]
+
+
+def test_two_findings_that_want_the_same_edit_get_it_once(compiled: Path) -> None:
+    found = [finding("a", remedy("jit-compile")), finding("b", remedy("jit-compile"))]
+    assert reasons(compiled, *found) == ["", ""]
+    _, patch = edited(recorded(compiled, ["train.py"]), found, None)
+    assert patch.count(b"jit_compile=True") == 1
+
+
+def test_of_the_ways_to_mend_one_fault_the_first_is_taken(compiled: Path) -> None:
+    either = finding("a", remedy("jit-compile"), remedy("steps-per-execution", code=TOGETHER))
+    assert reasons(compiled, either) == ["", "another change for the same fault is in the patch"]
+
+
+def test_of_two_findings_that_exclude_each_other_the_first_is_taken(compiled: Path) -> None:
+    order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
+    found = [
+        finding("a", remedy("jit-compile")),
+        finding("b", remedy("steps-per-execution", code=TOGETHER)),
+    ]
+    said = reasons(compiled, *found, order=order)
+    assert said == ["", "it excludes that of a, which is in the patch"]
+
+
+def test_a_remedy_without_a_line_is_sought_where_the_run_trains(compiled: Path) -> None:
+    assert reasons(compiled, finding("a", remedy("jit-compile", line=0))) == [""]
+
+
+def test_a_change_by_hand_says_so(compiled: Path) -> None:
+    found = [finding("a", remedy("")), finding("b", remedy("vectorized-map"))]
+    assert reasons(compiled, *found) == [
+        "it is a change to make by hand",
+        "the mapped function has to take whole batches, which only its author can see to",
+    ]
+
+
+def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
+    other = tmp_path / "library.py"
+    other.write_text('model.compile("sgd")\n')
+    folder = tmp_path / "run"
+    folder.mkdir()
+    recording = recorded(folder, [str(other)])
+    results, patch = edited(recording, [finding("a", remedy("jit-compile", str(other)))], None)
+    assert results[0].edits[0].after == 'model.compile("sgd", jit_compile=True)'
+    assert (
+        results[0].edits[0].missing.endswith("is not below the folder in which the run was started")
+    )
+    assert patch == b""
+
+
+def test_a_file_that_is_no_python_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("model.compile(\n")
+    assert reasons(tmp_path, finding("a", remedy("jit-compile"))) == [
+        "it is not in a syntax that can be read"
+    ]
+
+
+def test_a_draft_without_edits_is_no_patch(compiled: Path) -> None:
+    assert Draft(Sources(recorded(compiled, []))).patch() == b""
