@@ -139,6 +139,24 @@ def test_which_events_are_operations(
     assert operation_label(EventType(name, display)) == label
 
 
+def test_the_operation_that_waits_tells_of_it_where_no_wait_is_recorded() -> None:
+    """A TPU's host of which only the operations were recorded; what tf.data itself iterates is no wait."""
+    lanes = [
+        line("main_thread/101", ("while/IteratorGetNext:IteratorGetNext", 1, 8)),
+        line("python", ("EagerLocalExecute: Mul", 0, 9), ("IteratorGetNext/_3:_Send", 9, 19)),
+        line("tf_data_iterator/102", ("IteratorGetNext:IteratorGetNext", 0, 20)),
+    ]
+    assert activity(trace(lanes)).wait.spans == ((1 * PS, 8 * PS),)
+
+
+def test_an_operation_that_only_starts_to_wait_adds_nothing_to_the_wait() -> None:
+    lanes = [
+        line("tf_Compute/1", ("IteratorGetNext:IteratorGetNext", 0, 2)),
+        line("tf_data_iterator_get_next/2", wait(5, 9)),
+    ]
+    assert activity(trace(lanes)).wait.spans == ((5 * PS, 9 * PS),)
+
+
 def test_every_way_of_waiting_is_seen() -> None:
     lanes = [
         line("a", wait(0, 5)),

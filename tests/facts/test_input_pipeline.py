@@ -389,6 +389,16 @@ def test_a_run_without_tf_data_says_so() -> None:
         pipeline(lane("tf_Compute/1", lambda at: [("m/c:Conv2D", at, at + 5)]))
 
 
+def test_iterators_that_feed_no_step_are_not_said_to_be_absent() -> None:
+    """A profiler that leaves out the handle on the pipeline."""
+
+    def rows(at: float) -> Iterable[Row]:
+        yield iterator("Root::Prefetch", at + 1, at + 5, 2)
+
+    with pytest.raises(Unavailable, match="none that hands a batch"):
+        pipeline(lane("tf_data_iterator/102", rows))
+
+
 # What the user wrote
 
 

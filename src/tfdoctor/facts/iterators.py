@@ -128,7 +128,7 @@ class Iterators:
         for line in lines:
             _add_functions(line, walk.owners)
         if not walk.nodes:
-            raise Unavailable(_why(waited=any(map(_has_waits, lines))))
+            raise Unavailable(_why(framework, waited=any(map(_has_waits, lines))))
         return cls(dict(sorted(walk.nodes.items())), roots)
 
 
@@ -172,11 +172,16 @@ def _top(one: int, parents: dict[int, int]) -> int:
     return one
 
 
-def _why(*, waited: bool) -> str:
+def _why(framework: Framework, *, waited: bool) -> str:
     if waited:
         return (
             "the trainer waited for batches, but whatever makes them finished none of its work in "
             "the traced window; trace more steps (`--steps`)"
+        )
+    if framework.tf_data:
+        return (
+            "the trace holds iterators of tf.data, but none that hands a batch to a training step: which of "
+            "them feed the steps is not known; trace more steps"
         )
     return "the trace holds no tf.data iterator: the run feeds its batches in another way"
 

@@ -14,6 +14,7 @@ from tfdoctor.trace.names import (
     JITTED,
     TRAINING_CALLS,
     WAIT,
+    WAIT_OPERATION,
 )
 
 
@@ -26,7 +27,7 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
     """Return when the trainer waits for its next batch.
 
     A thread of Python that asks for batches and starts no function, beside one that does, only fills
-    a queue of the user's.
+    a queue of the user's. Where no wait itself is recorded, the operation that waits tells of it.
     """
     threads = [line for line in lines if len(line)]
     training = trainers(threads)
@@ -36,6 +37,14 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
         if asks.spans and training and not any(line is one for one in training):
             continue
         found |= asks | matching(line, WAIT)
+    return found if found.spans else _waiting_operations(threads)
+
+
+def _waiting_operations(lines: list[Line]) -> Intervals:
+    found = Intervals()
+    for line in lines:
+        if not line.name.startswith(INPUT_THREAD):
+            found |= matching(line, WAIT_OPERATION)
     return found
 
 
