@@ -186,6 +186,7 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
         FUNCTIONAL.replace("y)\nmodel", "y)\ny = y * 2\nmodel"),
         FUNCTIONAL.replace("Model(x, y)", "Model(x, [y, x])"),
         "class Mine(keras.Model):\n    pass\n" + SEQUENTIAL,
+        "import os\n\ntry:\n    import keras\nexcept ImportError:\n    raise\n" + SEQUENTIAL[13:],
         "import keras\n\nmodel = keras.applications.ResNet50()\nkeras.layers.Dense(8)\n",
     ],
 )

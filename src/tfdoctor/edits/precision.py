@@ -62,7 +62,9 @@ def _policy_line(module: Module, first: cst.CSTNode, policy: str) -> Splice:
         and any(isinstance(part, cst.Import | cst.ImportFrom) for part in each.body)
         and module.span(each) < module.span(first)
     ]
-    keras = next(filter(None, (module.name_of(origin, first) for origin in _origins(module))), None)
+    body = list(module.tree.body)
+    below = body[body.index(imports[-1]) + 1] if imports else first  # an import may stand in a try
+    keras = next(filter(None, (module.name_of(origin, below) for origin in _origins(module))), None)
     if not imports or keras is None:
         raise Declined("the file has no name of its own for keras above the first layer")
     at, newline = module.lines.end(module.span(imports[-1])[1]), module.lines.newline
