@@ -38,8 +38,10 @@ class Pair:
 
 
 INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
+EACH = "per-element-map"
 READS, AGAIN, TUNING = "serial-reads", "uncached-preprocessing", "disabled-autotune"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
+STARVED = "starved-cpu"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
 RANDOM = "slow-random"
@@ -49,16 +51,23 @@ CORPUS = (
     # Input
     Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
     Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
-    Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT,), remedy=MAP),
-    Pair("spectrogram_map", MAP, (MAP, INPUT), (INPUT,), remedy=MAP),
+    Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT, STARVED), remedy=MAP),
+    Pair("spectrogram_map", MAP, (MAP, INPUT), (INPUT,), (STARVED,), MAP),
     Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
-    Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), remedy=PYTHON),
+    Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), (STARVED,), PYTHON),
     Pair("batches_in_the_loop", PYTHON, (PYTHON, WIDE), (INPUT, WIDE), remedy=PYTHON),
-    Pair("decode_every_epoch", AGAIN, (AGAIN, INPUT), undecided=(SMALL,), remedy=AGAIN),
-    Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), remedy=READS),
-    Pair("lines_of_csv", "per-element-map", (INPUT,), (INPUT,), (SMALL,), exists=False),
-    Pair("one_private_thread", TUNING, (TUNING, INPUT, AGAIN), (INPUT, AGAIN), remedy=TUNING),
+    Pair("decode_every_epoch", AGAIN, (AGAIN, INPUT, STARVED), (), (SMALL,), AGAIN),
+    Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), (STARVED,), READS),
+    Pair("lines_of_csv", EACH, (EACH, INPUT), (INPUT,), (SMALL,), EACH),
+    Pair(
+        "one_private_thread",
+        TUNING,
+        (TUNING, INPUT, AGAIN),
+        (INPUT, AGAIN, STARVED),
+        remedy=TUNING,
+    ),
+    Pair("photos_at_full_size", STARVED, (STARVED, INPUT), remedy=STARVED),
     # Precision and the matrix unit
     Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
     Pair("plain_convnet", WIDE, (WIDE,), remedy=WIDE),

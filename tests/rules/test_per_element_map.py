@@ -1,0 +1,162 @@
+"""per-element-map: calls that cost more than what they compute, in a pipeline that the step waits for."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import recording
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.program import Dataset, Program
+from tfdoctor.rules import per_element_map
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+
+AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+WRITTEN = Dataset(id=1, kind="_MapDataset", function="columns", at=Location("t.py", 9))
+CHEAP = frozenset(("DecodeCSV", "Pack"))
+
+
+def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTime:
+    parts: dict[str, Any] = {
+        "path": f"Root::Prefetch::{kind}",
+        "kind": kind,
+        "work_ms": work,
+        "wall_ms": work,
+    }
+    return StageTime(**(parts | {"asynchronous": kind != "Map", "dataset": WRITTEN} | more))
+
+
+def check(
+    one: StageTime | None = None,
+    types: frozenset[str] = CHEAP,
+    nbytes: int | None = 300,
+    batch: int = 256,
+    *,
+    fixed: bool = True,
+    wait: float = 6.0,
+) -> Verdict:
+    return per_element_map.check(
+        InputPipeline.of(AHEAD, one or stage()),
+        Breakdown.of(input=wait, host=2.0),
+        MapFunctions({1: MapFunction(types, 2, nbytes, batch, fixed)}),
+    )
+
+
+def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
+    said = check()
+    assert isinstance(said, Finding)
+    (effect,) = said.effects
+    assert effect.scales == pytest.approx(0.00998, rel=0.01)
+    assert effect.bound is Bound.AT_MOST
+    assert said.remedies[0].at == Location("t.py", 9)
+    assert said.remedies[0].trial == "vectorized-map"
+    assert "map(columns" in said.remedies[0].code
+
+
+def test_a_map_that_is_asked_for_elements_counts_its_own_calls() -> None:
+    assert isinstance(check(stage("ParallelMapV2", calls=256.0)), Finding)
+    assert isinstance(check(stage("ParallelMapV2", calls=1.0)), Healthy)
+
+
+@pytest.mark.parametrize(("work", "kind"), [(25.5, Finding), (25.7, Healthy)])
+def test_a_call_that_takes_long_is_work(work: float, kind: type) -> None:
+    assert isinstance(check(stage(work=work)), kind)
+
+
+@pytest.mark.parametrize(("nbytes", "kind"), [(9000, Finding), (9100, Healthy)])
+def test_a_call_that_writes_much_is_work(nbytes: int, kind: type) -> None:
+    assert isinstance(check(nbytes=nbytes), kind)
+
+
+@pytest.mark.parametrize(("batch", "kind"), [(8, Healthy), (9, Finding)])
+def test_few_calls_do_not_matter(batch: int, kind: type) -> None:
+    assert isinstance(check(stage(work=0.3), batch=batch), kind)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If",
+     "StatelessWhile", "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where",
+     "StatefulPartitionedCall"],
+)  # fmt: skip
+def test_what_is_not_done_to_many_as_to_one_is_left_out(name: str) -> None:
+    said = check(types=CHEAP | {name})
+    assert isinstance(said, Healthy)
+    assert name in said.summary
+
+
+@pytest.mark.parametrize("name", ["DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"])
+def test_what_takes_rows_as_it_takes_one_is_found(name: str) -> None:
+    assert isinstance(check(types=frozenset((name,))), Finding)
+
+
+def test_elements_of_several_shapes_cannot_be_batched_first() -> None:
+    assert isinstance(check(fixed=False), Healthy)
+    assert isinstance(check(nbytes=None), Healthy)
+
+
+def test_without_a_batch_behind_it_there_is_nothing_to_turn_round() -> None:
+    assert isinstance(check(stage("ParallelMapV2", calls=256.0), batch=0), Healthy)
+
+
+def test_python_is_another_rules_fault() -> None:
+    assert isinstance(check(stage(python_ms=5.0)), Healthy)
+
+
+def test_a_step_that_does_not_wait_gains_nothing() -> None:
+    assert isinstance(check(wait=0.1), Healthy)
+
+
+def test_a_function_that_was_not_recorded_is_not_judged() -> None:
+    assert isinstance(check(stage(dataset=None)), NotApplicable)
+    said = per_element_map.check(
+        InputPipeline.of(AHEAD, stage()),
+        Breakdown.of(input=6.0, host=2.0),
+        Unavailable("nothing recorded"),
+    )
+    assert isinstance(said, NotApplicable)
+
+
+TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
+
+
+def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:
+    rows = [
+        {"name": f"o{at}", "type": one, "outputs": [["float32", shape]]}
+        for at, one in enumerate(types)
+    ]
+    return {"name": f"Dataset_map_{name}", "kind": "dataset", "operations": rows}
+
+
+def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefetch") -> Any:
+    datasets = (
+        Dataset(id=0, kind="TextLineDatasetV2", element=element),
+        Dataset(id=1, kind="_ParallelMapDataset", inputs=(0,), function="columns"),
+        Dataset(id=2, kind=f"_{between}Dataset", inputs=(1,)),
+        Dataset(id=3, kind="_BatchDataset", inputs=(2,), parameters={"batch_size": 256}),
+    )
+    program = Program(datasets=datasets, feeds=3)
+    return MapFunctions.measure(program, recording({"graphs": list(graphs)})).by_dataset.get(1)
+
+
+def test_a_function_is_read_from_the_graph_of_its_name() -> None:
+    found = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
+    assert found == MapFunction(CHEAP, 2, 240, 256, fixed=True)
+
+
+def test_open_shapes_are_told() -> None:
+    assert measured(graph("columns", "Pack", shape=(None,))).nbytes is None
+    assert not measured(graph("columns", "Pack"), element=OPEN).fixed
+
+
+def test_what_changes_the_elements_before_the_batch_ends_the_search() -> None:
+    assert measured(graph("columns", "Pack"), between="Filter").batch == 0
+
+
+def test_two_functions_of_one_name_are_not_guessed_from() -> None:
+    assert measured(graph("columns", "Pack"), graph("columns", "Cast")) is None
+    with pytest.raises(Unavailable, match="maps compute"):
+        measured()
