@@ -99,6 +99,27 @@ def test_a_rule_gets_the_limits_that_it_holds() -> None:
     assert isinstance(found["set-higher"].outcome, Healthy)
 
 
+# Steps that tracing made much longer
+
+
+def slowed() -> Chart:
+    exposed = {str(one): COMPUTE.get(str(one), 0.0) for one in PARTS}
+    return Chart([StepModel(device="GPU", exposed=exposed, slowdown=2.0)])
+
+
+def test_of_steps_that_are_mostly_the_profilers_nothing_is_promised() -> None:
+    result = examine(states("large", part(40)), chart=slowed())["large"]
+    assert isinstance(result.outcome, Finding)
+    assert (result.saving, result.severity) == (None, Severity.NOTE)
+
+
+def test_nor_is_found_what_is_little_even_of_those() -> None:
+    found = examine(states("small", part(4.9)), states("some", part(5.0)), chart=slowed())
+    assert isinstance(found["small"].outcome, NotApplicable)
+    assert "cannot be told" in found["small"].outcome.reason
+    assert isinstance(found["some"].outcome, Finding)
+
+
 # Isolation
 
 

@@ -111,12 +111,21 @@ def _judge(
     if saving.share < WORTH_SAYING and not saving.after:
         limit = f"{outcome.summary}: changing that would save less than {percent(WORTH_SAYING)} of the step"
         return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
-    if (
-        model.distorted
-    ):  # the traced milliseconds are the profiler's: nothing can be promised of them
-        return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
+    if model.distorted:
+        return _unpriced(rule, outcome, saving)
     severity = outcome.severity or _severity(saving.share)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
+
+
+def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
+    """Promise nothing of milliseconds that are the profiler's, and find nothing that is little even of those."""
+    if saving.share >= WARNING:
+        return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
+    reason = (
+        f"{outcome.summary}: little of a step that tracing made much longer, so that it cannot be told "
+        "whether it matters"
+    )
+    return Result(rule=rule, outcome=NotApplicable(reason=reason))
 
 
 def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
