@@ -124,6 +124,8 @@ def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
 
 
 def unpriced(results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the findings of a JSON report whose saving is not known."""
-    found = [each for each in results if each["outcome"] == "finding"]
+    """Return the findings of a JSON report whose saving is not known, doubts about the recording apart."""
+    found = [
+        each for each in results if each["outcome"] == "finding" and each["topic"] != "recording"
+    ]
     return {each["rule"] for each in found if each["saving"] is None}

@@ -60,10 +60,11 @@ class Measured:
     def mistakes(self) -> Iterable[str]:
         """Say what was missed and what was falsely found."""
         for twin, report in self.reports.items():
-            truth, promised = self.pair.truth(twin), set(report.promises)
+            truth = self.pair.truth(twin)
             yield from (f"{twin}: missed {rule}" for rule in sorted(truth - report.found))
-            for rule in sorted(promised - truth - set(self.pair.undecided)):
-                yield f"{twin}: {rule} falsely ({report.promises[rule].share:.0%})"
+            for rule in sorted(report.found - truth - set(self.pair.undecided)):
+                promised = report.promises.get(rule)
+                yield f"{twin}: {rule} falsely ({f'{promised.share:.0%}' if promised else 'no figure'})"
 
 
 def scores(measured: Iterable[Measured]) -> dict[str, Score]:
@@ -71,12 +72,12 @@ def scores(measured: Iterable[Measured]) -> dict[str, Score]:
     found: defaultdict[str, Score] = defaultdict(Score)
     for one in measured:
         for twin, report in one.reports.items():
-            truth, promised = one.pair.truth(twin), set(report.promises)
+            truth = one.pair.truth(twin)
             for rule in truth & report.found:
                 found[rule].found += 1
             for rule in truth - report.found:
                 found[rule].missed += 1
-            for rule in promised - truth - set(one.pair.undecided):
+            for rule in report.found - truth - set(one.pair.undecided):
                 found[rule].falsely += 1
     return dict(sorted(found.items()))
 
