@@ -1,7 +1,7 @@
 """From the remedies of findings to edits of files, and to the one patch that holds all of them."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -71,34 +71,43 @@ def edited(
 ) -> tuple[tuple[Result, ...], bytes]:
     """Return the results with the edits of their remedies, and the patch of those that go together.
 
-    Findings earlier in the order have precedence; one that excludes another is left out of the patch.
+    Findings earlier in the order have precedence; one that excludes another is left out of the patch, and so
+    is one that saves nothing more once those in it are followed.
     """
-    draft = Draft(Sources(recording))
-    done = [_with_edits(result, draft, order) for result in results]
-    return tuple(done), draft.patch()
+    draft, results = Draft(Sources(recording)), tuple(results)
+    unneeded = _others(Relationship.UNNEEDED, order)
+    by_turn = sorted(results, key=lambda result: result.rule.name in unneeded)
+    done = {id(result): _with_edits(result, draft, order) for result in by_turn}
+    return tuple(done[id(result)] for result in results), draft.patch()
+
+
+def _others(kind: Relationship, order: Ordering | None) -> dict[str, tuple[str, ...]]:
+    """Return the rules that stand in a relation to each rule that has one of this kind."""
+    relations = order.relations if order else ()
+    return {each.rule: each.others for each in relations if each.kind is kind}
 
 
 def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
     if not isinstance(result.outcome, Finding):
         return result
-    rival = _rival(result.rule.name, draft.rules, order)
+    against = _against(result.rule.name, draft.rules, order)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
-        edit, taken = _edit(remedy, draft, rival, taken)
+        edit, taken = _edit(remedy, draft, against, taken)
         edits.append(edit)
     if taken:
         draft.rules.append(result.rule.name)
     return replace(result, edits=tuple(edits))
 
 
-def _edit(remedy: Remedy, draft: Draft, rival: str, taken: str) -> tuple[Edit, str]:
+def _edit(remedy: Remedy, draft: Draft, against: str, taken: str) -> tuple[Edit, str]:
     """Return the edit of a remedy, and which trial of its finding is in the patch by now."""
     try:
         edit, source, splices = draft.edit(remedy)
     except Declined as why:
         return Edit(remedy.at, missing=str(why)), taken
-    if rival:
-        missing = f"it excludes that of {rival}, which is in the patch"
+    if against:
+        missing = against
     elif taken not in ("", remedy.trial):
         missing = "another change for the same fault is in the patch"
     else:
@@ -106,15 +115,18 @@ def _edit(remedy: Remedy, draft: Draft, rival: str, taken: str) -> tuple[Edit, s
     return replace(edit, missing=missing), taken if missing else remedy.trial
 
 
-def _rival(name: str, rules: Iterable[str], order: Ordering | None) -> str:
-    """Return a rule in the patch that excludes this one, or ""."""
-    pairs = [
-        {relation.rule, other}
-        for relation in (order.relations if order else ())
-        if relation.kind is Relationship.INSTEAD
-        for other in relation.others
-    ]
-    return next((rule for rule in rules if {name, rule} in pairs), "")
+def _against(name: str, rules: Sequence[str], order: Ordering | None) -> str:
+    """Return what speaks against a rule's edits beside those of the rules in the patch, or ""."""
+    excluded = _others(Relationship.INSTEAD, order)
+    rival = next(
+        (one for one in rules if one in excluded.get(name, ()) or name in excluded.get(one, ())), ""
+    )
+    if rival:
+        return f"it excludes that of {rival}, which is in the patch"
+    enough = _others(Relationship.UNNEEDED, order).get(name, ())
+    if enough and set(enough) <= set(rules):
+        return f"it saves nothing more beside {' and '.join(enough)}"
+    return ""
 
 
 def _must_parse(source: Source, splices: Iterable[Splice]) -> None:
