@@ -107,12 +107,6 @@ def slowed() -> Chart:
     return Chart([StepModel(device="GPU", exposed=exposed, slowdown=2.0)])
 
 
-def test_of_steps_that_are_mostly_the_profilers_nothing_is_promised() -> None:
-    result = examine(states("large", part(40)), chart=slowed())["large"]
-    assert isinstance(result.outcome, Finding)
-    assert (result.saving, result.severity) == (None, Severity.NOTE)
-
-
 def test_nor_is_found_what_is_little_even_of_those() -> None:
     found = examine(states("small", part(4.9)), states("some", part(5.0)), chart=slowed())
     assert isinstance(found["small"].outcome, NotApplicable)
