@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.facts.tpu_shapes import Array, arrays
+from tfdoctor.facts.tpu_shapes import Array, arrays, convolves_each_alone
 from tfdoctor.trace.hlo import Shape
 
 COPY = (
@@ -69,3 +69,30 @@ def test_no_array_is_stored_in_less_than_it_holds(dims: list[int]) -> None:
     assert array.stored >= array_size(array)
     assert array.stored % 128 == 0
     assert 0 < array.useful <= 1
+
+
+CONVOLUTION = (
+    "%convolution.1 = {result} convolution(bf16[8,32,32,144]{{3,2,1,0}} %p.0, bf16[3,3,1,144]{{3,2,1,0}} %p.1), "
+    "window={{size=3x3}}, dim_labels=b01f_01io->b01f{groups}"
+)
+
+
+@pytest.mark.parametrize(
+    ("features", "groups", "alone"),
+    [
+        (144, ", feature_group_count=144", True),
+        (144, ", batch_group_count=144", True),
+        (144, ", feature_group_count=12", False),  # grouped, twelve channels each
+        (144, "", False),
+        (1, ", feature_group_count=1", False),
+    ],
+)
+def test_a_depthwise_convolution_has_a_group_per_feature(
+    features: int, groups: str, *, alone: bool
+) -> None:
+    text = CONVOLUTION.format(result=f"bf16[8,32,32,{features}]{{3,2,1,0}}", groups=groups)
+    assert convolves_each_alone(text) is alone
+
+
+def test_a_fusions_text_does_not_tell_of_groups() -> None:
+    assert not convolves_each_alone("%fusion.1 = f32[8,144]{1,0} fusion(f32[8,8]{1,0} %p.0)")

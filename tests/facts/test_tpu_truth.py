@@ -152,7 +152,7 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
     found = one.chart.fact(Padding)
     known = one.recorded.program
     side = 256 if one.run.device == "v6e" else 128
-    ops = {op.name: op for op in one.ops if op.is_matrix or (op.kind in tpu.CATEGORY and not known)}
+    ops = {op.name: op for op in one.ops if op.is_matrix}
     assert found.side == side
     assert len(found.products) == len(ops)
     lost = 0.0
@@ -164,6 +164,9 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
         assert product.depth == (depth(op) if known else None)
         assert product.stored_useful == close(stored_share(op))
     assert found.lost_ms == close(lost)
+    truth = tpu.truth(one.run)
+    assert found.lost_ms == close(truth.padding_ms)
+    assert found.useful == close(1 - truth.padding_ms / truth.matrix_ms)
 
 
 def stored_share(op: Op) -> float:

@@ -13,11 +13,14 @@ from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.step import PS_PER_MS
 from tfdoctor.facts.tpu_copies import name_of
 from tfdoctor.facts.tpu_rounds import counted, rounds_of, starts_of
-from tfdoctor.facts.tpu_shapes import Array, arrays
+from tfdoctor.facts.tpu_shapes import Array, arrays, convolves_each_alone
 from tfdoctor.facts.tpu_time import COMPUTE, part_of
 from tfdoctor.trace import EventType
 from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS
+
+DEPTHWISE = "DepthwiseConv"
+"""What the types of TensorFlow's depthwise convolutions and of their gradients begin with."""
 
 PRODUCTS = "convolution"
 """What XLA's categories of operations with a dot or a convolution begin with ("convolution fusion")."""
@@ -170,8 +173,17 @@ def _row(
         nbytes=_number(kind, "bytes_accessed"),
         arrays=arrays(kind.name),
         products=compiled.products(number, name),
-        depthwise=compiled.is_depthwise(number, name),
+        depthwise=_depthwise(kind, compiled.products(number, name)),
     )
+
+
+def _depthwise(kind: EventType, products: tuple[Instruction, ...]) -> bool:
+    """Say whether it convolves each channel alone: by the program, else by its own type and text."""
+    found = [one.product for one in products if one.product]
+    if found:
+        return all(each.depthwise for each in found)
+    title = str(kind.stats.get("tf_op", "")).rpartition(":")[2]
+    return title.startswith(DEPTHWISE) or convolves_each_alone(kind.name)
 
 
 def _number(kind: EventType, stat: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Arrays as HLO text writes them: "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}", and how they lie in memory."""
+"""Arrays and convolutions as HLO text writes them: "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}", in memory."""
 
 import re
 from dataclasses import dataclass
@@ -14,6 +14,10 @@ SPACE = re.compile(r"S\((\d+)\)")
 
 BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")
 """The width in a type's name: bf16, f32, s8, u4, f8e4m3fn."""
+
+GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
+LABELS = re.compile(r"dim_labels=\w+->(\w+)")
+"""What a convolution's text tells of its groups, and which of its result's dimensions are the features ("f")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,15 @@ class Array:
 def arrays(text: str) -> tuple[Array, ...]:
     """Return the arrays in an instruction's text: its results, then its operands."""
     return tuple(_array(found) for found in ARRAY.finditer(text))
+
+
+def convolves_each_alone(text: str) -> bool:
+    """Say whether an instruction's text is that of a depthwise convolution: as many groups as features."""
+    groups, labels, found = GROUPS.search(text), LABELS.search(text), arrays(text)
+    if not groups or not labels or not found or "f" not in labels[1]:
+        return False
+    at, number = labels[1].index("f"), int(groups[1])
+    return number > 1 and at < len(found[0].dims) and found[0].dims[at] == number
 
 
 def _array(found: re.Match[str]) -> Array:
