@@ -67,7 +67,13 @@ CORPUS = (
         (INPUT, AGAIN, STARVED),
         remedy=TUNING,
     ),
-    Pair("photos_at_full_size", STARVED, (STARVED, INPUT), remedy=STARVED),
+    Pair(
+        "photos_at_full_size",
+        STARVED,
+        (STARVED, INPUT),
+        undecided=(STARVED, INPUT),
+        remedy=STARVED,
+    ),
     # Precision and the matrix unit
     Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
     Pair("plain_convnet", WIDE, (WIDE,), remedy=WIDE),
