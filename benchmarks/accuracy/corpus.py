@@ -41,7 +41,7 @@ INPUT, PYTHON, MAP = "input-bound", "python-input", "sequential-map"
 EACH = "per-element-map"
 READS, AGAIN, TUNING = "serial-reads", "uncached-preprocessing", "disabled-autotune"
 AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension"
-STARVED = "starved-cpu"
+STARVED, FILES = "starved-cpu", "small-files"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
 RANDOM = "slow-random"
@@ -52,13 +52,14 @@ CORPUS = (
     Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
     Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
     Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT, STARVED), remedy=MAP),
-    Pair("spectrogram_map", MAP, (MAP, INPUT), (INPUT,), (STARVED,), MAP),
+    Pair("spectrogram_map", MAP, (MAP, INPUT, AGAIN), (INPUT, AGAIN), (STARVED,), MAP),
     Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), (STARVED,), PYTHON),
     Pair("batches_in_the_loop", PYTHON, (PYTHON, WIDE), (INPUT, WIDE), remedy=PYTHON),
     Pair("decode_every_epoch", AGAIN, (AGAIN, INPUT, STARVED), (), (SMALL,), AGAIN),
     Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), (STARVED,), READS),
+    Pair("four_files_a_frame", FILES, (FILES, INPUT, AGAIN), (), (INPUT, STARVED), FILES),
     Pair("lines_of_csv", EACH, (EACH, INPUT), (INPUT,), (SMALL,), EACH),
     Pair(
         "one_private_thread",

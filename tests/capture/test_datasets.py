@@ -23,6 +23,7 @@ options = tf.data.Options()
 options.threading.private_threadpool_size = 1
 options.autotune.enabled = False
 paths = [str(path.resolve()) for path in sorted(pathlib.Path().glob("*.raw"))]
+pairs = tf.data.Dataset.from_tensors([paths[:2], paths[2:4]])
 far = tf.data.TFRecordDataset(["gs://bucket/a.tfrecord", "gs://bucket/b.tfrecord"])
 data = tf.data.Dataset.from_tensor_slices(paths).shuffle(20, reshuffle_each_iteration=False)
 data = data.map(load).batch(4).with_options(options)
@@ -63,6 +64,10 @@ def test_the_files_are_counted_and_weighed_but_not_named(datasets: dict[str, Any
     assert (files["count"], files["scheme"]) == (20, "")
     assert 64 <= files["bytes"] < 84
     assert datasets["_ShuffleDataset"]["files"] is None
+
+
+def test_several_files_for_each_element_all_count(datasets: dict[str, Any]) -> None:
+    assert datasets["_TensorDataset"]["files"]["count"] == 4
 
 
 def test_files_elsewhere_are_left_alone(datasets: dict[str, Any]) -> None:

@@ -105,7 +105,9 @@ def check(
 def _finding(stages: list[StageTime], evidence: tuple[Measure, ...], where: str) -> Finding:
     files = number(sum(stage.reads for stage in stages))
     return Finding(
-        summary=f"Each step opens {files} files{where}, one for each example",
+        summary=f"Each step opens {files} small files{where}"
+        if not where
+        else f"Each step opens {files} files{where}",
         evidence=evidence,
         remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
         effects=tuple(map(_effect, stages)),

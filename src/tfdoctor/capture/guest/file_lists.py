@@ -20,7 +20,7 @@ def describe(dataset):
     """
     given = getattr(dataset, "_filenames", dataset)
     for tensor in getattr(given, "_tensors", None) or ():
-        if getattr(tensor.dtype, "name", "") == "string" and tensor.shape.rank == 1:
+        if getattr(tensor.dtype, "name", "") == "string" and tensor.shape.rank:
             found = _described(tensor)
             if found is not None:
                 return found
@@ -28,10 +28,11 @@ def describe(dataset):
 
 
 def _described(tensor):
-    count = int(tensor.shape[0])
+    rows, count = int(tensor.shape[0]), int(tensor.shape.num_elements())
     if not count or not hasattr(tensor, "numpy"):
         return None
-    chosen = [tensor[at].numpy() for at in range(0, count, max(1, count // LOOKED_AT))[:LOOKED_AT]]
+    each = max(1, rows // LOOKED_AT)
+    chosen = [_first(tensor[at].numpy()) for at in range(0, rows, each)[:LOOKED_AT]]
     if any(len(text) > LONGEST or b"\0" in text for text in chosen):
         return None
     paths = [text.decode("utf-8", "replace") for text in chosen]
@@ -42,3 +43,8 @@ def _described(tensor):
         return None
     sizes = sorted(map(os.path.getsize, paths))
     return {"count": count, "scheme": "", "bytes": sizes[len(sizes) // 2]}
+
+
+def _first(row):
+    """Return the first text of a row of paths, or the row that is one."""
+    return row if isinstance(row, bytes) else row.ravel()[0]
