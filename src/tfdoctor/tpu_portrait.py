@@ -80,6 +80,13 @@ def _operations(operations: TpuOperations) -> Iterator[Measure]:
 
 def _padding(padding: Padding) -> Iterator[Measure]:
     yield Measure(f"products' width that is no padding to {padding.side}", ratio(padding.useful))
+    if padding.depth_useful is not None:
+        label = f"depth of products without a window that is no padding to {padding.side}"
+        yield Measure(label, ratio(padding.depth_useful))
+    if padding.stored_useful is not None:
+        tiles = ", ".join(" x ".join(map(str, tile)) for tile in padding.tiles)
+        label = f"products' arrays in memory that is no padding to tiles ({tiles})"
+        yield Measure(label, ratio(padding.stored_useful))
     if padding.unknown_ms:
         yield Measure("products of unknown shapes", ms(padding.unknown_ms))
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from scripts.synthetic import samples, tpu
-from scripts.synthetic.network import Network, Op
+from scripts.synthetic.network import Kind, Network, Op
 from scripts.synthetic.run import Chip, Run, duration, padded, traffic
 from scripts.synthetic.tpu import Recorded, Schedule
-from scripts.synthetic.tpu_program import depth
+from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
 from scripts.synthetic.xspace import MS
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.padding import Padding
@@ -18,6 +18,7 @@ from tfdoctor.facts.tpu_launches import TpuLaunches
 from tfdoctor.facts.tpu_operations import TpuOperations
 from tfdoctor.facts.tpu_time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuTime
 from tfdoctor.recording import Recording
+from tfdoctor.tpu_portrait import tpu_time
 from tfdoctor.trace import xplane
 
 WAITS = Network(width=160, depthwise=True)
@@ -163,10 +164,48 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
         assert product.useful == close(width / padded(width, side))
         assert product.depth == (depth(op) if known else None)
         assert product.stored_useful == close(stored_share(op))
+        assert product.windowed == (known and has_window(op))
     assert found.lost_ms == close(lost)
     truth = tpu.truth(one.run)
     assert found.lost_ms == close(truth.padding_ms)
     assert found.useful == close(1 - truth.padding_ms / truth.matrix_ms)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_padding_of_the_depth_and_in_memory(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    found = one.chart.fact(Padding)
+    products = [(one.ms(op), op) for op in one.ops if op.is_matrix]
+    stored = sum(ms * stored_share(op) for ms, op in products) / sum(ms for ms, _ in products)
+    assert found.stored_useful == close(stored)
+    assert found.tiles == ((8, 128),)
+    side = 256 if one.run.device == "v6e" else 128
+    plain = [(ms, depth(op)) for ms, op in products if not has_window(op)]
+    used = sum(ms * size / padded(size, side) for ms, size in plain) / sum(ms for ms, _ in plain)
+    assert found.depth_useful == (close(used) if one.recorded.program else None)
+
+
+def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
+    one = cases["v5e padded"]
+    shown = {measure.label: measure.value.value for measure in tpu_time(one.chart)}
+    padding = one.chart.fact(Padding)
+    assert shown["products' width that is no padding to 128"] == padding.useful
+    assert (
+        shown["depth of products without a window that is no padding to 128"]
+        == padding.depth_useful
+    )
+    assert (
+        shown["products' arrays in memory that is no padding to tiles (8 x 128)"]
+        == padding.stored_useful
+    )
+
+
+def has_window(op: Op) -> bool:
+    """Whether the convolution's kernel in HLO, which is the result's gradient for the weights, has a window."""
+    if op.kind is not Kind.CONVOLUTION:
+        return False
+    height, width = factors(op)[1][:2] if direction(op) != BY_WEIGHTS else factors(op)[1][1:3]
+    return height * width > 1
 
 
 def stored_share(op: Op) -> float:

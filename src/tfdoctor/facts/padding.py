@@ -6,6 +6,7 @@ part of the square idle. In memory XLA pads the two minor dimensions to the tile
 8 x 128 up to v6e for 16 bit too, 16 x 128 for bf16 from 7x on; the trace tells, so nothing is assumed.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from typing import Self
@@ -27,7 +28,9 @@ class PaddedProduct:
     depth: (
         int | None
     )  # that is summed over, per position of a convolution's window; None when unknown
-    stored_useful: float  # of the elements of results and operands in memory
+    stored_useful: float | None  # of results and operands in memory; None where no tile is known
+    windowed: bool = False  # a convolution's window has more than one position
+    tiles: tuple[tuple[int, ...], ...] = ()  # of its arrays: (8, 128)
 
     @property
     def useful(self) -> float:
@@ -36,8 +39,10 @@ class PaddedProduct:
 
     @property
     def depth_useful(self) -> float | None:
-        """The share of the MXU's depth that is used; XLA may fold a convolution's window into it."""
-        return None if self.depth is None else self.depth / padded(self.depth, self.side)
+        """The share of the MXU's depth that is used; unknown with a window, which XLA may fold into it."""
+        if self.depth is None or self.windowed:
+            return None
+        return self.depth / padded(self.depth, self.side)
 
     @property
     def lost_ms(self) -> float:
@@ -81,6 +86,27 @@ class Padding:
         total = sum(one.row.ms for one in self.products)
         return 1 - self.lost_ms / total if total else 1.0
 
+    @property
+    def depth_useful(self) -> float | None:
+        """The same of its depth, over the products whose depth is known; None without any."""
+        return _weighted((one.row.ms, one.depth_useful) for one in self.products)
+
+    @property
+    def stored_useful(self) -> float | None:
+        """The share of the products' arrays in memory that is no padding to tiles, weighted by time."""
+        return _weighted((one.row.ms, one.stored_useful) for one in self.products)
+
+    @property
+    def tiles(self) -> tuple[tuple[int, ...], ...]:
+        """The tiles of those arrays."""
+        return tuple(sorted({tile for one in self.products for tile in one.tiles}))
+
+
+def _weighted(shares: Iterable[tuple[float, float | None]]) -> float | None:
+    known = [(ms, share) for ms, share in shares if share is not None]
+    total = sum(ms for ms, _ in known)
+    return sum(ms * share for ms, share in known) / total if total else None
+
 
 def padded(size: int, multiple: int) -> int:
     """Return the size that is computed."""
@@ -93,9 +119,22 @@ def _sized(row: TpuOperation, side: int) -> PaddedProduct | None:
     if not width:
         return None
     product = next((one.product for one in row.products if one.product), None)
-    whole = sum(one.stored for one in found)
-    useful = sum(one.stored * one.useful for one in found) / whole if whole else 1.0
-    return PaddedProduct(row, side, width, product.k if product else None, useful)
+    return PaddedProduct(
+        row,
+        side,
+        width,
+        product.k if product else None,
+        _stored(found),
+        windowed=bool(product and product.window > 1),
+        tiles=tuple({one.tile for one in found if one.tile}),
+    )
+
+
+def _stored(found: tuple[Array, ...]) -> float | None:
+    """Return the share of the arrays' elements in memory that is no padding, where a tile is known."""
+    tiled = [one for one in found if one.tile]
+    whole = sum(one.stored for one in tiled)
+    return sum(one.stored * one.useful for one in tiled) / whole if whole else None
 
 
 def _arrays(products: tuple[Instruction, ...]) -> tuple[Array, ...]:
