@@ -144,13 +144,12 @@ def _speedup(device: Device, cores: Cores | None) -> float:
 
 def _finding(stage: StageTime, size: float, limits: Limits, speedup: float) -> Finding:
     number = int(stage.dataset.parameters["batch_size"]) if stage.dataset else 1
-    each = size * number * stage.calls
     return Finding(
-        summary=f"One thread copies {quantity(nbytes(each))} of examples into batches for each step",
+        summary=f"One thread copies the examples into batches of {quantity(nbytes(size * number))}",
         evidence=(
             Measure("the batch's own work per step", ms(stage.work_ms)),
             Measure("bytes of an example", nbytes(size), nbytes(limits.example_bytes)),
-            Measure("copied per step", nbytes(each)),
+            Measure("bytes of a batch", nbytes(size * number)),
         ),
         remedies=(
             Remedy(
