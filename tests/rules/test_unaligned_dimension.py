@@ -81,6 +81,63 @@ def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
     assert "far below 128" in said.reason
 
 
+@pytest.mark.parametrize("width", [10, 12, 20])
+def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
+    """Nobody drops two of ten classes."""
+    body = product("MatMul", weights=(320, 513), dtype="bfloat16", name="body/MatMul")
+    head = product("MatMul", weights=(513, width), dtype="bfloat16", name="head/MatMul")
+    tape = "gradient_tape/head/MatMul/MatMul_1"
+    back = product("MatMul", weights=(64, width), dtype="bfloat16", name=tape)
+    assert isinstance(check(body, head, back, hardware=GPU), Healthy)
+    narrow = product("MatMul", weights=(320, width), dtype="bfloat16", name="body/MatMul")
+    reads = product("MatMul", weights=(width, 512), dtype="bfloat16", name="head/MatMul")
+    found = check(narrow, reads, back, hardware=GPU)
+    assert isinstance(found, Finding)
+    assert len(found.remedies) == 1
+
+
+@pytest.mark.parametrize(
+    ("ms", "calls", "kind"), [(0.005, 1, Finding), (0.0049, 1, Healthy), (0.0099, 2, Healthy)]
+)
+def test_an_operation_of_microseconds_takes_no_less_when_narrower(
+    ms: float, calls: float, kind: type
+) -> None:
+    assert isinstance(check(conv(33, ms, calls=calls)), kind)
+
+
+def test_gradients_belong_to_the_layer_whose_width_they_have() -> None:
+    """The gradient of a layer's input is as wide as the layer before."""
+    tape = "gradient_tape/second/Conv2D/Conv2DBackprop"
+    found = check(
+        hlo("first/Conv2D", 144),
+        hlo("second/Conv2D", 288),
+        hlo(f"{tape}Filter", 288),
+        hlo(f"{tape}Input", 144),
+        hardware=TPU,
+    )
+    assert isinstance(found, Finding)
+    assert "two layers" in found.summary.lower()
+    assert {remedy.action for remedy in found.remedies} == {
+        "Choose 128 instead of 144 in first/Conv2D",
+        "Choose 256 instead of 288 in second/Conv2D",
+    }
+    assert len(found.effects) == 4
+
+
+def test_a_width_that_no_layer_has_is_not_the_users() -> None:
+    assert isinstance(
+        check(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU), Healthy
+    )
+    assert isinstance(check(hlo("attention/BatchMatMulV2", 144), hardware=TPU), Healthy)
+
+
+def hlo(name: str, width: int) -> OperationTime:
+    """A product on a TPU of which the trace holds the instruction alone."""
+    text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
+    kind = name.rpartition("/")[2]
+    return OperationTime(name=name, type=kind, ms=9.0, ran=(text,), category="convolution fusion")
+
+
 # What each kind of hardware pads
 
 

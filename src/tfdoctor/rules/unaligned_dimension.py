@@ -14,8 +14,8 @@ costs what 256 cost where it is 128. The padded part is computed and thrown away
 ## How to fix
 
 Choose the multiple below (the step gets shorter) or use up to the multiple above (wider at no cost).
-What the data dictates, such as three colour channels or the number of classes, stays as it is: it is
-reported only where its layer takes real time.
+What the data dictates, such as three colour channels, stays as it is: it is reported only where its layer
+takes real time. The units of the last dense layer, which are the classes, are not reported at all.
 
 ## Holds for
 
@@ -29,10 +29,12 @@ Tensor Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for th
 - CPU figures: benchmarks/channels.py of this project
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import ceil
 
 from tfdoctor.facts.hardware import Hardware, Tile
+from tfdoctor.facts.layer_products import heads, is_gradient, owner
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
 from tfdoctor.facts.tpu_shapes import arrays
@@ -74,6 +76,11 @@ class Limits:
         "of the hardware's multiple: a width below it (ten classes, three colours) is as it is for "
         "another reason",
     )
+    shortest_ms: float = limit(
+        0.005,
+        "ms per call of an operation: a kernel or instruction takes some microseconds to start, and "
+        "one this short takes no less for being narrower",
+    )
     shrinkable: float = limit(
         0.80,
         "of the channels: the multiple below is proposed when it keeps at least so many, else the one "
@@ -92,6 +99,15 @@ class Padded:
     width: int
     tile: Tile
     limits: Limits
+    layer: str = (
+        ""  # or the operation of the forward pass, whose width it is; "" when none is known
+    )
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has enough padding, and takes long enough for that to matter."""
+        worth = self.row.ms >= self.limits.shortest_ms * self.row.calls
+        return worth and 1.0 - self.useful >= self.limits.waste
 
     @property
     def padded(self) -> int:
@@ -141,13 +157,32 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     ]
     if not sized:
         return NotApplicable(reason=_unsized(operations, hardware))
-    wasteful = [one for one in sized if 1.0 - one.useful >= limits.waste]
+    wasteful = [one for one in _chosen(sized, heads(operations.matrix)) if one.counts]
     lost = sum(one.lost_ms for one in wasteful)
     floor = limits.worth if any(one.effects for one in wasteful) else limits.free
     if lost < floor * operations.total_ms:
-        words = f"{milliseconds(lost)} per step go into padding to multiples of {tile.multiple}"
+        words = f"{milliseconds(lost)} per step go into avoidable padding to multiples of {tile.multiple}"
         return Healthy(summary=f"{len(sized)} matmuls and convolutions were sized: {words}")
     return _finding(wasteful, tile, lost)
+
+
+def _chosen(sized: list[Padded], heads: frozenset[str]) -> list[Padded]:
+    """Keep the widths that belong to a layer, each under its name, but for those of the last layers.
+
+    The gradient of a layer's input is as wide as the layer before it, whose width it then is.
+    """
+    widths = {owner(one.row): one.width for one in sized if not is_gradient(one.row)}
+    before = {width: name for name, width in widths.items() if name}
+    named = [replace(one, layer=_layer(one, widths, before)) for one in sized]
+    return [one for one in named if one.layer and one.layer not in heads]
+
+
+def _layer(one: Padded, widths: Mapping[str, int], before: Mapping[int, str]) -> str:
+    """Return whose width it is, by the layers' widths and the layers of each width; "" when unknown."""
+    name = owner(one.row)
+    if name and widths.get(name, one.width if one.row.layer else None) == one.width:
+        return name
+    return before.get(one.width, "") if is_gradient(one.row) else ""
 
 
 def _pads(row: OperationTime, hardware: Hardware) -> bool:
@@ -183,7 +218,7 @@ def _unsized(operations: Operations, hardware: Hardware) -> str:
 
 def _finding(wasteful: list[Padded], tile: Tile, lost: float) -> Finding:
     effects = tuple(effect for one in wasteful for effect in one.effects)
-    layers = {one.row.layer or one.row.name for one in wasteful}
+    layers = {one.layer for one in wasteful}
     return Finding(
         summary=f"{counted(len(layers), 'layer')} with widths off the multiple of {tile.multiple}: "
         f"{milliseconds(lost)} of each step go into padding",
@@ -202,13 +237,13 @@ def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
     """Return each layer's heaviest operation, the five heaviest layers."""
     by_layer: dict[str, Padded] = {}
     for one in sorted(wasteful, key=lambda one: -one.lost_ms):
-        by_layer.setdefault(one.row.layer or one.row.name, one)
+        by_layer.setdefault(one.layer, one)
     return list(by_layer.values())[:5]
 
 
 def _table(wasteful: list[Padded]) -> Table:
     rows = tuple(
-        (one.row.layer or one.row.name, one.row.at or "unknown", one.row.type, count(one.width),
+        (one.layer, one.row.at or "unknown", one.row.type, count(one.width),
          count(one.padded), ratio(1.0 - one.useful), ms(one.row.ms))
         for one in sorted(wasteful, key=lambda one: -one.row.ms)
     )  # fmt: skip
@@ -217,7 +252,6 @@ def _table(wasteful: list[Padded]) -> Table:
 
 
 def _remedy(one: Padded) -> Remedy:
-    where = f"in {one.row.layer}" if one.row.layer else f"in {one.row.name}"
     same = (
         "faster kernels"
         if one.tile.faster_above
@@ -225,7 +259,7 @@ def _remedy(one: Padded) -> Remedy:
     )
     effect = "fewer tiles" if one.target < one.width else same
     code = f"{one.width}  ->  {one.target}    # {effect}"
-    return Remedy(f"Choose {one.target} instead of {one.width} {where}", code, one.row.at)
+    return Remedy(f"Choose {one.target} instead of {one.width} in {one.layer}", code, one.row.at)
 
 
 def sick() -> Verdict:
