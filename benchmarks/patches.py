@@ -45,7 +45,7 @@ CASES = (
     Case("parallel-map", PAIRS / "spectrogram_map" / "fault.py", "sequential-map"),
     Case("parallel-batch", PAIRS / "windows_of_sensors" / "fault.py", "serial-batch"),
     Case("parallel-interleave", PAIRS / "shards_one_by_one" / "fault.py", "serial-reads"),
-    Case("cache", PAIRS / "decode_every_epoch" / "fault.py", "uncached-preprocessing"),
+    Case("cache", OWN / "decode_again.py", "uncached-preprocessing"),
     Case("autotune-on", PAIRS / "one_private_thread" / "fault.py", "disabled-autotune"),
     Case("mixed-precision", PAIRS / "wide_mlp" / "fault.py", "float32-matmul"),
     Case("run-eagerly-off", PAIRS / "debugging_left_on" / "fault.py", "eager-step"),

@@ -1,109 +1,201 @@
-"""Which edits go into one patch, and what is said of the others."""
+"""Findings become edits and one patch: what goes together, what excludes what, and what git makes of it."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.edits.editing import git_apply
 from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.diagnosis import Order, Relation, Relationship, Result
+from tfdoctor.diagnosis import Order, Relation, Relationship
 from tfdoctor.edits import edited
+from tfdoctor.edits.diff import Change, unified
+from tfdoctor.edits.draft import Draft
+from tfdoctor.edits.source import Sources
 
-TEXT = """\
+SCRIPT = """\
+import keras
 import tensorflow as tf
 
-d = tf.data.Dataset.range(8).map(f)
-d = d.batch(2)
-model.compile("adam", "mse")
-"""
+def make(d):
+{tab}# {accent}
+{tab}d = d.map(f)
+{tab}return d.batch(
+{tab}{tab}8,
+{tab})
 
-MAP = ("parallel-map", remedy("parallel-map", line=3))
-BATCH = ("drop-remainder", remedy("drop-remainder", line=4))
-JIT = ("jit-compile", remedy("jit-compile", line=5))
-STEPS = remedy("steps-per-execution", line=5, code="steps_per_execution=8")
+model = keras.Sequential([keras.layers.Dense(2)])
+model.compile("sgd", "mse")"""
+
+CHANGED = """\
+import keras
+import tensorflow as tf
+
+keras.mixed_precision.set_global_policy("mixed_bfloat16")
+
+def make(d):
+{tab}# {accent}
+{tab}d = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)
+{tab}return d.batch(
+{tab}{tab}8,
+{tab}{tab}drop_remainder=True,
+{tab}{tab}num_parallel_calls=tf.data.AUTOTUNE,
+{tab}).prefetch(tf.data.AUTOTUNE)
+
+model = keras.Sequential([keras.layers.Dense(2, dtype="float32")])
+model.compile("sgd", "mse", jit_compile=True, steps_per_execution=16)"""
+
+POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
+TOGETHER = "model.compile(..., steps_per_execution=16)"
+
+WRITTEN = st.fixed_dictionaries(
+    {
+        "newline": st.sampled_from(["\n", "\r\n"]),
+        "tab": st.sampled_from(["\t", "    ", "  "]),
+        "encoding": st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "cp1252"]),
+        "accent": st.sampled_from(["plain", "é", "ü\x0cß"]),
+        "end": st.sampled_from(["", "\n", "\n\n", "\n# end"]),
+    }
+)
+
+
+def written(template: str, how: dict[str, str]) -> bytes:
+    """Return a script in some style; its encoding is declared unless it is UTF-8."""
+    encoding = how["encoding"]
+    head = "" if encoding.startswith("utf-8") else f"# coding: {encoding}\n"
+    text = head + template.format(**how) + how["end"]
+    return text.replace("\n", how["newline"]).encode(encoding)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(how=WRITTEN)
+def test_git_makes_the_edited_text_of_any_file(tmp_path: Path, how: dict[str, str]) -> None:
+    script = tmp_path / "a b.py"
+    script.write_bytes(written(SCRIPT, how))
+    add = 0 if how["encoding"].startswith("utf-8") else 1
+    asked = [
+        ("parallel-map", 6, ""), ("parallel-batch", 7, ""), ("drop-remainder", 7, ""),
+        ("prefetch", 7, ""), ("mixed-precision", 11, POLICY), ("jit-compile", 12, ""),
+        ("steps-per-execution", 12, TOGETHER),
+    ]  # fmt: skip
+    found = [
+        finding(trial, remedy(trial, "a b.py", line + add, code)) for trial, line, code in asked
+    ]
+    results, patch = edited(recorded(tmp_path, ["a b.py"]), found, None)
+
+    assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
+    git_apply(patch, tmp_path)
+    assert script.read_bytes() == written(CHANGED, how)
+    compile(script.read_bytes(), "a b.py", "exec")
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    before=st.text("ab\r\n\té", min_size=1, max_size=40),
+    after=st.text("ab\r\n\té", min_size=1, max_size=40),
+)
+def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> None:
+    if before == after:
+        return
+    (tmp_path / "x.py").write_bytes(before.encode())
+    git_apply(unified([Change("x.py", before.encode(), after.encode())]), tmp_path)
+    assert (tmp_path / "x.py").read_bytes() == after.encode()
+
+
+def test_it_applies_in_the_folder_of_the_run_within_a_repository(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    folder = tmp_path / "jobs"
+    (folder / "input").mkdir(parents=True)
+    names = ["train.py", "input/pipeline.py"]
+    for name in names:
+        (folder / name).write_text("import tensorflow as tf\nd = d.map(f)\n")
+    found = [finding(name, remedy("parallel-map", name, 2)) for name in names]
+    _, patch = edited(recorded(folder, names), found, None)
+
+    git_apply(patch, folder)
+    made = "import tensorflow as tf\nd = d.map(f, num_parallel_calls=tf.data.AUTOTUNE)\n"
+    assert [(folder / name).read_text() for name in names] == [made, made]
+
+
+def test_nothing_writes_to_the_file(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import tensorflow as tf\nd = d.map(f)\n")
+    edited(recorded(tmp_path, ["train.py"]), [finding("a", remedy("parallel-map", line=2))], None)
+    assert script.read_text() == "import tensorflow as tf\nd = d.map(f)\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "train.py").write_text(TEXT)
+def compiled(tmp_path: Path) -> Path:
+    """A folder with a script of one line that several remedies want."""
+    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\n')
     return tmp_path
 
 
-def missing(results: tuple[Result, ...]) -> list[str]:
+def reasons(folder: Path, *found: object, order: Order | None = None) -> list[str]:
+    results, _ = edited(recorded(folder, ["train.py"]), found, order)  # type: ignore[arg-type]
     return [edit.missing for result in results for edit in result.edits]
 
 
-def patched(folder: Path, patch: bytes) -> str:
-    git_apply(patch, folder)
-    return (folder / "train.py").read_text()
+def test_two_findings_that_want_the_same_edit_get_it_once(compiled: Path) -> None:
+    found = [finding("a", remedy("jit-compile")), finding("b", remedy("jit-compile"))]
+    assert reasons(compiled, *found) == ["", ""]
+    _, patch = edited(recorded(compiled, ["train.py"]), found, None)
+    assert patch.count(b"jit_compile=True") == 1
 
 
-def order(kind: Relationship, rule: str, *others: str) -> Order:
-    return Order(relations=(Relation(kind, rule, others),))
+def test_of_the_ways_to_mend_one_fault_the_first_is_taken(compiled: Path) -> None:
+    either = finding("a", remedy("jit-compile"), remedy("steps-per-execution", code=TOGETHER))
+    assert reasons(compiled, either) == ["", "another change for the same fault is in the patch"]
 
 
-def test_edits_of_several_findings_are_one_patch(folder: Path) -> None:
-    found = [finding(*MAP), finding(*BATCH), finding(*JIT)]
-    results, patch = edited(recorded(folder, ["train.py"]), found, None)
-    assert missing(results) == ["", "", ""]
-    assert patched(folder, patch) == TEXT.replace(
-        "map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)"
-    ).replace("batch(2)", "batch(2, drop_remainder=True)").replace(
-        '"mse")', '"mse", jit_compile=True)'
-    )
-
-
-def test_one_edit_that_two_findings_ask_for_is_made_once(folder: Path) -> None:
-    again = finding("input-bound", MAP[1])
-    results, patch = edited(recorded(folder, ["train.py"]), [finding(*MAP), again], None)
-    assert missing(results) == ["", ""]
-    assert patched(folder, patch).count("num_parallel_calls") == 1
-
-
-def test_of_two_ways_to_mend_one_fault_the_first_is_in_the_patch(folder: Path) -> None:
-    found = [finding("launches", JIT[1], STEPS)]
-    results, patch = edited(recorded(folder, ["train.py"]), found, None)
-    assert missing(results) == ["", "another change for the same fault is in the patch"]
-    assert b"steps_per_execution" not in patch
-    assert results[0].edits[1].after == 'model.compile("adam", "mse", steps_per_execution=8)'
-
-
-@pytest.mark.parametrize("first", ["jit-compile", "steps-per-execution"])
-def test_what_excludes_another_is_not_beside_it(folder: Path, first: str) -> None:
-    both = [finding(*JIT), finding("steps-per-execution", STEPS)]
-    found = sorted(both, key=lambda result: result.rule.name != first)
-    excluded = order(Relationship.INSTEAD, "jit-compile", "steps-per-execution")
-    results, patch = edited(recorded(folder, ["train.py"]), found, excluded)
-    assert missing(results) == ["", f"it excludes that of {first}, which is in the patch"]
-    assert (b"jit_compile" in patch) == (first == "jit-compile")
-
-
-def test_what_saves_nothing_beside_the_others_is_left_out(folder: Path) -> None:
-    found = [finding(*MAP), finding(*BATCH), finding(*JIT)]
-    unneeded = order(Relationship.UNNEEDED, "parallel-map", "drop-remainder", "jit-compile")
-    results, patch = edited(recorded(folder, ["train.py"]), found, unneeded)
-    assert [result.rule.name for result in results] == [name for name, _ in (MAP, BATCH, JIT)]
-    assert missing(results) == [
-        "it saves nothing more beside drop-remainder and jit-compile",
-        "",
-        "",
+def test_of_two_findings_that_exclude_each_other_the_first_is_taken(compiled: Path) -> None:
+    order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
+    found = [
+        finding("a", remedy("jit-compile")),
+        finding("b", remedy("steps-per-execution", code=TOGETHER)),
     ]
-    assert b"num_parallel_calls" not in patch
+    said = reasons(compiled, *found, order=order)
+    assert said == ["", "it excludes that of a, which is in the patch"]
 
 
-def test_what_the_others_would_save_counts_only_where_they_are_in_the_patch(folder: Path) -> None:
-    found = [finding(*MAP), finding("cost", remedy("", line=4))]
-    unneeded = order(Relationship.UNNEEDED, "parallel-map", "cost")
-    results, _ = edited(recorded(folder, ["train.py"]), found, unneeded)
-    assert missing(results) == ["", "it is a change to make by hand"]
+def test_a_remedy_without_a_line_is_sought_where_the_run_trains(compiled: Path) -> None:
+    assert reasons(compiled, finding("a", remedy("jit-compile", line=0))) == [""]
 
 
-def test_a_file_elsewhere_is_shown_and_not_patched(folder: Path) -> None:
-    run = folder / "run"
-    run.mkdir()
-    recording = recorded(folder, ["train.py"])
-    elsewhere = remedy("parallel-map", str(folder / "train.py"), 3)
-    results, patch = edited(recording, [finding("parallel-map", elsewhere)], None)
+def test_a_change_by_hand_says_so(compiled: Path) -> None:
+    found = [finding("a", remedy("")), finding("b", remedy("vectorized-map"))]
+    assert reasons(compiled, *found) == [
+        "it is a change to make by hand",
+        "the mapped function has to take whole batches, which only its author can see to",
+    ]
+
+
+def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
+    other = tmp_path / "library.py"
+    other.write_text('model.compile("sgd")\n')
+    folder = tmp_path / "run"
+    folder.mkdir()
+    recording = recorded(folder, [str(other)])
+    results, patch = edited(recording, [finding("a", remedy("jit-compile", str(other)))], None)
+    assert results[0].edits[0].after == 'model.compile("sgd", jit_compile=True)'
+    assert (
+        results[0].edits[0].missing.endswith("is not below the folder in which the run was started")
+    )
     assert patch == b""
-    assert "is not below the folder" in missing(results)[0]
-    assert "num_parallel_calls" in results[0].edits[0].after
+
+
+def test_a_file_that_is_no_python_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("model.compile(\n")
+    assert reasons(tmp_path, finding("a", remedy("jit-compile"))) == [
+        "it is not in a syntax that can be read"
+    ]
+
+
+def test_a_draft_without_edits_is_no_patch(compiled: Path) -> None:
+    assert Draft(Sources(recorded(compiled, []))).patch() == b""

@@ -1,0 +1,83 @@
+"""Findings that stand in a relation to each other: what of them goes into one patch."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.edits.editing import git_apply
+from tests.edits.recorded import finding, recorded, remedy
+from tfdoctor.diagnosis import Order, Relation, Relationship, Result
+from tfdoctor.edits import edited
+
+TEXT = """\
+import tensorflow as tf
+
+d = tf.data.Dataset.range(8).map(f)
+d = d.batch(2)
+model.compile("adam", "mse")
+"""
+
+MAP = ("parallel-map", remedy("parallel-map", line=3))
+BATCH = ("drop-remainder", remedy("drop-remainder", line=4))
+JIT = ("jit-compile", remedy("jit-compile", line=5))
+STEPS = remedy("steps-per-execution", line=5, code="steps_per_execution=8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(TEXT)
+    return tmp_path
+
+
+def missing(results: tuple[Result, ...]) -> list[str]:
+    return [edit.missing for result in results for edit in result.edits]
+
+
+def patched(folder: Path, patch: bytes) -> str:
+    git_apply(patch, folder)
+    return (folder / "train.py").read_text()
+
+
+def order(kind: Relationship, rule: str, *others: str) -> Order:
+    return Order(relations=(Relation(kind, rule, others),))
+
+
+def test_edits_of_several_findings_are_one_patch(folder: Path) -> None:
+    found = [finding(*MAP), finding(*BATCH), finding(*JIT)]
+    results, patch = edited(recorded(folder, ["train.py"]), found, None)
+    assert missing(results) == ["", "", ""]
+    assert patched(folder, patch) == TEXT.replace(
+        "map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)"
+    ).replace("batch(2)", "batch(2, drop_remainder=True)").replace(
+        '"mse")', '"mse", jit_compile=True)'
+    )
+
+
+@pytest.mark.parametrize("first", ["jit-compile", "steps-per-execution"])
+def test_what_excludes_another_is_not_beside_it(folder: Path, first: str) -> None:
+    both = [finding(*JIT), finding("steps-per-execution", STEPS)]
+    found = sorted(both, key=lambda result: result.rule.name != first)
+    excluded = order(Relationship.INSTEAD, "jit-compile", "steps-per-execution")
+    results, patch = edited(recorded(folder, ["train.py"]), found, excluded)
+    assert missing(results) == ["", f"it excludes that of {first}, which is in the patch"]
+    assert (b"jit_compile" in patch) == (first == "jit-compile")
+
+
+def test_what_saves_nothing_beside_the_others_is_left_out(folder: Path) -> None:
+    found = [finding(*MAP), finding(*BATCH), finding(*JIT)]
+    unneeded = order(Relationship.UNNEEDED, "parallel-map", "drop-remainder", "jit-compile")
+    results, patch = edited(recorded(folder, ["train.py"]), found, unneeded)
+    assert [result.rule.name for result in results] == [name for name, _ in (MAP, BATCH, JIT)]
+    assert missing(results) == [
+        "it saves nothing more beside drop-remainder and jit-compile",
+        "",
+        "",
+    ]
+    assert b"num_parallel_calls" not in patch
+
+
+def test_what_the_others_would_save_counts_only_where_they_are_in_the_patch(folder: Path) -> None:
+    found = [finding(*MAP), finding("cost", remedy("", line=4))]
+    unneeded = order(Relationship.UNNEEDED, "parallel-map", "cost")
+    results, _ = edited(recorded(folder, ["train.py"]), found, unneeded)
+    assert missing(results) == ["", "it is a change to make by hand"]
