@@ -62,7 +62,15 @@ def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
 
 @pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
 def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: type) -> None:
-    assert isinstance(check(interleaved(threads=threads)), kind)
+    reader = stage(f"{TOP}::ParallelMapV2::TFRecord", 30.0, threads)
+    assert isinstance(check(InputPipeline.of(stage(TOP), reader)), kind)
+
+
+@pytest.mark.parametrize("threads", [1.0001, 3.0])
+def test_a_parallel_interleave_that_finds_no_free_core_is_not_serial(threads: float) -> None:
+    said = check(interleaved(threads=threads))
+    assert isinstance(said, Healthy)
+    assert "several files" in said.summary
 
 
 @pytest.mark.parametrize(("work", "kind"), [(2.74, Healthy), (2.76, Finding)])

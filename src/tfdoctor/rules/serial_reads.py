@@ -65,6 +65,9 @@ READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
 OPENER = re.compile(r"FlatMap|Interleave")
 """The stages that open one file after the other, on the thread that asks."""
 
+ASKED = ("ParallelInterleave", "LegacyParallelInterleave")
+"""The stages that read several files at a time: few threads at work in them wait for a core or a disk."""
+
 TOGETHER = 16
 """Reads across a network that wait together: tf.data's own number of threads until it knows better."""
 
@@ -103,7 +106,7 @@ def check(
     slowest = pipeline.slowest
     share = slowest.stages.get(reader.path, 0.0) / slowest.ms if slowest and slowest.ms else 0.0
     waiting = breakdown.waits_for_input
-    if not waiting or share < limits.share or reader.concurrency > limits.threads:
+    if not waiting or share < limits.share or _several(pipeline, reader, limits):
         return Healthy(summary=_fine(reader, waiting=waiting, share=share, limits=limits))
     speedup = _speedup(device, cores, files)
     return _finding(pipeline, reader, files, share, speedup, limits)
@@ -122,7 +125,15 @@ def _fine(reader: StageTime, *, waiting: bool, share: float, limits: Limits) -> 
         return f"{reader.kind} reads records, and the step does not wait for input"
     if share < limits.share:
         return f"{reader.kind} reads records, and is not what limits the pipeline"
-    return f"{reader.kind} reads records on several threads"
+    return f"{reader.kind} reads several files at a time"
+
+
+def _several(pipeline: InputPipeline, reader: StageTime, limits: Limits) -> bool:
+    """Whether several files are read at a time, or would be if a core were free for it."""
+    parallel = (
+        s for s in pipeline.stages if s.kind.startswith(ASKED) and feeds(reader.path, s.path)
+    )
+    return reader.concurrency > limits.threads or any(parallel)
 
 
 def _speedup(device: Device, cores: Cores | None, files: SourceFiles | None) -> float:
