@@ -53,7 +53,7 @@ CORPUS = (
     Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
     Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT, STARVED), remedy=MAP),
     Pair("spectrogram_map", MAP, (MAP, INPUT, AGAIN), (INPUT, AGAIN), (STARVED,), MAP),
-    Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
+    Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), (AGAIN,), (INPUT,), PYTHON),
     Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
     Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), (STARVED,), PYTHON),
     Pair("batches_in_the_loop", PYTHON, (PYTHON, WIDE), (INPUT, WIDE), remedy=PYTHON),

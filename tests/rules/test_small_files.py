@@ -31,7 +31,7 @@ def test_a_small_file_for_each_example_is_found() -> None:
     line = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
     found = check(stage(dataset=line))
     assert isinstance(found, Finding)
-    assert "64 files" in found.summary
+    assert "64 small files" in found.summary
     assert found.remedies[0].at == Location("train.py", 20)
 
 
