@@ -217,4 +217,8 @@ def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32() -> N
         scales += [effect.scales for effect in finding.effects]
         told = [m for m in finding.evidence if "not even as TF32" in getattr(m, "label", "")]
         assert bool(told) == (name == "ampere_sgemm_128x64_nn")
+        shown = [
+            m.value.value for m in finding.evidence if " over that " in getattr(m, "label", "")
+        ]
+        assert shown == [scales[-1]]
     assert scales == [1 / 16, 1 / 2]

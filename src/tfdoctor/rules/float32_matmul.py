@@ -161,11 +161,7 @@ def _finding(
         evidence=(
             Measure("float32 matmuls and convolutions per step", ms(total)),
             Measure("share of the compute time", ratio(total / operations.total_ms)),
-            Measure(
-                f"their time in {narrowing.dtype} over that in float32 ({narrowing.source})",
-                ratio(narrowing.scales),
-            ),
-            *_scalar(slow, narrowing),
+            *_ratios(slow, narrowing),
             _table(slow, operations),
         ),
         remedies=(_remedy(narrowing, _first_line(program)),),
@@ -182,13 +178,25 @@ def _finding(
     )
 
 
-def _scalar(slow: list[OperationTime], narrowing: Narrowing) -> list[Measure]:
-    """Tell the time in kernels that leave the unit unused though it multiplies float32 (as TF32)."""
-    if narrowing.scalar_scales is None:
-        return []
-    total = sum(row.ms for row in slow if of_operation(row.ran) is False)
-    label = "of them in kernels that do not use the Tensor Cores, not even as TF32"
-    return [Measure(label, ms(total))] if total else []
+def _ratios(slow: list[OperationTime], narrowing: Narrowing) -> list[Measure]:
+    """Tell the ratios of the times that the saving is computed from, with the time that each is of."""
+    scalar = [row for row in slow if _avoids_unit(row, narrowing)]
+    found = []
+    if len(scalar) < len(slow):
+        label = f"their time in {narrowing.dtype} over that in float32 ({narrowing.source})"
+        found.append(Measure(label, ratio(narrowing.scales)))
+    if scalar:
+        what = "in kernels that do not use the Tensor Cores, not even as TF32"
+        total = sum(row.ms for row in scalar)
+        found.append(Measure(f"of them {what}", ms(total)))
+        label = f"time of these in {narrowing.dtype} over that now, by the units' peak rates"
+        found.append(Measure(label, ratio(narrowing.scalar_scales or narrowing.scales)))
+    return found
+
+
+def _avoids_unit(row: OperationTime, narrowing: Narrowing) -> bool:
+    """Say whether its kernels leave the unit unused though it multiplies float32 (as TF32)."""
+    return narrowing.scalar_scales is not None and of_operation(row.ran) is False
 
 
 def _scales(row: OperationTime, hardware: Hardware, narrowing: Narrowing) -> float:
@@ -196,7 +204,7 @@ def _scales(row: OperationTime, hardware: Hardware, narrowing: Narrowing) -> flo
     if hardware.kind == "CPU":
         fixed, casts = FIXED_MS * row.calls / row.ms, CAST_MS * row.calls / row.ms
         return casts + fixed + narrowing.scales * (1.0 - fixed)
-    avoids = narrowing.scalar_scales is not None and of_operation(row.ran) is False
+    avoids = _avoids_unit(row, narrowing)
     return (narrowing.scalar_scales if avoids else None) or narrowing.scales
 
 
