@@ -4,6 +4,7 @@ A step lasts from its own start to the start of the next one, so that the time b
 (callbacks, metrics, an epoch's end) belongs to the step before it and nothing is lost.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import quantiles
@@ -17,13 +18,14 @@ from tfdoctor.facts.compiled import Compiled
 from tfdoctor.facts.cycle import CALL
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.graph_calls import graph_calls
 from tfdoctor.facts.queued_steps import MODULE_RUNS, module_steps, queued_steps
 from tfdoctor.facts.step import PS_PER_MS, Step, chain, host_lines
 from tfdoctor.facts.step_markers import marked, step_line, train_function_calls
-from tfdoctor.facts.step_search import search
+from tfdoctor.facts.step_search import FEWEST, search
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Event, Line, Trace
-from tfdoctor.trace.names import END_OF_WINDOW
+from tfdoctor.trace.names import END_OF_WINDOW, FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "Steps", "Window"]
 
@@ -71,7 +73,7 @@ class Steps:
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
-            raise Unavailable(_why_none(recording, framework))
+            raise Unavailable(_why_none(trace, recording, framework))
         recorded = seen.source if seen and source == "markers" else None
         return replace(cls.of(steps, source=recorded or source, closed=closed), program=program)
 
@@ -141,7 +143,7 @@ class Window:
         return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
 
-def _why_none(recording: Recording, framework: Framework) -> str:
+def _why_none(trace: Trace, recording: Recording, framework: Framework) -> str:
     said = recording.manifest.missing if recording.manifest else ()
     for missing in said:
         if missing.what in ("steps", "trace"):
@@ -149,8 +151,21 @@ def _why_none(recording: Recording, framework: Framework) -> str:
     if framework.foreign:
         return f"the trace marks no training step; {framework.how_to_record}"
     return (
-        "the trace holds no training step; record the run with `tfdoctor profile`, "
+        f"the trace holds no training step{_calls_seen(trace)}; record the run with `tfdoctor profile`, "
         "which marks the steps by itself"
+    )
+
+
+def _calls_seen(trace: Trace) -> str:
+    """Return what recurs in a trace and may be training or a test: nothing in it tells."""
+    often = Counter(call.name for call in graph_calls(trace) if not call.in_pipeline)
+    name, times = often.most_common(1)[0] if often else ("", 0)
+    if times < FEWEST:
+        return ""
+    what = "a graph" if name in FUNCTION_RUNS else f"`{name}`"
+    return (
+        f" that can be told: {what} is called {times} times, but no gradient or update is seen in it, as "
+        "in prediction and tests"
     )
 
 
