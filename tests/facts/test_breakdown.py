@@ -150,3 +150,17 @@ def test_a_wait_counts_from_a_share_and_from_a_time_on(
 
 def test_a_breakdown_for_examples_has_every_part() -> None:
     assert set(Breakdown.of(input=1.0).median) == set(map(str, PARTS))
+
+
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [
+        (0.0, "does not wait for input"),
+        (0.4, "does not wait for input"),
+        (4.7, "waits only 4.7 % of its time for input"),
+    ],
+)
+def test_a_wait_below_the_limit_is_told_and_not_denied(wait: float, words: str) -> None:
+    parts = Breakdown.of(input=wait, device=100.0 - wait)
+    assert not parts.waits_for_input
+    assert parts.little_wait == f"the step {words}"

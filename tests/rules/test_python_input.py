@@ -36,7 +36,9 @@ def test_a_tenth_of_the_slowest_segment(python: float, kind: type) -> None:
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(check(stage("Map", 40.0, 38.0), wait=wait), kind)
+    said = check(stage("Map", 40.0, 38.0), wait=wait)
+    assert isinstance(said, kind)
+    assert "not wait" not in said.summary  # type: ignore[union-attr]
 
 
 def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:

@@ -83,7 +83,9 @@ def test_a_sequential_map_that_does_not_limit_the_pipeline_is_left_alone() -> No
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    assert isinstance(check(stage(), wait=wait), kind)
+    said = check(stage(), wait=wait)
+    assert isinstance(said, kind)
+    assert "not wait" not in said.summary  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("python", "kind"), [(20.0, Finding), (21.0, NotApplicable)])

@@ -81,7 +81,7 @@ def test_a_reader_that_takes_little_of_the_segment_is_not_what_limits_it(
 
 
 def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
-    said = check(interleaved(), wait=0.1)
+    said = check(interleaved(), wait=0.04)
     assert isinstance(said, Healthy)
     assert "does not wait" in said.summary
 

@@ -15,6 +15,7 @@ from tfdoctor.facts.activity import Activity
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
+from tfdoctor.humanize import percent
 from tfdoctor.trace import Intervals
 from tfdoctor.verdict import Stage
 
@@ -29,6 +30,9 @@ INPUT_SHARE = 0.05
 READY_MS = 0.2
 """Per step. Handing over a batch that lies ready costs tf.data about 0.1 ms: on steps of a
 millisecond that is above 5 %, yet nothing waits."""
+
+NO_WAIT = 0.005
+"""Of the step: a wait that is rounded away beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,14 @@ class Breakdown:
         """Whether the exposed wait for input is worth a word."""
         wait = self.median[Stage.INPUT]
         return wait >= INPUT_SHARE * self.step_ms and wait >= READY_MS
+
+    @property
+    def little_wait(self) -> str:
+        """How steps wait of which ``waits_for_input`` is False: "the step does not wait for input"."""
+        share = self.median[Stage.INPUT] / self.step_ms if self.step_ms else 0.0
+        if share < NO_WAIT:
+            return "the step does not wait for input"
+        return f"the step waits only {percent(share)} of its time for input"
 
     @property
     def step_ms(self) -> float:

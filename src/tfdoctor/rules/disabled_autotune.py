@@ -106,7 +106,7 @@ def check(
     if not said:
         return Healthy(summary="No option switches off what tf.data does by itself")
     if not breakdown.waits_for_input:
-        return Healthy(summary=f"The pipeline has {said}, and the step does not wait for input")
+        return Healthy(summary=f"The pipeline has {said}, and {breakdown.little_wait}")
     critical = pipeline.critical
     if critical and critical.python_ms > critical.work_ms / 2:
         return NotApplicable(

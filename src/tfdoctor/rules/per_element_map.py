@@ -104,7 +104,7 @@ def check(
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary="The step does not wait for input: calls of maps cost it nothing")
+        return Healthy(summary=f"Calls of maps cost little: {breakdown.little_wait}")
     slowest = pipeline.slowest.stages if pipeline.slowest else {}
     maps = [s for s in pipeline.stages if s.path in slowest and MAP.fullmatch(s.kind) and s.work_ms]
     if not maps:

@@ -132,7 +132,7 @@ def _in_the_pipeline(pipeline: InputPipeline, breakdown: Breakdown, limits: Limi
         return NotApplicable(reason=pipeline.why_idle)
     if not breakdown.waits_for_input:
         everywhere = sum(stage.python_ms for stage in pipeline.stages)
-        summary = f"Python takes {milliseconds(everywhere)} per step in the pipeline; the step does not wait for it"
+        summary = f"Python takes {milliseconds(everywhere)} per step in the pipeline; {breakdown.little_wait}"
         return Healthy(summary=summary, evidence=measures[1:])
     if share < limits.share:
         return Healthy(

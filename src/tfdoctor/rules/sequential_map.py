@@ -88,7 +88,7 @@ def check(
     if not waiting and pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
     if stage is None or not waiting or stage.concurrency > limits.threads:
-        return Healthy(summary=_fine(pipeline, limits, waiting=waiting))
+        return Healthy(summary=_fine(pipeline, limits, breakdown))
     if stage.python_ms > stage.work_ms / 2:
         return NotApplicable(
             reason=f"{stage.title} runs sequentially, but it runs Python, which more threads do not "
@@ -107,11 +107,13 @@ def _limiting(pipeline: InputPipeline) -> list[StageTime]:
     return [stage for stage in pipeline.stages if slowest and stage.path in slowest.stages]
 
 
-def _fine(pipeline: InputPipeline, limits: Limits, *, waiting: bool) -> str:
+def _fine(pipeline: InputPipeline, limits: Limits, breakdown: Breakdown) -> str:
     maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
     parallel = [stage for stage in maps if stage.concurrency > limits.threads or stage.asynchronous]
-    if not waiting:
-        return f"{counted(len(maps), 'map').capitalize()} in the pipeline, and the step does not wait for input"
+    if not breakdown.waits_for_input:
+        return (
+            f"{counted(len(maps), 'map').capitalize()} in the pipeline, and {breakdown.little_wait}"
+        )
     return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
 
 

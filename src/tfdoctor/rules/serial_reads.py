@@ -107,7 +107,7 @@ def check(
     share = slowest.stages.get(reader.path, 0.0) / slowest.ms if slowest and slowest.ms else 0.0
     waiting = breakdown.waits_for_input
     if not waiting or share < limits.share or _several(pipeline, reader, limits):
-        return Healthy(summary=_fine(reader, waiting=waiting, share=share, limits=limits))
+        return Healthy(summary=_fine(reader, breakdown, share=share, limits=limits))
     speedup = _speedup(device, cores, files)
     return _finding(pipeline, reader, files, share, speedup, limits)
 
@@ -120,9 +120,9 @@ def _without_readers(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     )
 
 
-def _fine(reader: StageTime, *, waiting: bool, share: float, limits: Limits) -> str:
-    if not waiting:
-        return f"{reader.kind} reads records, and the step does not wait for input"
+def _fine(reader: StageTime, breakdown: Breakdown, *, share: float, limits: Limits) -> str:
+    if not breakdown.waits_for_input:
+        return f"{reader.kind} reads records, and {breakdown.little_wait}"
     if share < limits.share:
         return f"{reader.kind} reads records, and is not what limits the pipeline"
     return f"{reader.kind} reads several files at a time"

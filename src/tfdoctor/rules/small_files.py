@@ -82,7 +82,7 @@ def check(
     stages = [s for s in pipeline.stages if slowest and s.path in slowest.stages and s.reads]
     reads, reading = sum(s.reads for s in stages), sum(s.reading_ms for s in stages)
     if not breakdown.waits_for_input:
-        return _not_waiting(pipeline)
+        return _not_waiting(pipeline, breakdown)
     measure = Measure("whole files read per step", count(reads), count(limits.files))
     if reads < limits.files:
         summary = f"The stages that limit the pipeline read {number(reads)} whole files per step"
@@ -114,10 +114,10 @@ def _finding(stages: list[StageTime], evidence: tuple[Measure, ...], where: str)
     )
 
 
-def _not_waiting(pipeline: InputPipeline) -> Verdict:
+def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary="The step does not wait for input, so files of any size serve it")
+    return Healthy(summary=f"Files of any size serve the step: {breakdown.little_wait}")
 
 
 def _effect(stage: StageTime) -> Effect:

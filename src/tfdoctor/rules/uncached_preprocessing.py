@@ -89,7 +89,7 @@ def check(
     """Find work that is the same in every pass, and ask whether its result fits into memory."""
     stages = _work(cacheable, pipeline)
     if not breakdown.waits_for_input:
-        return _not_waiting(pipeline)
+        return _not_waiting(pipeline, breakdown)
     if cacheable.last is None or not stages:
         return _nothing(cacheable)
     passes, size = properties.passes, properties.nbytes(cacheable.last)
@@ -143,10 +143,10 @@ def _work(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:
     return [s for s in pipeline.stages if s.work_ms and s.dataset and s.dataset.id in kept]
 
 
-def _not_waiting(pipeline: InputPipeline) -> Verdict:
+def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary="The step does not wait for input: a cache would save it nothing")
+    return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
 
 
 def _nothing(cacheable: Cacheable) -> Verdict:
