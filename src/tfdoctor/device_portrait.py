@@ -46,7 +46,7 @@ def device_time_missing(chart: Chart) -> str:
 
 
 def _work(time: GpuTime) -> Iterator[Measure]:
-    whole = "step (median)" if time.unit == STEP else "whole trace, which has no steps"
+    whole = "step (median)" if time.unit == STEP else "whole trace"
     yield Measure(whole, ms(time.round_ms))
     for gpu in time.gpus:
         if gpu.traced_ms:
@@ -54,8 +54,10 @@ def _work(time: GpuTime) -> Iterator[Measure]:
     if idle := sum(1 for gpu in time.gpus if not gpu.traced_ms):
         yield Measure("GPUs without a kernel", count(idle))
     yield Measure(f"kernels that {_short(time.busiest.name)} runs", count(time.busiest.kernels))
-    yield Measure("wait for batches", ms(time.wait_ms))
-    yield Measure("wait for batches while the GPU idles", ms(time.exposed_wait_ms))
+    if time.wait_ms is not None:
+        yield Measure("wait for batches", ms(time.wait_ms))
+    if time.exposed_wait_ms is not None:
+        yield Measure("wait for batches while the GPU idles", ms(time.exposed_wait_ms))
 
 
 def _short(name: str) -> str:

@@ -138,7 +138,20 @@ def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
     time = known.fact(GpuTime)
     assert (time.unit, time.round_ms, time.busiest.kernel_ms) == (TRACE, 6, 4)
     assert "no training step" in known.fact(Typical).why_no_steps
-    assert device_time(known)[0].label == "whole trace, which has no steps"
+    assert device_time(known)[0].label == "whole trace"
+
+
+def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
+    """JAX without tf.data makes its batches unseen; with tf.data, or in TensorFlow, zero is measured."""
+    work = v100(line("Stream #14(Kernel)", (KERNEL, 5, 6), (KERNEL, 8, 11)))
+    rows = [("PjitFunction(f)", 0, 1), ("Iterator::Root", 1, 2)]
+    shown = {}
+    for count in (1, 2):
+        known = chart(trace([line("python", *rows[:count])], gpus=[work]))
+        time = known.fact(GpuTime)
+        labels = {measure.label for measure in device_time(known)}
+        shown[count] = (time.wait_ms, time.exposed_wait_ms, "wait for batches" in labels)
+    assert shown == {1: (None, None, False), 2: (0.0, 0.0, True)}
 
 
 def test_an_outlier_is_left_out() -> None:

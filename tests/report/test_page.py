@@ -57,6 +57,15 @@ def test_a_single_part_is_all_of_it() -> None:
     assert "all of it computing" in verdict(with_steps(breakdown_ms={"device": 52.0}))
 
 
+def test_an_accelerators_figures_without_steps_are_not_called_a_steps() -> None:
+    full = diagnoses.full()
+    assert page(full).device_time_title == "What the GPUs do in a step"
+    without = replace(full, steps=StepsSummary(source="none", missing="no marker"))
+    assert page(without).device_time_title == "What the GPUs do in the whole trace"
+    tpu = replace(without, subject=replace(full.subject, device="TPU"))
+    assert page(tpu).device_time_title == "What the TPUs do in a run"
+
+
 def test_a_single_step_is_not_each_step() -> None:
     shown = page(diagnoses.single_step())
     assert shown.verdict[0].startswith("The only step recorded took 52.0 ms")

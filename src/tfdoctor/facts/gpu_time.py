@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
+from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.gpu_work import GpuWork, GpuWorks
 from tfdoctor.facts.host_work import HostWork
 from tfdoctor.facts.step import PS_PER_MS
@@ -32,22 +33,27 @@ class GpuTime:
     unit: str
     round_ms: float
     gpus: tuple[GpuShare, ...]
-    wait_ms: float  # of the trainer for its batches, hidden or not
-    exposed_wait_ms: float  # while the busiest GPU idles
+    wait_ms: (
+        float | None
+    )  # of the trainer for its batches, hidden or not; None where it shows in no event
+    exposed_wait_ms: float | None  # while the busiest GPU idles
 
     @classmethod
-    def measure(cls, works: GpuWorks, typical: Typical, host: HostWork) -> Self:
+    def measure(
+        cls, works: GpuWorks, typical: Typical, host: HostWork, framework: Framework
+    ) -> Self:
         """Sum up every GPU's work.
 
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
+        unseen = framework.no_pipeline and not host.waits.spans
         return cls(
             typical.unit,
             typical.round_ms,
             tuple(_share(gpu, typical) for gpu in works.gpus),
-            typical.ms(host.waits),
-            typical.ms(host.waits - works.busiest.busy),
+            None if unseen else typical.ms(host.waits),
+            None if unseen else typical.ms(host.waits - works.busiest.busy),
         )
 
     @property

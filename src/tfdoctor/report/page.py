@@ -128,7 +128,7 @@ def page(diagnosis: Diagnosis) -> Page:
         samples=tables.lines(diagnosis.samples),
         device_time=tables.lines(diagnosis.device_time),
         device_time_missing=text.sentence(diagnosis.device_time_missing),
-        device_time_title=f"What the {_accelerators(diagnosis)} do in a step",
+        device_time_title=_device_time_title(diagnosis),
         device_time_note=_NOTES[_accelerators(diagnosis)],
         model=tables.lines(diagnosis.model),
         hosts=compared,
@@ -148,6 +148,14 @@ _NOTES = {
     "GPUs": "Unions over each GPU's streams; copies are no kernels",
     "TPUs": "Of the busiest core; waits for asynchronous copies are no computing",
 }
+
+
+def _device_time_title(diagnosis: Diagnosis) -> str:
+    """Say what the figures are of: without steps, of the whole trace or of the longest program's runs."""
+    which = _accelerators(diagnosis)
+    if diagnosis.steps.rows or not diagnosis.device_time:
+        return f"What the {which} do in a step"
+    return f"What the {which} do in " + ("the whole trace" if which == "GPUs" else "a run")
 
 
 def _accelerators(diagnosis: Diagnosis) -> str:
