@@ -49,15 +49,21 @@ def _work(time: GpuTime) -> Iterator[Measure]:
     whole = "step (median)" if time.unit == STEP else "whole trace"
     yield Measure(whole, ms(time.round_ms))
     for gpu in time.gpus:
-        if gpu.traced_ms:
-            yield Measure(f"kernels of {_short(gpu.name)}", ms(gpu.kernel_ms))
+        kernels = f"kernels of {_short(gpu.name)}"
+        if gpu.kernel_ms:
+            yield Measure(kernels, ms(gpu.kernel_ms))
+        elif gpu.traced_ms:
+            yield Measure(f"{kernels}, all outside the step shown", ms(gpu.traced_ms))
     if idle := sum(1 for gpu in time.gpus if not gpu.traced_ms):
         yield Measure("GPUs without a kernel", count(idle))
     yield Measure(f"kernels that {_short(time.busiest.name)} runs", count(time.busiest.kernels))
     if time.wait_ms is not None:
         yield Measure("wait for batches", ms(time.wait_ms))
+    if time.wait_before_ms:
+        yield Measure("of it before the GPU's step begins", ms(time.wait_before_ms))
     if time.exposed_wait_ms is not None:
-        yield Measure("wait for batches while the GPU idles", ms(time.exposed_wait_ms))
+        within = " in its step" if time.wait_before_ms else ""
+        yield Measure(f"wait for batches while the GPU idles{within}", ms(time.exposed_wait_ms))
 
 
 def _short(name: str) -> str:

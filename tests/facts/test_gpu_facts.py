@@ -141,6 +141,31 @@ def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
     assert device_time(known)[0].label == "whole trace"
 
 
+def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
+    """The wait of another execution, which ended before, is not the step's."""
+    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
+    other, own = (("IteratorGetNextOp::DoCompute", at, at + 3, {"id": at}) for at in (1, 5))
+    host = [
+        line("tf_data_iterator_get_next/1", other, own),
+        line("tf_Compute/1", executor(4, 6, 1), executor(8, 15, 5)),
+    ]
+    known = chart(trace(host, gpus=[gpu]))
+    time = known.fact(GpuTime)
+    assert (time.wait_ms, time.wait_before_ms, time.exposed_wait_ms) == (3, 3, 0)
+    shown = {measure.label: measure.value.value for measure in device_time(known)}
+    assert shown["of it before the GPU's step begins"] == 3
+    assert shown["wait for batches while the GPU idles in its step"] == 0
+
+
+def test_an_execution_that_waits_within_the_step_waited_for_another_step_before() -> None:
+    """Several replicas, or a loop, in one execution."""
+    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
+    waits = [("IteratorGetNextOp::DoCompute", at, at + 3, {"id": 5}) for at in (5, 13)]
+    host = [line("tf_data_iterator_get_next/1", *waits), line("tf_Compute/1", executor(4, 19, 5))]
+    time = chart(trace(host, gpus=[gpu])).fact(GpuTime)
+    assert (time.wait_ms, time.wait_before_ms) == (3, 0)
+
+
 def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
     """JAX without tf.data makes its batches unseen; with tf.data, or in TensorFlow, zero is measured."""
     work = v100(line("Stream #14(Kernel)", (KERNEL, 5, 6), (KERNEL, 8, 11)))
@@ -392,6 +417,18 @@ def test_collectives_are_hidden_by_kernels_alone() -> None:
 def shown(*copies: Row) -> dict[str, float]:
     known = facts(markers(1, each=10), work=((KERNEL, 4, 10),), copies=copies)
     return {measure.label: measure.value.value for measure in device_time(known)}
+
+
+def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
+    """The first of two replicas began its step, and its kernels, before the trace's only whole step."""
+    busy, early = (
+        v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2))
+    )
+    found = device_time(chart(trace([markers(1, each=10)], gpus=[early, busy])))
+    rows = {measure.label: measure.value.value for measure in found}
+    assert rows["kernels of GPU 1"] == 6
+    assert rows["kernels of GPU 0, all outside the step shown"] == 7
+    assert "kernels of GPU 0" not in rows
 
 
 def test_the_report_shows_the_step_and_its_gaps() -> None:
