@@ -43,7 +43,7 @@ class Case:
 CASES = (
     Case("prefetch", PAIRS / "loop_without_prefetch" / "fault.py", "missing-prefetch"),
     Case("parallel-map", PAIRS / "spectrogram_map" / "fault.py", "sequential-map"),
-    Case("parallel-batch", PAIRS / "windows_of_sensors" / "fault.py", "serial-batch"),
+    Case("parallel-batch", OWN / "large_images.py", "serial-batch"),
     Case("parallel-interleave", PAIRS / "shards_one_by_one" / "fault.py", "serial-reads"),
     Case("cache", OWN / "decode_again.py", "uncached-preprocessing"),
     Case("autotune-on", PAIRS / "one_private_thread" / "fault.py", "disabled-autotune"),

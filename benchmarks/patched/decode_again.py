@@ -1,4 +1,4 @@
-"""A shop: decodes the same pictures in every epoch, and shuffles them behind that."""
+"""A shop: decodes the same pictures in every epoch."""
 
 import keras
 import numpy as np
@@ -23,7 +23,7 @@ def decode(png, label):
 
 dataset = tf.data.Dataset.from_tensor_slices((pngs, labels))
 dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)
-dataset = dataset.shuffle(320).batch(32).prefetch(tf.data.AUTOTUNE)
+dataset = dataset.batch(32).prefetch(tf.data.AUTOTUNE)
 
 model = keras.Sequential(
     [

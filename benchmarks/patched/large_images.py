@@ -1,0 +1,27 @@
+"""An image user: large images, copied into a batch by one thread."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from stopwatch import tick
+
+keras.utils.set_random_seed(41)
+images = np.random.default_rng(41).random((64, 384, 384, 3), dtype=np.float32)
+labels = np.arange(len(images)) % 4
+
+dataset = tf.data.Dataset.from_tensor_slices((images, labels)).repeat()
+dataset = dataset.batch(64)
+dataset = dataset.prefetch(tf.data.AUTOTUNE)
+
+model = keras.Sequential(
+    [
+        keras.Input((384, 384, 3)),
+        keras.layers.MaxPooling2D(64),
+        keras.layers.Flatten(),
+        keras.layers.Dense(4),
+    ]
+)
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+watch = keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: tick())
+model.fit(dataset, steps_per_epoch=120, verbose=2, callbacks=[watch])
