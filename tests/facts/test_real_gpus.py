@@ -76,6 +76,12 @@ def test_the_waits(name: str) -> None:
     assert waits.total / 1e9 == close(ROWS[name].waited or 0.0)
 
 
+@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.waited and row.step])
+def test_the_wait_before_the_gpus_first_work_is_the_steps_too(name: str) -> None:
+    """TensorFlow 2.3 and 2.4 let a GPU's step begin with its first work, behind the wait on T4 and V100."""
+    assert facts(name).fact(GpuTime).wait_ms == close(ROWS[name].waited or 0.0)
+
+
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.copied])
 def test_large_batches_are_copied_slowly_and_serially(name: str) -> None:
     row, copies = ROWS[name], facts(name).fact(Transfers)[H2D]

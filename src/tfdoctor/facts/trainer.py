@@ -1,7 +1,7 @@
 """Which threads are the trainer's, and when they wait for a batch."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tfdoctor.trace import Intervals, Line
 from tfdoctor.trace.names import (
     EAGER_NEXT,
+    EXECUTOR,
     FUNCTION_RUNS,
     INPUT_THREAD,
     JITTED,
@@ -46,6 +47,28 @@ def _waiting_operations(lines: list[Line]) -> Intervals:
         if not line.name.startswith(INPUT_THREAD):
             found |= matching(line, WAIT_OPERATION)
     return found
+
+
+def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:
+    """Return when an execution that goes on as a step begins waited for the step's batch before it, in ps.
+
+    A GPU's own step begins with its first work, behind the wait for the batch that it works on. An
+    execution that begins to wait within the step waited for another step's batch before it.
+    """
+    threads = [line for line in lines if len(line)]
+    begin, end = step
+    running = {run for x in threads for run, _, to in _of_runs(x, EXECUTOR.__eq__) if to > begin}
+    waits = [wait for line in threads for wait in _of_runs(line, WAIT.fullmatch)]
+    running -= {run for run, start, _ in waits if begin <= start < end}
+    return Intervals.union((start, min(to, begin)) for run, start, to in waits if run in running)
+
+
+def _of_runs(line: Line, test: Callable[[str], object]) -> Iterator[tuple[int, int, int]]:
+    """Yield the execution, the start and the end of the events that pass a test and tell their execution."""
+    for at in np.flatnonzero(is_named(line, test)).tolist():
+        if "id" in line.stats.get(at, {}):
+            start = int(line.start_ps[at])
+            yield int(line.stats[at]["id"]), start, start + int(line.duration_ps[at])
 
 
 def _starts_training(line: Line) -> bool:
