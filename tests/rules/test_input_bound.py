@@ -101,3 +101,12 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
     facts = chart(trace([line("python", *steps), waits], gpus=[v100(kernels)]))
     (result,) = engine.examine(facts, [Rule.from_module(input_bound)])
     assert isinstance(result.outcome, Healthy)
+
+
+def test_tf_datas_own_handle_is_not_what_to_mend() -> None:
+    """A trace may hold the pipeline's root alone: which stage is slow, it does not tell then."""
+    root = StageTime(path="Root", kind="Root", work_ms=50.0, wall_ms=50.0)
+    found = input_bound.check(Breakdown.of(input=43.0, device=8.5), InputPipeline.of(root))
+    assert isinstance(found, Finding)
+    assert "Root" not in found.summary + found.remedies[0].action
+    assert found.remedies[0].action.startswith("Find out")

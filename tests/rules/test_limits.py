@@ -42,7 +42,7 @@ def by_map(**limits: float) -> Verdict:
 
 def by_prefetch(**limits: float) -> Verdict:
     return missing_prefetch.check(
-        InputPipeline.of(SLOW), WAITING, missing_prefetch.Limits(**limits)
+        InputPipeline.of(SLOW), WAITING, None, missing_prefetch.Limits(**limits)
     )
 
 

@@ -3,10 +3,11 @@
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
 from tfdoctor.rules import missing_prefetch
-from tfdoctor.verdict import Finding, Healthy, Location, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 
 def stage(path: str, work: float = 0.0, **more: object) -> StageTime:
@@ -14,10 +15,30 @@ def stage(path: str, work: float = 0.0, **more: object) -> StageTime:
     return StageTime(path=path, kind=kind, work_ms=work, wall_ms=work, **more)  # type: ignore[arg-type]
 
 
-def check(*stages: StageTime, wait: float = 10.0) -> Verdict:
+FREE = Cores(4.0, busy=1.0)
+
+
+def check(*stages: StageTime, wait: float = 10.0, cores: Cores | None = FREE) -> Verdict:
     return missing_prefetch.check(
-        InputPipeline.of(*stages), Breakdown.of(input=wait, device=40.0 - wait)
+        InputPipeline.of(*stages), Breakdown.of(input=wait, device=40.0 - wait), cores
     )
+
+
+@pytest.mark.parametrize(
+    ("cores", "bound"),
+    [
+        (FREE, Bound.EXPECTED),
+        (Cores(4.0, busy=1.0, others=2.0), Bound.AT_MOST),
+        (Cores(4.0, busy=1.0, sampled=False), Bound.AT_MOST),
+        (None, Bound.AT_MOST),
+    ],
+)
+def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free(
+    cores: Cores | None, bound: Bound
+) -> None:
+    found = check(stage("Root::Map", 10.0), cores=cores)
+    assert isinstance(found, Finding)
+    assert [effect.bound for effect in found.effects] == [bound]
 
 
 def test_a_map_right_before_the_trainer_is_found() -> None:

@@ -95,8 +95,14 @@ def check(breakdown: Breakdown, pipeline: InputPipeline | None, limits: Limits =
     )
 
 
-def _because(pipeline: InputPipeline | None) -> str:
+def _critical(pipeline: InputPipeline | None) -> StageTime | None:
+    """Return the stage that limits the pipeline; tf.data's own handle on it is none that can be mended."""
     critical = pipeline.critical if pipeline else None
+    return None if critical and critical.is_root else critical
+
+
+def _because(pipeline: InputPipeline | None) -> str:
+    critical = _critical(pipeline)
     return f"; the stage that limits it is {critical.title}" if critical else ""
 
 
@@ -113,7 +119,7 @@ def _row(stage: StageTime) -> tuple[Cell, ...]:
 
 
 def _remedies(pipeline: InputPipeline | None) -> tuple[Remedy, ...]:
-    critical = pipeline.critical if pipeline else None
+    critical = _critical(pipeline)
     if critical is None:
         return (
             Remedy(

@@ -8,7 +8,7 @@ or a parallel stage with a buffer of its own), and how much work happens while t
 ## Why it matters
 
 Without prefetching, the time to make a batch and the time to train on it add up. With it, the step
-takes the longer of the two.
+takes the longer of the two, as far as a core is free to make batches beside it.
 
 ## How to fix
 
@@ -29,11 +29,13 @@ TensorFlow 2.3 and later. tf.data adds a prefetch by itself to most pipelines (t
 from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
+    Bound,
     Effect,
     Finding,
     Healthy,
@@ -62,7 +64,9 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(
+    pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = LIMITS
+) -> Verdict:
     """Look for a stage that works ahead, and for work that happens while the trainer waits."""
     serial = pipeline.serial_ms
     evidence = (
@@ -81,6 +85,7 @@ def check(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits = LIMITS
         return Healthy(
             summary=f"Making a batch costs {milliseconds(serial)} per step", evidence=evidence
         )
+    bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
     last = next((stage for stage in pipeline.stages if stage.at), None)
     return Finding(
         summary=f"No prefetch: the step waits while {milliseconds(serial)} of input work are done",
@@ -93,7 +98,7 @@ def check(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits = LIMITS
                 "prefetch",
             ),
         ),
-        effects=(Effect(Stage.INPUT, overlaps=True),),
+        effects=(Effect(Stage.INPUT, overlaps=True, bound=bound),),
     )
 
 
@@ -105,7 +110,8 @@ def _ahead(pipeline: InputPipeline) -> str:
 def sick() -> Verdict:
     """A map of 10 ms right before the trainer."""
     stage = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
-    return check(InputPipeline.of(stage), Breakdown.of(input=10.0, device=20.0))
+    parts = Breakdown.of(input=10.0, device=20.0)
+    return check(InputPipeline.of(stage), parts, Cores(4.0, busy=1.0))
 
 
 def healthy() -> Verdict:
@@ -117,4 +123,4 @@ def healthy() -> Verdict:
         asynchronous=True,
     )
     stage = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
-    return check(InputPipeline.of(ahead, stage), Breakdown.of(device=20.0))
+    return check(InputPipeline.of(ahead, stage), Breakdown.of(device=20.0), None)
