@@ -153,8 +153,12 @@ def test_without_kernels_nobody_claims_that_they_are_healthy() -> None:
     assert needing - of_the_host <= {
         "input-bound",
         "missing-prefetch",
+        "per-element-map",
         "python-input",
         "sequential-map",
+        "serial-batch",
+        "serial-reads",
+        "small-files",
     }
 
 
