@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, device, line, manifest, markers, recording, trace, v100
-from tfdoctor.facts.device import NO_CUPTI, NO_KERNELS, NO_PERMISSION, Device
+from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device
 from tfdoctor.facts.gpu_rates import AMD_RATES, GPU_RATES
+from tfdoctor.facts.gpu_work import GpuWorks
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.manifest import Host
 from tfdoctor.verdict import Bound
@@ -260,6 +263,31 @@ def test_the_report_is_about_the_busiest_device() -> None:
     assert (found.visible, found.used) == (3, 2)
     assert found.busiest
     assert found.busiest.name == "/device:GPU:2"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("cuLaunchKernel", "GPU"),
+        ("cuLaunchKernelEx", "GPU"),
+        ("cudaLaunchKernel", "GPU"),
+        ("cudaLaunchCooperativeKernel", "GPU"),
+        ("hipExtModuleLaunchKernel", "GPU"),
+        ("Launch", "CPU"),
+        ("my_LaunchKernel", "CPU"),
+    ],
+)
+def test_a_host_that_launches_kernels_has_a_gpu_that_the_trace_lacks(call: str, kind: str) -> None:
+    """Work of a GPU whose plane was removed is no work of the CPU."""
+    host = line("python", ("model/dense/MatMul:MatMul", 1, 2), (call, 3, 4))
+    known = chart(trace([markers(1, 10), host]), recording())
+    found = known.fact(Device)
+    assert (found.kind, bool(found.missing)) == (kind, kind == "GPU")
+    if kind == "GPU":
+        assert found.missing == NO_GPU
+        with pytest.raises(Unavailable, match="holds no GPU"):
+            known.fact(GpuWorks)
+        assert "device" not in {part for part, ms in known.fact(Breakdown).median.items() if ms}
 
 
 def test_a_tpu_goes_before_a_gpu() -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.trace import Intervals, Line, Plane, Trace
-from tfdoctor.trace.names import STREAM_PREFIX, TPU_OPS
+from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
 NO_CUPTI = (
     "GPU kernels were not recorded because the profiler could not load CUPTI; install the CUDA "
@@ -17,7 +17,10 @@ NO_PERMISSION = (
     "--cap-add=SYS_ADMIN, and record again"
 )
 NO_KERNELS = "the trace holds a GPU without a single kernel; record steps in which it works"
-
+NO_GPU = (
+    "GPU kernels were launched, but the trace holds no GPU: its plane was left out or removed; take "
+    "the trace as the profiler wrote it, or record again"
+)
 
 IDLE = 0.01
 """Of the busiest device's work: one that does less (a few copies when the run starts) is not used."""
@@ -38,11 +41,13 @@ class Device:
 
     @classmethod
     def measure(cls, trace: Trace) -> Self:
-        """Look for accelerators; a trace with none comes from a run on the CPU."""
+        """Look for accelerators; a trace with none, and without any launch, comes from a run on the CPU."""
         for kind in ("TPU", "GPU"):
             planes = trace.devices(kind)
             if planes:
                 return cls._accelerator(kind, planes, trace)
+        if _launches(trace.host):
+            return cls("GPU", 0, 0, missing=NO_GPU)
         return cls("CPU", 1, 1, trace.host)
 
     @classmethod
@@ -66,6 +71,11 @@ def spans(line: Line) -> Intervals:
     return Intervals.union(
         zip(line.start_ps.tolist(), (line.start_ps + line.duration_ps).tolist(), strict=True)
     )
+
+
+def _launches(host: Plane | None) -> bool:
+    """Say whether the host put kernels into a GPU's queue."""
+    return host is not None and any(DRIVER_LAUNCH.match(kind.name) for kind in host.types)
 
 
 def _busy(plane: Plane) -> Intervals:

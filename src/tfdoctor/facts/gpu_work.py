@@ -51,10 +51,10 @@ class GpuWorks:
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
-        if device.kind != "GPU" or device.busiest is None:
-            raise Unavailable(NO_GPU)
-        if device.missing:
+        if device.kind == "GPU" and device.missing:
             raise Unavailable(device.missing)
+        if device.kind != "GPU":
+            raise Unavailable(NO_GPU)
         found = [work_of(plane) for plane in trace.devices("GPU")]
         return cls(tuple(sorted(found, key=lambda one: -one.busy.total)))
 

@@ -87,6 +87,9 @@ XLA_RUN = re.compile(r"(?:Cpu|Gpu)Executable::Execute\w*")
 INPUT_THREAD = "tf_data_"
 """What the names of tf.data's own threads begin with."""
 
+DRIVER_LAUNCH = re.compile(r"(?:cu(?:da)?|hip)(?:Ext)?(?:Module)?Launch(?:Cooperative)?Kernel")
+"""The host's calls that put a kernel into a GPU's queue, in CUDA and HIP, whatever suffix they have."""
+
 STREAM_PREFIX = "Stream"
 """What the names of a GPU's lines of work begin with; other lines are derived from them."""
 
