@@ -44,13 +44,15 @@ AHEAD, WIDE, PADDED = "missing-prefetch", "float32-matmul", "unaligned-dimension
 STARVED, FILES = "starved-cpu", "small-files"
 NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
-RANDOM = "slow-random"
+RANDOM, OUTLIER, SHUFFLED = "slow-random", "step-outlier", "shuffle-order"
 EAGER, TRACED, BETWEEN = "eager-step", "retracing", "between-steps"
 
 CORPUS = (
     # Input
-    Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
-    Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP), remedy=AHEAD),
+    Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP, TUNING), remedy=AHEAD),
+    Pair(
+        "loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP, TUNING), remedy=AHEAD
+    ),
     Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT, STARVED), remedy=MAP),
     Pair("spectrogram_map", MAP, (MAP, INPUT, AGAIN), (INPUT, AGAIN), (STARVED,), MAP),
     Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), (AGAIN,), (INPUT,), PYTHON),
@@ -64,8 +66,8 @@ CORPUS = (
     Pair(
         "one_private_thread",
         TUNING,
-        (TUNING, INPUT, AGAIN),
-        (INPUT, AGAIN, STARVED),
+        (TUNING, INPUT, AGAIN, SHUFFLED),
+        (INPUT, AGAIN, STARVED, SHUFFLED),
         remedy=TUNING,
     ),
     Pair(
@@ -88,7 +90,7 @@ CORPUS = (
     Pair("channels_there_and_back", LAYOUT, (LAYOUT,), (WIDE,), (WIDE,), LAYOUT),
     Pair("one_hot_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("few_rows_of_a_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
-    Pair("truncated_jitter", RANDOM, (RANDOM,), (), (WIDE, SMALL), RANDOM),
+    Pair("truncated_jitter", RANDOM, (RANDOM, OUTLIER), (OUTLIER,), (WIDE, SMALL), RANDOM),
     # Execution
     Pair("debugging_left_on", EAGER, (EAGER,), (WIDE,), remedy=EAGER),
     Pair("a_number_for_the_step", TRACED, (TRACED,), (WIDE,), (WIDE,), remedy=TRACED),
@@ -97,7 +99,7 @@ CORPUS = (
     # Traps
     Pair("plain_map", MAP, trap="a plain map is sequential"),
     Pair("prefetch_by_itself", AHEAD, trap="no prefetch in the source"),
-    Pair("slow_first_batch", INPUT, trap="the first batch takes long"),
+    Pair("slow_first_batch", INPUT, (), (SHUFFLED,), trap="the first batch takes long"),
     Pair("cache_behind_random", AGAIN, trap="a random operation before a cache"),
     Pair("hidden_python", PYTHON, trap="Python in a map"),
     Pair(

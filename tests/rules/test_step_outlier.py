@@ -43,6 +43,12 @@ def test_one_long_step_is_no_pattern() -> None:
     assert isinstance(check({4: ("device", 100.0)}), Healthy)
 
 
+def test_long_steps_beside_each_other_are_one_time() -> None:
+    """Trap: another program's second of work covers several steps."""
+    assert isinstance(check({4: ("device", 100.0), 5: ("device", 100.0)}), Healthy)
+    assert isinstance(check({4: ("device", 100.0), 6: ("device", 100.0)}), Finding)
+
+
 def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
     found = check({4: ("device", 50.0), 14: ("input", 50.0)})
     assert isinstance(found, Healthy)

@@ -75,6 +75,15 @@ def test_ten_classes_are_ten_classes() -> None:
     assert isinstance(tpu, Healthy)
 
 
+def test_a_convolution_whose_channels_nobody_reads_is_a_head() -> None:
+    """Trap: ten classes by a convolution and a mean over the image."""
+    body = product(ms=50.0, weights=(3, 3, 3, 32), layer="body")
+    head = product(ms=9.0, weights=(1, 1, 32, 10), layer="head")
+    assert isinstance(check(body, head), Healthy)
+    flattened = product("MatMul", ms=1.0, weights=(7 * 7 * 10, 5), layer="dense")
+    assert isinstance(check(body, head, flattened), Finding)
+
+
 def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
     said = check(product("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
     assert isinstance(said, NotApplicable)

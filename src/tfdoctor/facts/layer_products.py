@@ -27,18 +27,26 @@ def owner(row: OperationTime) -> str:
 def heads(rows: Sequence[OperationTime]) -> frozenset[str]:
     """Return the owners of the last products, whose units are the classes or whatever the data has.
 
-    Those are dense layers whose width no other product reads. Where the shapes of the weights are not
-    known, none is.
+    Those are dense layers whose width no other product reads, and convolutions of 1 x 1 of which no other
+    product reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10). Where the shapes of the weights are
+    not known, none is.
     """
     known = [(owner(row), row.kernel) for row in rows if row.kernel and not is_gradient(row)]
     read = {(kernel[-2], name) for name, kernel in known if len(kernel) > 1}
-    dense = {
-        (row.kernel[-1], owner(row))
+    written = {
+        (row.kernel[-1], owner(row), row.type == "MatMul")
         for row in rows
-        if row.kernel and row.type == "MatMul" and not is_gradient(row)
+        if row.kernel and _may_be_last(row) and not is_gradient(row)
     }
     return frozenset(
         name
-        for width, name in dense
-        if not any(depth == width and reader != name for depth, reader in read)
+        for width, name, dense in written
+        if not any(
+            reader != name and (depth == width if dense else depth % width == 0)
+            for depth, reader in read
+        )
     )
+
+
+def _may_be_last(row: OperationTime) -> bool:
+    return row.type == "MatMul" or (row.type == "Conv2D" and (row.kernel or ())[:2] == (1, 1))

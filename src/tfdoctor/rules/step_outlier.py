@@ -59,7 +59,11 @@ class Limits:
     """When it speaks."""
 
     share: float = limit(0.05, "of the traced time that long steps take beyond a usual one")
-    long: float = limit(2.0, "long steps whose same part grew: a single one may be chance")
+    long: float = limit(
+        2.0,
+        "times that steps were long for the same part: a single one may be chance, and long steps beside "
+        "each other are one time (what else a machine does lasts longer than a step)",
+    )
     steps: float = limit(
         6.0, "traced steps, of which one in three at most may be long: else none is usual"
     )
@@ -87,8 +91,9 @@ def check(steps: Steps, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdic
     measure = Measure("of the time beyond usual steps", ratio(share), ratio(limits.share))
     said = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
     grew = _common(long, breakdown, steps)
-    if share < limits.share or len(long) < limits.long or not grew:
-        why = ", without a common cause" if len(long) >= limits.long and not grew else ""
+    times = sum(at - 1 not in long for at in long)
+    if share < limits.share or times < limits.long or not grew:
+        why = ", without a common cause" if times >= limits.long and not grew else ""
         return Healthy(summary=said + why, evidence=(measure,))
     rows = tuple((count(steps.steps[at].number), *_row(at, steps, breakdown)) for at in long[:8])
     longest = max(steps.steps[at].total_ms for at in long)

@@ -1,4 +1,4 @@
-"""A photographer's classifier: JPEGs as the camera made them, decoded and shrunk for every step."""
+"""A photographer's classifier: JPEGs from a folder, decoded and shrunk for every step."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""A photographer's classifier: JPEGs that were once stored at nearly the model's size."""
+"""A photographer's classifier: JPEGs from a folder, decoded and shrunk for every step."""
 
 import keras
 import numpy as np
