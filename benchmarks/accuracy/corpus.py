@@ -57,7 +57,7 @@ CORPUS = (
     Pair("spectrogram_map", MAP, (MAP, INPUT, AGAIN), (INPUT, AGAIN), (STARVED,), MAP),
     Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), (AGAIN,), (INPUT,), PYTHON),
     Pair("tokens_from_generator", PYTHON, (PYTHON, INPUT), undecided=(INPUT,), remedy=PYTHON),
-    Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT,), (STARVED,), PYTHON),
+    Pair("pydataset_of_images", PYTHON, (PYTHON, INPUT), (INPUT, AGAIN), (STARVED,), PYTHON),
     Pair("batches_in_the_loop", PYTHON, (PYTHON, WIDE), (INPUT, WIDE), remedy=PYTHON),
     Pair("decode_every_epoch", AGAIN, (AGAIN, INPUT, STARVED), (), (SMALL,), AGAIN),
     Pair("shards_one_by_one", READS, (READS, INPUT), (INPUT,), (STARVED,), READS),
