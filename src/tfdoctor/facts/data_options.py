@@ -35,7 +35,8 @@ class DataOptions:
             raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
         if program.feeding[0].options is None:
             raise Unavailable(
-                "the options of tf.data were not recorded: this recording is of an earlier tfdoctor"
+                "the options of tf.data were not recorded: the pipeline was made inside a graph, or the "
+                "recording is of an earlier tfdoctor"
             )
         given = (one.at for one in program.feeding if one.kind.strip("_") == "OptionsDataset")
         return cls(program.feeding[0].options, next(given, None))

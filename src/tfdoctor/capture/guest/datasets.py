@@ -128,7 +128,9 @@ def _parameters(dataset):
 
 
 def _options(dataset):
-    """Return the options that hold for a pipeline up to here and were set, by dotted name."""
+    """Return the options that hold for a pipeline up to here and were set, by dotted name; None when unknown."""
+    if _symbolic(dataset):
+        return None
     found = {}
     if hasattr(dataset, "options"):
         _collect(dataset.options(), "", found)
@@ -154,10 +156,14 @@ def _scalar(value):
     return value if isinstance(value, (bool, int, float, str)) else None
 
 
+def _symbolic(dataset):
+    """Say whether a dataset was made inside a graph: there is nothing to ask then."""
+    return not hasattr(getattr(dataset, "_variant_tensor_attr", None), "numpy")
+
+
 def _cardinality(dataset):
     """Return how many elements there are; None when unknown, -1 when infinite."""
-    variant = getattr(dataset, "_variant_tensor_attr", None)
-    if not hasattr(variant, "numpy"):
-        return None  # made inside a graph: there is nothing to ask
+    if _symbolic(dataset):
+        return None
     number = int(dataset.cardinality().numpy())
     return None if number == UNKNOWN else number
