@@ -78,7 +78,11 @@ def subject(chart: Chart, title: str) -> Subject:
 
 def _framework(manifest: Manifest | None) -> dict[str, str]:
     versions = (manifest.versions if manifest else None) or {}
-    return {name: str(version) for name, version in versions.items() if version}
+    return {BUILD.get(name, name): str(version) for name, version in versions.items() if version}
+
+
+BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
+"""What the run's machine need not have."""
 
 
 def _foreign(framework: Framework) -> dict[str, str]:
@@ -280,7 +284,11 @@ def _settings(program: Program) -> Iterator[tuple[str, str]]:
     }  # fmt: skip
     for key, name in names.items():
         if program.settings.get(key) is not None:
-            yield name, str(program.settings[key])
+            yield name, NONE.get(str(program.settings[key]), str(program.settings[key]))
+
+
+NONE = {"_DefaultDistributionStrategy": "none"}
+"""What TensorFlow calls the lack of one."""
 
 
 def samples(chart: Chart) -> tuple[Measure, ...]:

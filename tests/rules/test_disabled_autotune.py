@@ -113,6 +113,7 @@ def test_a_map_that_ran_in_parallel_all_the_same_is_healthy() -> None:
 def test_the_option_alone_is_no_fault() -> None:
     said = check(MAP_OFF | ONE, PLAIN, wait=0.04)
     assert isinstance(said, Healthy)
+    assert "switch off" in said.summary
     assert "does not wait" in said.summary
 
 

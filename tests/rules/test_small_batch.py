@@ -57,12 +57,16 @@ def test_speaks_from_the_limits_share_on(share: float, kind: type) -> None:
     assert isinstance(check(share, 1 - share), kind)
 
 
-@pytest.mark.parametrize(("edges", "kind"), [(3.0, Finding), (3.1, Healthy)])
+@pytest.mark.parametrize(("edges", "kind"), [(3.0, Finding), (3.1, NotApplicable)])
 def test_a_call_that_takes_longer_than_python_needs_is_something_else(
     edges: float, kind: type
 ) -> None:
     """A step that is traced again waits for tracing, not for a larger batch."""
     assert isinstance(check(edges, 0.5), kind)
+
+
+def test_little_is_little_whatever_it_is() -> None:
+    assert isinstance(check(12.0, 360.0), Healthy)
 
 
 def test_time_between_steps_counts_no_more_than_the_call() -> None:

@@ -176,7 +176,7 @@ def _why(framework: Framework, *, waited: bool) -> str:
     if waited:
         return (
             "the trainer waited for batches, but whatever makes them finished none of its work in "
-            "the traced window; trace more steps (`--steps`)"
+            "the traced window; trace more steps (--steps)"
         )
     if framework.tf_data:
         return (

@@ -111,7 +111,7 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
         if "dropped" in text:
             yield Doubt(
                 f"the profiler dropped events: {text}",
-                "trace fewer steps" if framework.foreign else "trace fewer steps (`--steps 5`)",
+                "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)",
                 grave=True,
             )
     for text in trace.errors:
@@ -148,7 +148,7 @@ def _more(recording: Recording, framework: Framework) -> str:
         return "more steps"
     plan = recording.manifest.plan if recording.manifest else None
     by_time = plan is not None and (plan.get("seconds") or not plan.get("steps"))
-    return "for longer (`--for 10s`)" if by_time else "more steps (`--steps 100`)"
+    return "for longer (--for 10s)" if by_time else "more steps (--steps 100)"
 
 
 def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:

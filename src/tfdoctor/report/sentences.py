@@ -127,9 +127,7 @@ def _slows_the_run(result: Result) -> bool:
     return isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
 
 
-ONLY_TOGETHER = (
-    "Some of that they gain only together: what they speed up overlaps, and each hides the other."
-)
+ONLY_TOGETHER = "Some of that they gain only together: one is worth more after another."
 
 
 def _together(diagnosis: Diagnosis) -> str:

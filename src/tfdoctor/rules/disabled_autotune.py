@@ -100,13 +100,14 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for what the options that are set did to a pipeline that the step waits for."""
-    named = [options.no_parallel_map, options.no_prefetch]
-    named += [f"private_threadpool_size={options.pool}"] if options.pool else []
-    said = " and ".join(dict.fromkeys(filter(None, named)))
-    if not said:
+    off = dict.fromkeys(filter(None, (options.no_parallel_map, options.no_prefetch)))
+    named = [f"switch off {option}" for option in off]
+    named += [f"set private_threadpool_size={options.pool}"] if options.pool else []
+    said = f"The options of the pipeline {' and '.join(named)}"
+    if not named:
         return Healthy(summary="No option switches off what tf.data does by itself")
     if not breakdown.waits_for_input:
-        return Healthy(summary=f"The pipeline has {said}, and {breakdown.little_wait}")
+        return Healthy(summary=f"{said}, and {breakdown.little_wait}")
     critical = pipeline.critical
     if critical and critical.python_ms > critical.work_ms / 2:
         return NotApplicable(
@@ -119,7 +120,7 @@ def check(
         *_prefetch(options, pipeline, limits),
     ]
     if not found:
-        return Healthy(summary=f"The pipeline has {said}, which is not what makes the step wait")
+        return Healthy(summary=f"{said}, which is not what makes the step wait")
     return _finding(found, options)
 
 

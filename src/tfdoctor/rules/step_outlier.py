@@ -94,7 +94,8 @@ def check(steps: Steps, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdic
     times = sum(at - 1 not in long for at in long)
     if share < limits.share or times < limits.long or not grew:
         why = ", without a common cause" if times >= limits.long and not grew else ""
-        return Healthy(summary=said + why, evidence=(measure,))
+        once = ", at one time: that may be chance" if long and times < limits.long else ""
+        return Healthy(summary=said + (why or once), evidence=(measure,))
     rows = tuple((count(steps.steps[at].number), *_row(at, steps, breakdown)) for at in long[:8])
     longest = max(steps.steps[at].total_ms for at in long)
     return Finding(

@@ -86,7 +86,7 @@ def sick() -> Verdict:
     """One step was traced."""
     return check(
         Quality(
-            1, (Doubt("only 1 training step was traced", "trace more (`--steps 20`)", grave=True),)
+            1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)
         )
     )
 

@@ -224,7 +224,8 @@ def fused(layer):
 
 
 clone = keras.models.clone_model(model, clone_function=fused)  # a functional or sequential model
-clone.set_weights(model.get_weights())'''
+clone.set_weights(model.get_weights())
+# then compile and fit the clone in the model's place'''
 
 
 def sick() -> Verdict:
