@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.synthetic.gpu import HEAD, Schedule, schedule
+from scripts.synthetic.gpu_schedule import HEAD, Schedule, schedule
 from scripts.synthetic.run import Run
 from scripts.synthetic.xspace import MS, US
 

@@ -14,8 +14,15 @@ IDS = {ROOT: 9_212_745_469_349_545_269, PREFETCH: 16_284_187_756_486_978_649,
        SLICE: 17_184_360_696_718_209_681}  # fmt: skip
 """Iterators' ids; those above 2**63 are stored as uint64, as TensorFlow does."""
 
+IDS |= {path.replace("::Prefetch", ""): number for path, number in IDS.items() if path != PREFETCH}
+
 NAMES = {ROOT: "PrefetchDataset:4", PREFETCH: "PrefetchDataset:4", BATCH: "BatchDatasetV2:2",
          MAP: "MapDataset:1", SLICE: "TensorSliceDataset:0"}  # fmt: skip
+NAMES |= {
+    path.replace("::Prefetch", ""): name
+    for path, name in NAMES.items()
+    if path not in (ROOT, PREFETCH)
+}
 
 RUN_ID = -5_558_148_104_225_379_935
 """Of the first step's function call; ids are negative as often as not."""
@@ -27,7 +34,7 @@ FUNCTION_ID = 700_000
 class Host:
     """The plane and its threads."""
 
-    def __init__(self, space: Space, batch: int) -> None:
+    def __init__(self, space: Space, batch: int, replicas: int = 1) -> None:
         self.batch = batch
         self.plane = space.plane("/host:CPU", 49)
         self.python = self.plane.line(201, "python")
@@ -35,6 +42,8 @@ class Host:
         self.consumer = self.plane.line(203, "tf_data_iterator_get_next/203")
         self.producer = self.plane.line(204, "tf_data_iterator_resource/204")
         self.functions = self.plane.line(205, "tf_data_private_threadpool/205")
+        more = (self.plane.line(209 + n, f"tf_Compute/{209 + n}") for n in range(1, replicas))
+        self.executors = (self.executor, *more)
 
     def call(self, number: int, start: int, length: int) -> None:
         """Record one call of the training step on the Python thread."""
@@ -51,9 +60,9 @@ class Host:
             _p=U64(5000 + number),
         )  # fmt: skip
 
-    def execute(self, number: int, start: int, length: int) -> None:
-        """Record the executor's stretch in which a step's operations are launched."""
-        self.executor.add(
+    def execute(self, executor: Line, number: int, start: int, length: int) -> None:
+        """Record an executor's stretch in which a step's operations are launched."""
+        executor.add(
             "ExecutorState::Process", start, length, id=RUN_ID + number, iter_num=0, _ct=2,
             _c=5000 + number,
         )  # fmt: skip
@@ -68,6 +77,29 @@ class Host:
         _iterator(self.consumer, PREFETCH, start + 4 * US, length - 8 * US, buffer_limit=1)
         self.consumer.add("PrefetchConsume", start + length - 6 * US, US, element_id=number)
 
+    def make(self, number: int, start: int, length: int, size: int) -> None:
+        """Record how the consumer makes its batch itself, with no prefetch before it."""
+        self.consumer.add(
+            "IteratorGetNextOp::DoCompute", start, length, id=RUN_ID + number, iter_num=0,
+            element_size=size,
+        )  # fmt: skip
+        self.consumer.add(
+            ROOT, start + 2 * US, length - 4 * US, name=Ref(NAMES[BATCH]), id=_id(ROOT)
+        )
+        self._batch(self.consumer, direct(BATCH), number, start + 3 * US, length - 6 * US)
+
+    def compile(self, start: int, length: int) -> None:
+        """Record that XLA compiles a program for the GPU."""
+        self.executor.add("NVPTXCompiler::RunBackend", start, length)
+
+    def allocate(self, at: int, share: float, total: int) -> None:
+        """Record an allocation that leaves so much of the GPU's memory in use."""
+        used = int(share * total)
+        self.executor.add(
+            "MemoryAllocation", at, 0, allocator_name=Ref("GPU_0_bfc"), bytes_allocated=used,
+            bytes_available=total - used, bytes_reserved=0, peak_bytes_in_use=used,
+        )  # fmt: skip
+
     def produce(self, batches: int, first: int, every: int, work: int) -> None:
         """Record how batches are made: one sequential map, element after element.
 
@@ -76,22 +108,29 @@ class Host:
         ps; each takes ``work`` ps.
         """
         for number in range(batches + 1):
-            self._batch(number, first + number * every - work, work, until=(batches + 1) * every)
+            start, end = first + number * every - work, (batches + 1) * every
+            if start + work <= end:
+                self.producer.add("PrefetchProduce", start, work, element_id=number)
+            self._batch(self.producer, BATCH, number, start + US, work - 2 * US, until=end)
 
-    def _batch(self, number: int, start: int, length: int, until: int) -> None:
-        if start + length <= until:
-            self.producer.add("PrefetchProduce", start, length, element_id=number)
-            _iterator(self.producer, BATCH, start + US, length - 2 * US, batch_size=self.batch)
-        each = (length - 12 * US) // self.batch
+    def _batch(
+        self, line: Line, path: str, number: int, start: int, length: int, until: int = 2**63
+    ) -> None:
+        """Record a batch and its elements on a thread, but for what has not ended when the trace does."""
+        if start + length + US <= until:
+            _iterator(line, path, start, length, batch_size=self.batch)
+        each = (length - 10 * US) // self.batch
         for element in range(self.batch):
-            at = start + 5 * US + element * each
+            at = start + 4 * US + element * each
             if at + each <= until:
-                self._element(FUNCTION_ID + number * self.batch + element, at, each)
+                call = FUNCTION_ID + number * self.batch + element
+                self._element(line, path, call, at, each)
 
-    def _element(self, call: int, start: int, length: int) -> None:
-        _iterator(self.producer, MAP, start, length - US // 2)
-        _iterator(self.producer, SLICE, start + US // 2, US // 2)
-        self.producer.add("InstantiatedCapturedFunction::Run", start + US, length - 2 * US, id=call)
+    def _element(self, line: Line, batch: str, call: int, start: int, length: int) -> None:
+        path = f"{batch}{MAP.removeprefix(BATCH)}"
+        _iterator(line, path, start, length - US // 2)
+        _iterator(line, f"{path}::TensorSlice", start + US // 2, US // 2)
+        line.add("InstantiatedCapturedFunction::Run", start + US, length - 2 * US, id=call)
         self.functions.add(
             "ExecutorState::Process", start + 2 * US, length - 4 * US, id=call, iter_num=0
         )
@@ -100,6 +139,11 @@ class Host:
     def end(self, at: int) -> None:
         """Record the mark by which tfdoctor's capture closes the last step."""
         self.python.add("tfdoctor_end", at, US)
+
+
+def direct(path: str) -> str:
+    """Return an iterator's path in a pipeline without prefetch."""
+    return path.replace("::Prefetch", "")
 
 
 def _iterator(line: Line, name: str, start: int, length: int, **stats: int) -> None:
@@ -114,7 +158,18 @@ def _id(iterator: str) -> int:
 
 
 def input_work(run: Run, step: int) -> int:
-    """Return how long a batch takes to make, ps: the whole step where the step waits for it."""
+    """Return how long a batch takes to make, ps: the whole step where the step waits for it.
+
+    Raises:
+        ValueError: the run says that no step waits, and it takes longer than one.
+    """
+    work = round(run.work_ms * MS)
+    if work > step:
+        raise ValueError(
+            f"a step of {step / MS:.3f} ms waits for batches that take {run.work_ms} ms"
+        )
+    if work:
+        return work
     return step - 20 * US if run.input_ms * MS > READY else step * 6 // 10
 
 

@@ -4,7 +4,7 @@ Seen in real traces: the float32 names of Volta, Eigen's and cuDNN's batch norma
 are recalled from public logs; they serve to test tables of names, not as evidence.
 """
 
-from scripts.synthetic.network import Kind, Op
+from scripts.synthetic.operation import Kind, Op
 
 FPROP, DGRAD, WGRAD = "Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"
 ROLE = {FPROP: "fprop", DGRAD: "dgrad", WGRAD: "wgrad"}
@@ -54,6 +54,23 @@ BATCH_NORM = {
     "FusedBatchNormGradV3": "void cudnn::detail::bn_bw_1C11_kernel_new<{0}, float, float2, 512, "
     "true, 1>(float, float, float, float, {0} const*)",
 }
+OTHERS = {
+    "MaxPool": "void cudnn::pooling_fw_4d_kernel<{0}, float, cudnn::maxpooling_func<float, 0>, 0, false>"
+    "(cudnnTensorStruct, {0} const*)",
+    "MaxPoolGrad": "void cudnn::pooling_bw_kernel_max<{0}, float, cudnn::maxpooling_func<float, 0>, 0>"
+    "(cudnnTensorStruct, {0} const*)",
+    "AvgPool": "void cudnn::pooling_fw_4d_kernel<{0}, float, cudnn::averpooling_func<float>, 1, false>"
+    "(cudnnTensorStruct, {0} const*)",
+    "AvgPoolGrad": "void tensorflow::AvePoolBackwardNHWC<{0}>(int, {0} const*)",
+    "Transpose": "void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned int, 1024, 1024, "
+    "2, false>(unsigned int const*, tensorflow::functor::Dimension<3>, unsigned int*)",
+    "XlaLaunch": "loop_multiply_fusion",
+}
+"""As in cuDNN's and TensorFlow's sources; XLA names a kernel after its fusion."""
+
+CONVERSION = "void cudnn::ops::nchwToNhwcKernel<{0}, {0}, float, false, true, 0>(cudnnTensorStruct)"
+"""What cuDNN runs before and after a convolution whose images it wants in another layout."""
+
 EIGEN = (
     "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
     "Eigen::internal::scalar_{1}_op<{0}>>, Eigen::GpuDevice>, int>(...)"
@@ -63,6 +80,8 @@ EIGEN = (
 def kernel(op: Op, gpu: str, precision: str) -> str:
     """Return the symbol that runs an operation."""
     value = {"fp16": "Eigen::half", "bf16": "Eigen::bfloat16"}.get(precision, "float")
+    if op.kind is Kind.LAYOUT and op.type != "Transpose":
+        return CONVERSION.format(value)
     if op.kind is Kind.CONVOLUTION:
         return _convolution(op.type, gpu, precision)
     if op.kind is Kind.MATMUL:
@@ -72,7 +91,7 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
         return (
             f"void tensorflow::DepthwiseConv2d{part}GPUKernelNHWC<{value}, 3, 3, 1>(DepthwiseArgs)"
         )
-    return BATCH_NORM.get(op.type, EIGEN).format(value, op.type.lower())
+    return (BATCH_NORM | OTHERS).get(op.type, EIGEN).format(value, op.type.lower())
 
 
 def _convolution(kind: str, gpu: str, precision: str) -> str:

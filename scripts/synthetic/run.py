@@ -1,10 +1,11 @@
 """What a synthetic run is asked to be, and what is then known of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
-from scripts.synthetic.network import Kind, Network, Op
+from scripts.synthetic.network import Network
+from scripts.synthetic.operation import Kind, Op
 from scripts.synthetic.xspace import MS, US
 
 READY = 50 * US
@@ -28,6 +29,16 @@ class Run:
     all_reduce_ms: float = 0.0  # of gradients between GPUs, on a stream of its own; GPU only
     hidden_ms: float = 0.0  # of it before the last kernel ends
     idle_gpus: int = 0  # that are visible and do nothing
+    replicas: int = 1  # GPUs that train in step, each on a batch of the network's; GPU only
+    ahead: bool = (
+        False  # the host reads no loss, and launches a step while the GPU does the one before
+    )
+    compile_ms: float = 0.0  # that XLA compiles in every step, before it launches; GPU only
+    clock: float = 1.0  # of the highest, at which the GPU is held
+    memory: float = 0.0  # of the GPU's, that TensorFlow's allocator has handed out; 0: not recorded
+    prefetch: bool = True  # else each step makes its own batch, in input_ms
+    work_ms: float = 0.0  # that a batch takes to make beside the step; 0: as long as fits
+    converts: bool = False  # convolutions turn their operands' layout around within them; GPU only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,19 +71,41 @@ class Chip:
     bandwidth_bytes_s: float
     tile: int  # to which the channels are padded; 1 for not at all
     bytes_per_value: int
+    pads_memory: bool = False  # and not only what the matrix unit multiplies
 
 
 EFFICIENCY = {Kind.CONVOLUTION: 0.45, Kind.MATMUL: 0.6}
-"""Share of the peak that products reach once their dimensions are padded."""
+"""Share of the peak that products reach once their dimensions are padded: whole models reach
+0.2 to 0.5 (Chowdhery and others, PaLM, 2022, table 3), large single products more."""
 
 STREAMING = {Kind.DEPTHWISE: 0.25}
-"""Share of the bandwidth that operations reach: depthwise kernels are known to be far below it."""
+"""Share of the bandwidth that operations reach: depthwise kernels are known to be far below it (Tan and Le,
+EfficientNetV2, 2021: why their early stages do without)."""
 
 STREAMS = 0.8
-"""The same for all others."""
+"""The same for all others: what copies and sums of arrays reach (BabelStream on V100 and A100: 0.8 to 0.93)."""
 
 LEAST = 2 * US
 """No kernel is shorter."""
+
+
+def operations(run: Run) -> tuple[Op, ...]:
+    """Return what the device runs in a step, in order."""
+    steps = run.network.training_step()
+    return tuple(part for op in steps for part in _converted(op)) if run.converts else steps
+
+
+def _converted(op: Op) -> Iterable[Op]:
+    """Yield a convolution among the conversions of its images, under its name."""
+    if op.kind is not Kind.CONVOLUTION:
+        yield op
+        return
+    images = [shape for shape in op.operands if shape[0] == max(s[0] for s in op.operands)]
+    for image in images:
+        yield replace(op, kind=Kind.LAYOUT, operands=(image,), result=image, flops=0)
+    yield op
+    if op.type != "Conv2DBackpropFilter":
+        yield replace(op, kind=Kind.LAYOUT, operands=(op.result,), flops=0)
 
 
 def padded(width: int, tile: int) -> int:
@@ -83,7 +116,8 @@ def padded(width: int, tile: int) -> int:
 def traffic(op: Op, chip: Chip) -> int:
     """Return the bytes that an operation moves, its channels padded."""
     shapes = (*op.operands, op.result)
-    return sum(prod(s[:-1]) * padded(s[-1], chip.tile) for s in shapes) * chip.bytes_per_value
+    tile = chip.tile if chip.pads_memory or op.is_matrix else 1
+    return sum(prod(s[:-1]) * padded(s[-1], tile) for s in shapes) * chip.bytes_per_value
 
 
 def duration(op: Op, chip: Chip) -> int:
@@ -102,7 +136,7 @@ def padding(op: Op, chip: Chip) -> float:
 
 def compute(run: Run, chip: Chip) -> dict[str, float]:
     """Return the part of the truth that the operations alone decide."""
-    ops = run.network.training_step()
+    ops = operations(run)
 
     def ms(chosen: Iterable[Op]) -> float:
         return sum(duration(op, chip) for op in chosen) / MS

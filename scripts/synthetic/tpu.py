@@ -4,16 +4,36 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from xprof.protobuf import op_metrics_pb2, op_stats_pb2  # type: ignore[import-untyped]
+from xprof.protobuf import op_stats_pb2  # type: ignore[import-untyped]
 
 from scripts.synthetic.host import Host, environment, input_work
-from scripts.synthetic.network import Kind, Op, Shape
+from scripts.synthetic.operation import Op, Shape
 from scripts.synthetic.run import READY, Chip, Run, Truth, compute, duration, traffic
+from scripts.synthetic.tpu_instruction import (
+    CATEGORY,
+    PROGRAM_ID,
+    Instruction,
+    category,
+    hlo,
+    layout,
+)
 from scripts.synthetic.tpu_program import program
-from scripts.synthetic.xspace import MS, T0_NS, U64, US, Line, Plane, Ref, Space
+from scripts.synthetic.xspace import MS, T0_NS, US, Line, Ref, Space
 from tfdoctor.trace.hlo import PROTO
 
-PROGRAM_ID = 12_190_760_917_235_803_885
+__all__ = [
+    "ALL",
+    "CATEGORY",
+    "TPUS",
+    "Recorded",
+    "build",
+    "chip",
+    "hlo",
+    "layout",
+    "schedule",
+    "truth",
+]
+
 MODULE = f"cluster_train_step({PROGRAM_ID})"
 
 OUTFEED = 10 * US
@@ -43,10 +63,6 @@ STARTING = 1000
 
 COPIED = 4 * 1024 * 1024
 """Bytes of the copy from the host's memory."""
-
-CATEGORY = {Kind.CONVOLUTION: "convolution fusion", Kind.MATMUL: "convolution fusion",
-            Kind.DEPTHWISE: "convolution fusion"}  # fmt: skip
-"""What XLA calls an operation; all others are loop fusions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +106,7 @@ def chip(run: Run) -> Chip:
     if run.precision not in ("fp32", "bf16"):
         raise ValueError(f"a TPU trains in fp32 or bf16, not in {run.precision}")
     value = 2 if run.precision == "bf16" else 4
-    return Chip(tpu.tflops * 1e12, tpu.hbm * 1e9, tpu.tile, value)
+    return Chip(tpu.tflops * 1e12, tpu.hbm * 1e9, tpu.tile, value, pads_memory=True)
 
 
 def schedule(run: Run, recorded: Recorded = ALL) -> Schedule:
@@ -129,55 +145,6 @@ def truth(run: Run) -> Truth:
     )
 
 
-def layout(shape: Shape, precision: str) -> str:
-    """Return a shape as XLA writes it, channels minor: "bf16[32,32,32,144]{3,2,1,0:T(8,128)(2,1)}"."""
-    value, tile = ("bf16", "T(8,128)(2,1)") if precision == "bf16" else ("f32", "T(8,128)")
-    order = ",".join(map(str, reversed(range(len(shape)))))
-    return f"{value}[{','.join(map(str, shape))}]{{{order}:{tile}}}"
-
-
-def hlo(number: int, op: Op, precision: str) -> str:
-    """Return an operation's instruction."""
-    operands = ", ".join(f"{layout(s, precision)} %p.{i}" for i, s in enumerate(op.operands))
-    kind = "kOutput" if op.kind in CATEGORY else "kLoop"
-    body = f"kind={kind}, calls=%fused_computation.{number}"
-    return f"%fusion.{number} = {layout(op.result, precision)} fusion({operands}), {body}"
-
-
-def hbm_traffic(nbytes: int) -> bytes:
-    """Return a serialized MemoryAccessBreakdown: half read, half written, all of it HBM."""
-    breakdown = op_metrics_pb2.MemoryAccessBreakdown()
-    for operation in (1, 2):  # read, write
-        breakdown.memory_accessed.add(
-            operation_type=operation, memory_space=1, bytes_accessed=nbytes // 2
-        )
-    return bytes(breakdown.SerializeToString())
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """What a TPU's profile says of an instruction once, in its event type."""
-
-    name: str
-    text: str
-    tf_op: str
-    category: str
-    shape: str
-    line: int
-    flops: int
-    nbytes: int
-
-    def add(self, plane: Plane, symbol: int) -> int:
-        """Add the event type; without program and symbol (not 0), xprof ignores it."""
-        return plane.type(
-            self.text, self.name, program_id=U64(PROGRAM_ID), symbol_id=symbol,
-            hlo_category=Ref(self.category), tf_op=Ref(self.tf_op), flops=U64(self.flops),
-            model_flops=U64(self.flops), bytes_accessed=U64(self.nbytes),
-            raw_bytes_accessed=U64(self.nbytes), memory_access_breakdown=hbm_traffic(self.nbytes),
-            source=Ref(f"train.py:{self.line}"), shape_with_layout=self.shape,
-        )  # fmt: skip
-
-
 class Core:
     """One core's plane."""
 
@@ -210,7 +177,7 @@ class Core:
         precision = self.run.precision
         instruction = Instruction(
             f"fusion.{number}", hlo(number, op, precision), op.tf_op,
-            CATEGORY.get(op.kind, "loop fusion"), layout(op.result, precision), op.line,
+            category(op), layout(op.result, precision), op.line,
             op.flops, traffic(op, chip(self.run)),
         )  # fmt: skip
         return instruction.add(self.plane, number)
@@ -277,7 +244,8 @@ def build(run: Run, recorded: Recorded = ALL) -> Space:
         _host_step(run, host, plan, number, start, recorded)
         for core in cores:
             core.step(number, start, plan)
-    host.produce(run.steps, plan.end + plan.infeed - 12 * US, plan.end, input_work(run, plan.end))
+    work = input_work(run, plan.end)
+    host.produce(run.steps, plan.end + plan.infeed - 12 * US, plan.end, work)
     host.end((run.steps + 1) * plan.end)
     environment(space)
     if recorded.program:
@@ -293,7 +261,7 @@ def _host_step(
     """Enqueue the program and feed it; the host waits for its pipeline while the device does."""
     if recorded.markers:
         host.call(number, start, plan.outfeed + OUTFEED)
-        host.execute(number, start + 20 * US, plan.infeed)
+        host.execute(host.executor, number, start + 20 * US, plan.infeed)
     # The core was done with the step before when its outfeed ended; the program runs 2 us after the queue has it.
     done = start - plan.end + plan.outfeed + OUTFEED
     queued = done + round(recorded.late_us * US) if recorded.late_us else start + 12 * US

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scripts.synthetic.network import Kind, Op, Shape
+from scripts.synthetic.operation import Kind, Op, Shape
 from tfdoctor.trace.hlo_proto import kinds
 
 FORWARD, BY_INPUT, BY_WEIGHTS = "forward", "gradient of the input", "gradient of the weights"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from scripts.synthetic import samples, tpu
-from scripts.synthetic.network import Kind, Network, Op
+from scripts.synthetic.network import Network
+from scripts.synthetic.operation import Kind, Op
 from scripts.synthetic.run import Chip, Run, duration, padded, traffic
 from scripts.synthetic.tpu import Recorded, Schedule
 from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from scripts.synthetic import gpu, kernels
-from scripts.synthetic.network import Network, Op
+from scripts.synthetic.network import Network
+from scripts.synthetic.operation import Op
 from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
 from tests.xspaces import save
