@@ -15,15 +15,16 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 GROUP = typer.main.get_command(app)
 COMMANDS = GROUP.commands.items()  # type: ignore[attr-defined]
+GENERATED = document.pages()
 
 
 def read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", document.pages(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
 def test_a_generated_page_is_fresh(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == document.pages()[path], "run `make docs`"
+    assert path.read_text(encoding="utf-8") == GENERATED[path], "run `make docs`"
 
 
 def test_every_command_and_option_is_documented() -> None:
