@@ -203,6 +203,23 @@ def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
     assert [effect.subject for effect in found.effects] == ["model/layer/Conv2D"]
 
 
+@pytest.mark.parametrize(("kind", "gaining"), [("GPU", ["gradient_tape/relu"]), ("CPU", [])])
+def test_an_accelerators_other_operations_move_half_the_bytes(
+    kind: str, gaining: list[str]
+) -> None:
+    """But for the optimizer's, whose variables stay float32, and for what is in 16 bit already."""
+    kernel = "void Eigen::internal::EigenMetaKernel<float>"
+    relu = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=4.0, ran=(kernel,))
+    half = OperationTime(name="half", type="Relu", ms=4.0, ran=(kernel.replace("float", "half"),))
+    adam = OperationTime(name="adam/Mul", type="Mul", ms=4.0, ran=(kernel,))
+    of = Hardware(kind, "x", "unit", TO_BF16, bandwidth_bytes_s=1e12)
+    found = check(product(ms=10, nbytes=9e9), relu, half, adam, hardware=of)
+    assert isinstance(found, Finding)
+    others = found.effects[1:]
+    assert [effect.subject for effect in others] == gaining
+    assert all((e.scales, e.bound) == (0.5, Bound.AT_MOST) for e in others)
+
+
 def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32() -> None:
     """128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
     scales = []

@@ -6,9 +6,10 @@ The time of matmuls and convolutions whose operands are float32, on a device who
 them faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two
 rates. On a CPU four things are counted against it: a tenth of a millisecond of each product that does not
 depend on the type, the casts of the weights, those around unfused batch normalization, and the gradients of
-strided depthwise convolutions, which TensorFlow computes many times slower in bfloat16 there. Everything
-else of the step is taken to stay as it is. Layers that a mixed policy leaves in float32 on purpose, such as
-the last one, are not reported.
+strided depthwise convolutions, which TensorFlow computes many times slower in bfloat16 there; everything
+else of the step is taken to stay as it is. On a GPU or TPU all other float32 operations but the optimizer's
+are taken to need half their time at least, because their tensors have half the bytes. Layers that a mixed
+policy leaves in float32 on purpose, such as the last one, are not reported.
 
 ## Why it matters
 
@@ -43,6 +44,7 @@ from tfdoctor.facts.batch_norm import CAST_PASSES, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
 from tfdoctor.facts.kernels import of_operation
 from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.optimizer_work import OptimizerWork
 from tfdoctor.facts.program import Operation, Program
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
@@ -74,6 +76,10 @@ adds (benchmarks/precision.py: 5 to 11 us a layer of three products, whatever it
 
 MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
+
+HALF_THE_BYTES = 0.5
+"""Of an accelerator's operation that is bound by memory, in 16 bit over that in float32. Variables, which the
+optimizer updates, stay float32; what a layer casts back to float32 gains less."""
 
 STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
 
@@ -114,7 +120,9 @@ def check(
         *_casts(norms, hardware),
         *_strided(operations, hardware),
     )
-    return replace(finding, effects=(*finding.effects, *costs))
+    others = _others(operations, hardware, kept)
+    evidence = (*finding.evidence, *_halved(others))
+    return replace(finding, evidence=evidence, effects=(*finding.effects, *others, *costs))
 
 
 def _kept(program: Program | None) -> set[str]:
@@ -219,6 +227,27 @@ def _weights(
         for row in wide
         if row not in slow and row.ms
     )
+
+
+def _others(operations: Operations, hardware: Hardware, kept: set[str]) -> tuple[Effect, ...]:
+    """Return what 16 bit does to an accelerator's other operations, which move half the bytes at most."""
+    if hardware.kind == "CPU":
+        return ()
+    variables = OptimizerWork.measure(operations).rows
+    return tuple(
+        Effect(Stage.DEVICE, HALF_THE_BYTES, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        for row in operations.rows
+        if row.precision == "float32"
+        and not row.is_matrix
+        and row.layer not in kept
+        and row not in variables
+    )
+
+
+def _halved(others: tuple[Effect, ...]) -> list[Measure]:
+    total = sum(effect.of.value for effect in others if effect.of)
+    label = "other float32 operations, which move half the bytes in 16 bit"
+    return [Measure(label, ms(total))] if total else []
 
 
 def _casts(norms: BatchNorms | None, hardware: Hardware) -> tuple[Effect, ...]:
