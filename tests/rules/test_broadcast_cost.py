@@ -35,6 +35,33 @@ def test_the_whole_repetition_is_a_ceiling() -> None:
     assert (effect.subject, effect.scales, effect.bound) == ("tile", 0.0, Bound.AT_MOST)
 
 
+def test_what_reads_the_repetition_reads_the_small_tensor_instead() -> None:
+    """Forward and backward: a third of the bytes of a product with two operands."""
+    small, full = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
+    rows = [
+        graph_operation("tile", "Tile", [small], [full], **{"from": [None]}),
+        graph_operation("use", "Mul", [full, full], [full], **{"from": [None, 0]}),
+        graph_operation("gradient_tape/use/Mul", "Mul", [full, full], [full], **{"from": [1, 0]}),
+    ]
+    record = {"graphs": [{"kind": "function", "operations": rows}]}
+    program: Program = chart(trace([]), recording(record)).fact(Program)
+    size = 8 * 128 * 64 * 4
+    times = [
+        OperationTime(
+            name=one.name, type=one.type, ms=3.0, operation=one,
+            nbytes=size * (129 / 128 if one.type == "Tile" else 3),
+        )
+        for one in program.operations
+    ]  # fmt: skip
+    found = Chart([program, Operations(tuple(times))]).call(broadcast_cost.check)
+    assert isinstance(found, Finding)
+    assert {effect.subject: effect.scales for effect in found.effects} == {
+        "tile": 0.0,
+        "use": pytest.approx(2 / 3),
+        "gradient_tape/use/Mul": pytest.approx(2 / 3),
+    }
+
+
 @pytest.mark.parametrize("user", ["MatMul", "ConcatV2", "Conv2D"])
 def test_operations_that_do_not_broadcast_need_it(user: str) -> None:
     assert isinstance(check(user=user), Healthy)

@@ -14,7 +14,8 @@ again.
 ## How to fix
 
 Leave the repetition out: give the operand dimensions of size 1 (`x[:, None, :]`) and let the operation
-broadcast. Put reductions before broadcasts. The saving is a ceiling: an operation that broadcasts may be
+broadcast. Put reductions before broadcasts. The saving is a ceiling, of the repetition and of reading its
+result: an operation that broadcasts may be
 slower than one on tensors of equal shape.
 
 ## Holds for
@@ -30,9 +31,11 @@ sums) are not the user's and are not counted.
 - [Google Cloud, Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.broadcasts import Broadcast, Broadcasts
+from tfdoctor.facts.dataflow import Dataflow
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
@@ -68,7 +71,12 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(broadcasts: Broadcasts, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+def check(
+    broadcasts: Broadcasts,
+    operations: Operations,
+    dataflow: Dataflow | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """Leave out the repetitions that the operations behind them would do."""
     found = [one for one in broadcasts.found if one.times >= limits.times]
     if not found and operations.why_unnamed:
@@ -96,12 +104,26 @@ def check(broadcasts: Broadcasts, operations: Operations, limits: Limits = LIMIT
             Table(("operation", "your line", "times its input", "per step"), table),
         ),
         remedies=(Remedy("Let the operation broadcast", BROADCAST, at),),
-        effects=tuple(
-            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-            for one in found
-            for row in one.rows
+        effects=(
+            *(
+                Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+                for one in found
+                for row in one.rows
+            ),
+            *(effect for one in found for effect in _readers(one, operations, dataflow)),
         ),
     )
+
+
+def _readers(one: Broadcast, operations: Operations, dataflow: Dataflow | None) -> Iterator[Effect]:
+    """Yield what the operations gain that read the small tensor instead, forward and backward."""
+    made = (one.row.nbytes or 0.0) * one.times / (one.times + 1)  # of what it reads and writes
+    users = dataflow.consumers.get(one.row.name, ()) if dataflow else ()
+    names = {user.name for user in users} - {row.name for row in one.rows}
+    for row in operations.rows:
+        if row.name in names and row.nbytes and made:
+            left = max(0.0, 1.0 - made / row.nbytes)
+            yield Effect(Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
 
 BROADCAST = """\
@@ -111,12 +133,12 @@ y = x * weights[:, None, :]  # instead of x * tf.tile(weights[:, None, :], (1, l
 def sick() -> Verdict:
     """A row of weights, repeated 128 times."""
     row = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
-    return check(Broadcasts((Broadcast(row, 128.0, (row,)),)), Operations((row, _work())))
+    return check(Broadcasts((Broadcast(row, 128.0, (row,)),)), Operations((row, _work())), None)
 
 
 def healthy() -> Verdict:
     """None repeated."""
-    return check(Broadcasts(()), Operations((_work(),)))
+    return check(Broadcasts(()), Operations((_work(),)), None)
 
 
 def _work() -> OperationTime:
