@@ -132,8 +132,22 @@ def test_an_operation_that_goes_is_not_counted_again_for_its_kernels() -> None:
             ran_ms=(2.0,),
         )
         for one in program.operations
-        if one.name == "back"
+        if one.type == "Transpose"
     ]  # fmt: skip
     found = Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
     assert isinstance(found, Finding)
-    assert len([effect for effect in found.effects if effect.subject == "back"]) == 1
+    assert [effect.subject for effect in found.effects] == ["back"]
+
+
+@pytest.mark.parametrize(("hardware", "parts"), [
+    (GPU, {"ran": ("SwapDimension1And2InTensor3UsingTiles",), "ran_ms": (2.0,)}),
+    (TPU, {"category": "data formatting"}),
+])  # fmt: skip
+def test_the_first_conversion_stays_whatever_runs_it(hardware: Hardware, parts: Any) -> None:
+    rows = [operation("there", "Transpose", FIRST, LAST, None)]
+    program = graph(*rows, operation("image", "Conv2D", LAST, LAST, 0))
+    there = program.by_name["there"]
+    ran = OperationTime(name="there", type="Transpose", ms=2.0, operation=there, **parts)
+    said = Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
+    assert isinstance(said, Healthy)
+    assert "one direction" in said.summary

@@ -61,8 +61,9 @@ SINCE = "0.1.0"
 def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdict:
     """Do away with all conversions but the first, and with what the device converts by itself."""
     rows = [row for one in layouts.superfluous for row in one.rows]
-    # What is inside an operation that goes is not counted again.
-    inside = [(row, time) for row, time in layouts.inside if row not in rows]
+    # What is inside a conversion of the user's is counted already, or is the first one, which stays.
+    users = [row for one in layouts.conversions for row in one.rows]
+    inside = [(row, time) for row, time in layouts.inside if row not in users]
     total = sum(row.ms for row in rows) + sum(time for _, time in inside)
     if total:
         return _finding(layouts, inside, total, operations, hardware)
