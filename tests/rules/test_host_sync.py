@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.host_syncs import HostSyncs
 from tfdoctor.facts.steps import Steps
 from tfdoctor.facts.typical import TRACE, Typical
@@ -19,26 +20,37 @@ def steps(count: int = 10) -> Typical:
 @pytest.mark.parametrize(
     ("idle", "often", "count", "kind"),
     [
-        (0.5, 1.0, 10, Finding),
-        (0.49, 1.0, 10, Healthy),
+        (0.4501, 0.9, 10, Finding),
+        (0.449, 0.9, 10, Healthy),
+        (5.0, 0.75, 4, Finding),
         (5.0, 0.8, 10, Healthy),
-        (5.0, 0.9, 10, Finding),
+        (5.0, 0.81, 10, Finding),
         (5.0, 1.0, 2, NotApplicable),
     ],
 )
 def test_a_value_that_is_read_in_each_step(
     idle: float, often: float, count: int, kind: type
 ) -> None:
-    """Trap: a loss that is printed every few steps; a trace of one step, which the profiler ends."""
+    """Trap: a loss that is printed every few steps; a trace of one step, which the profiler ends.
+
+    Nothing follows the last step's value: of four steps three are seen to wait, each for a third of it all.
+    """
     syncs = HostSyncs(1.0, often, host_ms=idle / 2, between_ms=idle / 2)
     step = Breakdown.of(host=5.0, device=5.0)
-    found = host_sync.check(syncs, steps(count), step)
+    found = host_sync.check(syncs, steps(count), step, None)
     assert isinstance(found, kind)
     if isinstance(found, Finding):
         assert {effect.stage for effect in found.effects} == {Stage.HOST, Stage.BETWEEN}
 
 
+@pytest.mark.parametrize(("ms", "kind"), [(3.0, Finding), (4.6, Healthy)])
+def test_a_gpu_that_waits_for_the_compiler_waits_for_no_value(ms: float, kind: type) -> None:
+    syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), Compiling(10, 10, 5, ms)
+    step = Breakdown.of(host=5.0, device=5.0)
+    assert isinstance(host_sync.check(syncs, steps(), step, compiling), kind)
+
+
 def test_without_steps_nothing_is_said() -> None:
     whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
-    found = host_sync.check(HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0))
+    found = host_sync.check(HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None)
     assert found == NotApplicable(reason="no step is marked")

@@ -30,6 +30,7 @@ could run ahead, and costs nothing.
 from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.host_syncs import HostSyncs
 from tfdoctor.facts.steps import Steps
 from tfdoctor.facts.typical import STEP, Typical
@@ -60,7 +61,9 @@ class Limits:
         0.05,
         "of the step that the GPU idles after values were read; a tenth of it is the copy's own",
     )
-    steps: float = limit(3.0, "steps at least: where a single one is traced, the profiler ends it")
+    steps: float = limit(
+        3.0, "steps at least: where a single one is traced, the profiler ends it", least=2.0
+    )
     syncs: float = limit(
         0.9, "per step: a value that is read every few steps costs a step now and then only"
     )
@@ -70,7 +73,11 @@ LIMITS = Limits()
 
 
 def check(
-    syncs: HostSyncs, typical: Typical, breakdown: Breakdown, limits: Limits = LIMITS
+    syncs: HostSyncs,
+    typical: Typical,
+    breakdown: Breakdown,
+    compiling: Compiling | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh the GPU's idle time after copies back."""
     if typical.unit != STEP:
@@ -78,16 +85,21 @@ def check(
     if typical.rounds < limits.steps:
         few = f"only {counted(typical.rounds, 'usual step')} in the trace"
         return NotApplicable(reason=f"{few}: what recurs is not told; trace 20 steps or more")
-    share = syncs.total_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    followed = typical.rounds - 1  # by another step: after the last one nothing is seen to wait
+    each = typical.rounds / followed
+    inside = max(0.0, syncs.host_ms * each - (compiling.host_ms if compiling else 0.0))
+    between = max(0.0, syncs.between_ms * each - (compiling.between_ms if compiling else 0.0))
+    share = (inside + between) / breakdown.step_ms if breakdown.step_ms else 0.0
     evidence = (
         Measure("of the step idle after a value was read", ratio(share), ratio(limits.share)),
         Measure("such reads per step", count(syncs.syncs), count(limits.syncs)),
         Measure("copies to the host per step", count(syncs.reads)),
     )
-    said = f"The GPU idles {milliseconds(syncs.total_ms)} per step after values that the host read"
-    if share < limits.share or syncs.syncs < limits.syncs:
+    said = (
+        f"The GPU idles {milliseconds(inside + between)} per step after values that the host read"
+    )
+    if share < limits.share or syncs.syncs * each < limits.syncs:
         return Healthy(summary=said, evidence=evidence)
-    inside, between = ms(syncs.host_ms), ms(syncs.between_ms)
     return Finding(
         summary=said,
         evidence=evidence,
@@ -96,8 +108,8 @@ def check(
             Remedy("With Keras' fit, run several steps a call", STEPS, trial="steps-per-execution"),
         ),
         effects=(
-            Effect(Stage.HOST, 0.0, "reading", inside, bound=Bound.AT_MOST),
-            Effect(Stage.BETWEEN, 0.0, "reading", between, bound=Bound.AT_MOST),
+            Effect(Stage.HOST, 0.0, "reading", ms(inside), bound=Bound.AT_MOST),
+            Effect(Stage.BETWEEN, 0.0, "reading", ms(between), bound=Bound.AT_MOST),
         ),
     )
 
@@ -119,6 +131,6 @@ def healthy() -> Verdict:
     return check(*_example(HostSyncs(1.0, 0.0)))
 
 
-def _example(syncs: HostSyncs) -> tuple[HostSyncs, Typical, Breakdown]:
+def _example(syncs: HostSyncs) -> tuple[HostSyncs, Typical, Breakdown, None]:
     step = Breakdown.of(host=2.0, between=1.0, device=7.0)
-    return syncs, Typical.of(Steps.uniform(10, step.step_ms)), step
+    return syncs, Typical.of(Steps.uniform(10, step.step_ms)), step, None
