@@ -12,6 +12,7 @@ from tests.builders import chart, executor, line, markers, trace, v100, wait
 from tfdoctor import engine
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.dispatch import Dispatch
 from tfdoctor.facts.framework import Framework
@@ -40,11 +41,12 @@ def check(  # noqa: PLR0913 - one argument for each thing that it looks at
     memory: DeviceMemory | None = None,
     source: str = "keras-fit",
     framework: Framework = TENSORFLOW,
+    compiling: Compiling | None = None,
 ) -> Verdict:
     parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
     steps = replace(Steps.uniform(20, parts.step_ms), source=source)
     dispatch = Dispatch(edges, between)
-    return small_batch.check(parts, dispatch, device, steps, program, memory, framework)
+    return small_batch.check(parts, dispatch, device, steps, program, memory, framework, compiling)
 
 
 def found(verdict: Verdict) -> Finding:
@@ -162,3 +164,9 @@ def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
     facts = Chart([xplane.read(of.traces[0]), of])
     (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
     assert isinstance(result.outcome, Healthy)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(0.0, Finding), (0.5, Healthy)])
+def test_compiling_is_no_cost_of_a_small_batch(ms: float, kind: type) -> None:
+    compiling = Compiling(20, 20, 10, ms)
+    assert isinstance(check(0.6, 0.4, device=GPU, compiling=compiling), kind)

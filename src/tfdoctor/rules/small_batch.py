@@ -35,6 +35,7 @@ would only wait longer), nor of steps that run eagerly.
 from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.dispatch import Dispatch
 from tfdoctor.facts.framework import Framework
@@ -99,6 +100,7 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
     program: Program | None,
     memory: DeviceMemory | None,
     framework: Framework,
+    compiling: Compiling | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh what a step costs at least against the step."""
@@ -108,7 +110,8 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
     if breakdown.waits_for_input:
         return NotApplicable(reason=INPUT)
     on_cpu = device.kind == "CPU"
-    parts = _on_cpu(dispatch) if on_cpu else {Stage.HOST: breakdown["host"]}
+    compiles = compiling.host_ms if compiling else 0.0  # which recompilation tells, and costs
+    parts = _on_cpu(dispatch) if on_cpu else {Stage.HOST: max(0.0, breakdown["host"] - compiles)}
     fixed = sum(parts.values())
     evidence = _evidence(fixed, breakdown.step_ms, program, memory, limits)
     where = (
@@ -222,5 +225,5 @@ def _example(edges: float, device: float) -> Verdict:
     breakdown = Breakdown.of(host=edges, device=device, between=0.05)
     steps = Steps.uniform(20, breakdown.step_ms)
     return check(
-        breakdown, Dispatch(edges, 0.05), Device("CPU", 1, 1), steps, None, None, Framework()
+        breakdown, Dispatch(edges, 0.05), Device("CPU", 1, 1), steps, None, None, Framework(), None
     )
