@@ -133,6 +133,27 @@ def test_gradients_belong_to_the_layer_whose_width_they_have() -> None:
     assert len(found.effects) == 4
 
 
+@pytest.mark.parametrize(
+    ("shape", "scales"),
+    [
+        ("bf16[512,144]{1,0:T(8,128)(2,1)}", [0.5]),
+        ("bf16[512,144]{1,0}", []),
+        ("bf16[512,96]{1,0:T(8,128)(2,1)}", []),
+        ("bf16[144,512]{1,0:T(8,128)(2,1)}", []),
+    ],
+)
+def test_what_a_tpu_reads_and_writes_of_that_width_shrinks_too(
+    shape: str, scales: list[float]
+) -> None:
+    """As far as the trace tells the tiles that memory holds it in."""
+    text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
+    relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
+    for hardware, wanted in ((TPU, scales), (GPU, [])):
+        found = check(hlo("first/Conv2D", 144), relu, hardware=hardware)
+        effects = found.effects if isinstance(found, Finding) else ()
+        assert [one.scales for one in effects if one.subject == "relu"] == wanted
+
+
 def test_a_width_that_no_layer_has_is_not_the_users() -> None:
     assert isinstance(
         check(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU), Healthy

@@ -4,7 +4,8 @@
 
 The output channels of convolutions and the units of dense layers against the multiple to which the
 hardware pads them, weighted by the time that the layer takes. On a TPU, where XLA chooses the layout,
-the two minor dimensions of each product's result.
+the two minor dimensions of each product's result; its memory holds whole tiles as well, so that operations
+which only read and write tensors of that width gain from a better one too.
 
 ## Why it matters
 
@@ -37,7 +38,7 @@ from tfdoctor.facts.hardware import Hardware, Tile
 from tfdoctor.facts.layer_products import heads, is_gradient, owner
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Operation
-from tfdoctor.facts.tpu_shapes import arrays
+from tfdoctor.facts.tpu_shapes import Array, arrays
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -163,7 +164,27 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     if lost < floor * operations.total_ms:
         words = f"{milliseconds(lost)} per step go into avoidable padding to multiples of {tile.multiple}"
         return Healthy(summary=f"{len(sized)} matmuls and convolutions were sized: {words}")
-    return _finding(wasteful, tile, lost)
+    return _finding(wasteful, tile, lost, _beside(wasteful, operations, hardware))
+
+
+def _beside(
+    wasteful: list[Padded], operations: Operations, hardware: Hardware
+) -> tuple[Effect, ...]:
+    """Return what a TPU's other operations on tensors of these widths gain from the narrower ones."""
+    if hardware.kind != "TPU":
+        return ()
+    targets = {one.width: one.target for one in wasteful if one.target < one.width}
+    results = [(row, _result(row)) for row in operations.rows if not row.is_matrix]
+    return tuple(
+        Effect(Stage.DEVICE, _tiles(found, target) / _tiles(found, width), row.name, ms(row.ms))
+        for row, found in results
+        if found and found.tile and (width := found.width) and (target := targets.get(width))
+    )
+
+
+def _tiles(array: Array, width: int) -> int:
+    """Return how many of an array's tiles hold a width in memory."""
+    return ceil(width / array.tile[-1])
 
 
 def _chosen(sized: list[Padded], heads: frozenset[str]) -> list[Padded]:
@@ -196,8 +217,14 @@ def _width(row: OperationTime, hardware: Hardware) -> int | None:
     """Return the output channels or units: the last dimension of the weights, or of an HLO's result."""
     if row.kernel:
         return row.kernel[-1]
-    found = arrays(row.ran[0]) if hardware.kind == "TPU" and row.ran else ()
-    return found[0].width if found else None
+    found = _result(row) if hardware.kind == "TPU" else None
+    return found.width if found else None
+
+
+def _result(row: OperationTime) -> Array | None:
+    """Return the result of an HLO instruction, and how it lies in memory."""
+    found = arrays(row.ran[0]) if row.ran else ()
+    return found[0] if found else None
 
 
 def _unsized(operations: Operations, hardware: Hardware) -> str:
@@ -216,8 +243,10 @@ def _unsized(operations: Operations, hardware: Hardware) -> str:
     return "the trace does not hold the shapes of its matmuls and convolutions; record with `tfdoctor profile`"
 
 
-def _finding(wasteful: list[Padded], tile: Tile, lost: float) -> Finding:
-    effects = tuple(effect for one in wasteful for effect in one.effects)
+def _finding(
+    wasteful: list[Padded], tile: Tile, lost: float, beside: tuple[Effect, ...]
+) -> Finding:
+    effects = (*(effect for one in wasteful for effect in one.effects), *beside)
     layers = {one.layer for one in wasteful}
     return Finding(
         summary=f"{counted(len(layers), 'layer')} with widths off the multiple of {tile.multiple}: "
