@@ -71,7 +71,7 @@ class Chip:
     bandwidth_bytes_s: float
     tile: int  # to which the channels are padded; 1 for not at all
     bytes_per_value: int
-    pads_memory: bool = False  # and not only what the matrix unit multiplies
+    lanes: int = 1  # to which the memory pads them, for all operations
 
 
 EFFICIENCY = {Kind.CONVOLUTION: 0.45, Kind.MATMUL: 0.6}
@@ -116,7 +116,7 @@ def padded(width: int, tile: int) -> int:
 def traffic(op: Op, chip: Chip) -> int:
     """Return the bytes that an operation moves, its channels padded."""
     shapes = (*op.operands, op.result)
-    tile = chip.tile if chip.pads_memory or op.is_matrix else 1
+    tile = chip.lanes if chip.lanes > 1 or not op.is_matrix else chip.tile
     return sum(prod(s[:-1]) * padded(s[-1], tile) for s in shapes) * chip.bytes_per_value
 
 

@@ -58,6 +58,9 @@ TPUS = {
 }
 """v6e as in a real trace; the others as xprof has them."""
 
+LANES = 128
+"""To which the memory pads the channels, whatever the side of the matrix unit."""
+
 STARTING = 1000
 """How long it takes to start a copy, ps."""
 
@@ -106,7 +109,7 @@ def chip(run: Run) -> Chip:
     if run.precision not in ("fp32", "bf16"):
         raise ValueError(f"a TPU trains in fp32 or bf16, not in {run.precision}")
     value = 2 if run.precision == "bf16" else 4
-    return Chip(tpu.tflops * 1e12, tpu.hbm * 1e9, tpu.tile, value, pads_memory=True)
+    return Chip(tpu.tflops * 1e12, tpu.hbm * 1e9, tpu.tile, value, LANES)
 
 
 def schedule(run: Run, recorded: Recorded = ALL) -> Schedule:
