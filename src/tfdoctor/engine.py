@@ -192,6 +192,8 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
             f" It does not explain {percent(abs(model.residual) / model.step_ms)} of the measured step, "
             "so this is a ceiling."
         )
+    if model.frees_cores(effects):
+        text += " Cores that this leaves free may make the rest faster too: that is not counted."
     return text
 
 

@@ -325,6 +325,23 @@ def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
     assert not replace(on_cpu, device="GPU").guesses_cores([Effect(Stage.INPUT, overlaps=True)])
 
 
+@pytest.mark.parametrize(
+    ("effect", "device", "frees"),
+    [
+        (Effect(Stage.INPUT, 0.0, "a"), "CPU", True),
+        (Effect(Stage.INPUT, 0.5, "a", spreads=True), "CPU", False),
+        (Effect(Stage.INPUT, overlaps=True), "CPU", False),
+        (Effect(Stage.DEVICE, 0.5), "CPU", False),
+        (Effect(Stage.INPUT, 0.0, "a"), "GPU", False),
+    ],
+)
+def test_work_that_is_gone_leaves_a_cpus_cores_free(
+    effect: Effect, device: str, *, frees: bool
+) -> None:
+    run = replace(model(input=6.0, device=4.0), device=device)
+    assert run.frees_cores([effect]) is frees
+
+
 def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     """Two cores: 40 ms of input on one of them, then 60 ms of compute on both."""
     segment = Segment({"Root::Map": 40.0}, overlapped=False)

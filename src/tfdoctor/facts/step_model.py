@@ -133,6 +133,18 @@ class StepModel:
         needs = any(effect.overlaps or effect.spreads for effect in effects)
         return needs and self.device == "CPU" and not (self.cores and self.cores.certain)
 
+    def frees_cores(self, effects: Iterable[Effect]) -> bool:
+        """Whether effects do away with work that competes with the step's own for a CPU's cores.
+
+        By how much the step's own gets faster then, the model does not say: it was up to a fifth of the
+        step in benchmarks/accuracy.
+        """
+        less = any(
+            effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads
+            for effect in effects
+        )
+        return less and self.device == "CPU"
+
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
 
