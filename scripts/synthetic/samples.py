@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.synthetic import gpu, tpu
 from scripts.synthetic.network import Network
-from scripts.synthetic.run import Run, Truth
+from scripts.synthetic.run import Chip, Run, Truth
 from scripts.synthetic.xspace import Space
 
 TRACE = Path("plugins/profile/run/vm.xplane.pb")
@@ -67,6 +67,15 @@ def build(run: Run) -> tuple[Space, Truth]:
     return tpu.build(run), tpu.truth(run)
 
 
+def chip(run: Run) -> Chip:
+    """Return what the run's device can do in its precision.
+
+    Raises:
+        ValueError: the device does not know the precision.
+    """
+    return gpu.chip(run) if run.device in gpu.GPUS else tpu.chip(run)
+
+
 def write(run: Run, folder: Path) -> Truth:
     """Write a TensorBoard log directory, with the truth beside it; return the truth.
 
@@ -83,9 +92,8 @@ def write(run: Run, folder: Path) -> Truth:
 
 def describe(sample: Sample) -> str:
     """Return the README's section on a sample."""
-    chip = (gpu if sample.run.device in gpu.GPUS else tpu).chip(sample.run)
     _, truth = build(sample.run)
-    figures = asdict(truth) | {"peak": f"{chip.peak_flop_s / 1e12:.0f} TFLOP/s"}
+    figures = asdict(truth) | {"peak": f"{chip(sample.run).peak_flop_s / 1e12:.0f} TFLOP/s"}
     lines = [
         f"## {sample.name}\n",
         f"{sample.shows} **Synthetic: no such run happened.**\n",

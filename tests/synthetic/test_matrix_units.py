@@ -6,7 +6,6 @@ import pytest
 
 from scripts.synthetic import gpu, kernels
 from scripts.synthetic.network import Network
-from scripts.synthetic.operation import Op
 from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
 from tests.xspaces import save
@@ -75,7 +74,7 @@ def test_flops_of_a_run_without_program_record_come_from_its_shapes(
 
 
 def test_the_operands_of_gradients_are_written_as_tensorflow_has_them() -> None:
-    steps: dict[str, Op] = {op.type: op for op in NETWORK.training_step()}
+    steps = {op.type: op for op in NETWORK.training_step()}
     text = kernels.shapes(steps["Conv2DBackpropFilter"], "fp16")
     assert text.split(";")[1] == "int32[4]"
     assert text.startswith("(half[")
