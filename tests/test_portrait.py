@@ -19,7 +19,7 @@ from tests.builders import (
     v100,
     wait,
 )
-from tfdoctor import portrait
+from tfdoctor import machine_portrait, portrait
 from tfdoctor.diagnosis import PARTS
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Chart
@@ -242,7 +242,9 @@ def test_without_a_model_there_is_nothing_to_show() -> None:
 
 def test_the_machine_and_the_settings_of_the_run() -> None:
     rows = dict(
-        portrait.machine(on_cpu(record=RECORD, beside=manifest(versions={"python": "3.11"})))
+        machine_portrait.machine(
+            on_cpu(record=RECORD, beside=manifest(versions={"python": "3.11"}))
+        )
     )
     assert rows["device"] == "AMD EPYC"
     assert rows["matrix unit"] == "AVX512-BF16"
@@ -256,9 +258,9 @@ def test_the_machine_and_the_settings_of_the_run() -> None:
 
 def test_what_was_sampled() -> None:
     samples = [{"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}]
-    shown = {m.label: m.value.value for m in portrait.samples(on_cpu(samples=samples))}
+    shown = {m.label: m.value.value for m in machine_portrait.samples(on_cpu(samples=samples))}
     assert shown == {"cores used by the run": 1.5, "GPU time with any kernel (NVML)": 0.4}
-    assert portrait.samples(EMPTY) == ()
+    assert machine_portrait.samples(EMPTY) == ()
 
 
 # What is missing, and how far to trust the rest
@@ -271,14 +273,14 @@ def test_everything_that_is_missing_is_said_once() -> None:
         samplers=(Sampling("nvml", "unavailable", "no library"), Sampling("host", "on")),
     )
     silent = trace([], gpus=[v100()], errors=("Failed to load libcupti",), warnings=("w", "w"))
-    said = portrait.unrecorded(chart(silent, recording(manifest=beside)))
+    said = machine_portrait.unrecorded(chart(silent, recording(manifest=beside)))
     assert said[:3] == ("program: no room", "hook, graph: boom", "sampler nvml: no library")
     assert "CUPTI" in said[3]
     assert said[4:] == ("Failed to load libcupti", "w")
 
 
 def test_a_whole_recording_lacks_nothing() -> None:
-    assert portrait.unrecorded(on_cpu()) == ()
+    assert machine_portrait.unrecorded(on_cpu()) == ()
 
 
 def test_trust_falls_with_every_doubt() -> None:

@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tfdoctor import __version__, device_portrait, engine, hosts_portrait, portrait, tpu_portrait
+from tfdoctor import (
+    __version__,
+    device_portrait,
+    engine,
+    hosts_portrait,
+    machine_portrait,
+    portrait,
+    tpu_portrait,
+)
 from tfdoctor import order as ordering
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
 from tfdoctor.edits import edited
@@ -117,11 +125,11 @@ def _diagnosis(
         operations=operations,
         operations_missing="" if operations else portrait.why_unknown(chart, Operations),
         model=portrait.model(chart),
-        machine=portrait.machine(chart),
-        samples=portrait.samples(chart),
+        machine=machine_portrait.machine(chart),
+        samples=machine_portrait.samples(chart),
         device_time=device_portrait.device_time(chart) or tpu_portrait.tpu_time(chart),
         device_time_missing=device_portrait.device_time_missing(chart),
-        unrecorded=portrait.unrecorded(chart),
+        unrecorded=machine_portrait.unrecorded(chart),
     )
 
 

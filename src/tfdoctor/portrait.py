@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 
 from tfdoctor.diagnosis import (
     OperationRow,
@@ -19,19 +18,15 @@ from tfdoctor.facts.device import Device
 from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.onednn import OneDnn
 from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Program
 from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.samples import Samples
 from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.threads import Threads
 from tfdoctor.humanize import percent
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof import Opinion
-from tfdoctor.units import count, ms, nbytes, ratio
+from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Measure
 
 SAME_OPINION = 0.05
@@ -228,96 +223,6 @@ def model(chart: Chart) -> tuple[Measure, ...]:
         measures.append(Measure("cores at work", ratio(found.busy_share)))
     measures.append(Measure("not explained by the formula", ms(found.residual)))
     return tuple(measures)
-
-
-def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
-    """List what is known of the machine and the settings of the run."""
-    recording, hardware, program = (
-        chart.fact(Recording),
-        chart.fact(Hardware),
-        known(chart, Program),
-    )
-    framework, found = chart.fact(Framework), known(chart, Steps)
-    known_by = f"{framework.title}: {framework.evidence}" if framework.foreign else ""
-    rows = [
-        ("device", hardware.name),
-        ("matrix unit", hardware.matrix_unit),
-        ("framework", known_by),
-        ("program whose runs are the steps", found.program if found else ""),
-    ]
-    if recording.manifest:
-        host = recording.manifest.host
-        rows += [
-            ("CPU", host.cpu_model),
-            (
-                "cores that the run may use",
-                f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else "",
-            ),
-            ("CPU instructions", " ".join(host.cpu_flags)),
-            ("Python", str((recording.manifest.versions or {}).get("python", ""))),
-        ]
-    if program:
-        rows += list(_settings(program))
-    rows += list(_on_cpu(chart))
-    return tuple((name, text) for name, text in rows if text)
-
-
-def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
-    """Tell what ran a CPU's products, and on how many threads."""
-    onednn, threads = known(chart, OneDnn), known(chart, Threads)
-    if onednn is None:
-        return
-    best = f"{onednn.instructions} at best" if onednn.instructions else onednn.why_unknown
-    yield "oneDNN", f"runs {percent(onednn.share)} of the matmuls' and convolutions' time; {best}"
-    if threads is None:
-        return
-    heaviest = list(threads.by_type.items())[:3]
-    text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
-    yield "threads at work", text or f"unknown: {threads.why_unknown}"
-
-
-def _settings(program: Program) -> Iterator[tuple[str, str]]:
-    names = {
-        "policy": "precision policy", "optimizer": "optimizer", "jit_compile": "jit_compile",
-        "steps_per_execution": "steps per execution", "strategy": "distribution strategy",
-        "replicas": "replicas", "batch_size": "batch size",
-    }  # fmt: skip
-    for key, name in names.items():
-        if program.settings.get(key) is not None:
-            yield name, NONE.get(str(program.settings[key]), str(program.settings[key]))
-
-
-NONE = {"_DefaultDistributionStrategy": "none"}
-"""What TensorFlow calls the lack of one."""
-
-
-def samples(chart: Chart) -> tuple[Measure, ...]:
-    """List what was sampled while the steps were traced."""
-    found = known(chart, Samples)
-    if found is None:
-        return ()
-    measures = (
-        ("cores used by the run", found.run_cores, count),
-        ("cores used by other programs", found.other_cores, count),
-        ("memory of the run", found.run_bytes, nbytes),
-        ("GPU time with any kernel (NVML)", found.gpu_busy, ratio),
-        ("GPU time with tensor cores at work (GPM)", found.tensor_active, ratio),
-    )
-    return tuple(
-        Measure(label, unit(value)) for label, value, unit in measures if value is not None
-    )
-
-
-def unrecorded(chart: Chart) -> tuple[str, ...]:
-    """List what could not be recorded, and why."""
-    recording, trace = chart.fact(Recording), chart.fact(Trace)
-    said = list(recording.notes)
-    if manifest := recording.manifest:
-        said += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
-        said += [f"hook, {error.where}: {error.error}" for error in manifest.guest_errors]
-        said += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
-    said += [chart.fact(Device).missing, *trace.errors, *trace.warnings]
-    return tuple(dict.fromkeys(text for text in said if text))
 
 
 def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:
