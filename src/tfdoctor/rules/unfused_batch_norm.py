@@ -190,7 +190,7 @@ def _remedies(hardware: Hardware, ready: list[BatchNorm]) -> tuple[Remedy, ...]:
     if hardware.kind == "GPU":
         code = "model.compile(..., jit_compile=True)"
         return (Remedy("Let XLA fuse them", code, at, "jit-compile"),)
-    action = "Use a layer on TensorFlow's fused operation in its place"
+    action = "Normalize batches with TensorFlow's fused operation"
     drop_in = Remedy(action, DROP_IN, at, "fused-batch-norm")
     if len(lines) == len(set(lines)):
         return (drop_in,)
