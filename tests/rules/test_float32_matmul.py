@@ -220,6 +220,16 @@ def test_an_accelerators_other_operations_move_half_the_bytes(
     assert all((e.scales, e.bound) == (0.5, Bound.AT_MOST) for e in others)
 
 
+def test_what_is_left_in_float32_beside_16_bit_stays_so() -> None:
+    """Trap: Keras computes normalization in float32 under a mixed policy."""
+    kernel = "void Eigen::internal::EigenMetaKernel<float>"
+    norm = OperationTime(name="bn/mul", type="Mul", ms=4.0, ran=(kernel,), layer="bn")
+    rows = (product(ms=3.0, layer="raw"), product(dtype="float16", layer="a"), norm)
+    found = check(*rows, hardware=Hardware("GPU", "x", "TC", TO_BF16))
+    assert isinstance(found, Finding)
+    assert [effect.subject for effect in found.effects] == ["model/raw/Conv2D"]
+
+
 def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32() -> None:
     """128 against 2048 FLOP per multiprocessor and clock; as TF32 it would be 1024."""
     scales = []

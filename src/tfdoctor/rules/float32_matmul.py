@@ -46,6 +46,7 @@ from tfdoctor.facts.kernels import of_operation
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.optimizer_work import OptimizerWork
 from tfdoctor.facts.program import Operation, Program
+from tfdoctor.facts.roofline import HALVES
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
@@ -120,7 +121,7 @@ def check(
         *_casts(norms, hardware),
         *_strided(operations, hardware),
     )
-    others = _others(operations, hardware, kept)
+    others = _others(operations, hardware)
     evidence = (*finding.evidence, *_halved(others))
     return replace(finding, evidence=evidence, effects=(*finding.effects, *others, *costs))
 
@@ -229,18 +230,19 @@ def _weights(
     )
 
 
-def _others(operations: Operations, hardware: Hardware, kept: set[str]) -> tuple[Effect, ...]:
-    """Return what 16 bit does to an accelerator's other operations, which move half the bytes at most."""
-    if hardware.kind == "CPU":
+def _others(operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
+    """Return what 16 bit does to an accelerator's other operations, which move half the bytes at most.
+
+    Beside products in 16 bit they are in float32 on purpose, as Keras' normalization is.
+    """
+    mixed = any(row.precision in HALVES for row in operations.matrix)
+    if hardware.kind == "CPU" or mixed:
         return ()
     variables = OptimizerWork.measure(operations).rows
     return tuple(
         Effect(Stage.DEVICE, HALF_THE_BYTES, row.name, ms(row.ms), bound=Bound.AT_MOST)
         for row in operations.rows
-        if row.precision == "float32"
-        and not row.is_matrix
-        and row.layer not in kept
-        and row not in variables
+        if row.precision == "float32" and not row.is_matrix and row not in variables
     )
 
 
