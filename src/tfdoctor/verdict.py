@@ -85,6 +85,7 @@ class Effect:
     milliseconds per step now, takes ``scales`` times as long afterwards. ``overlaps`` says that the
     stage runs beside the rest of the step afterwards instead of before it, ``spreads`` that it takes
     less time because more threads share it: with either the cores have as much to do as before.
+    ``narrows`` says that the subject's tensors shrink as its time does, so that memory limits it less.
     """
 
     stage: Stage
@@ -94,6 +95,7 @@ class Effect:
     overlaps: bool = False
     bound: Bound = Bound.EXPECTED
     spreads: bool = False
+    narrows: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

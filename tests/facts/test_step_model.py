@@ -69,6 +69,7 @@ def effects(draw: st.DrawFn) -> Effect:
         of=ms(draw(times)) if subject and stage is not Stage.INPUT else None,
         overlaps=stage is Stage.INPUT and not subject and draw(st.booleans()),
         spreads=stage is Stage.INPUT and bool(subject) and draw(st.booleans()),
+        narrows=stage is Stage.DEVICE and bool(subject) and draw(st.booleans()),
     )
 
 
@@ -323,6 +324,13 @@ def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a", spreads=True)]) is guesses
     assert not on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a")])
     assert not replace(on_cpu, device="GPU").guesses_cores([Effect(Stage.INPUT, overlaps=True)])
+
+
+@pytest.mark.parametrize(("narrows", "left"), [(False, 8.0), (True, 4.0)])
+def test_memory_limits_narrower_tensors_less(*, narrows: bool, left: float) -> None:
+    run = replace(model(device=10.0), floors={"a": 8.0})
+    effect = Effect(Stage.DEVICE, 0.5, "a", ms(10.0), narrows=narrows)
+    assert run.predict([effect]) == pytest.approx(max(left, 5.0))
 
 
 @pytest.mark.parametrize(

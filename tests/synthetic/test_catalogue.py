@@ -79,10 +79,6 @@ def exchanging(run: Run, hidden: float = 0.0) -> Run:
 
 SEPARABLE: dict[str, Any] = {"width": 32, "depthwise": True, "pointwise": True}
 
-FLOORS = "the step model holds that no change moves fewer bytes than now in 16 bit, and narrower layers do"
-CALLS = (
-    "an operation counts as called as often as its most frequent kernel, which may be a conversion"
-)
 LAUNCHES = (
     "the step model keeps all launches of a host that is not ahead, and fewer kernels need fewer"
 )
@@ -107,10 +103,10 @@ PAIRS = {
         "unaligned-dimension", on("a100", width=33, batch=1024), on("a100", width=32, batch=1024)
     ),
     "unaligned v5e": pair(
-        "unaligned-dimension", on("v5e", width=144), on("v5e", width=128), short=FLOORS
+        "unaligned-dimension", on("v5e", width=144), on("v5e", width=128)
     ),
     "unaligned v6e": pair(
-        "unaligned-dimension", on("v6e", width=288), on("v6e", width=256), short=FLOORS
+        "unaligned-dimension", on("v6e", width=288), on("v6e", width=256)
     ),
     # Operations
     "batch norm V100": pair(
@@ -148,7 +144,7 @@ PAIRS = {
     ),
     "layout v5e": pair("layout-change", on("v5e", layout="turned"), on("v5e", layout="first")),
     "layout V100, within": pair(
-        "layout-change", on("v100", "fp16", converts=True), on("v100", "fp16"), short=CALLS
+        "layout-change", on("v100", "fp16", converts=True), on("v100", "fp16")
     ),
     # Execution
     "launching A100": pair(
@@ -261,12 +257,8 @@ def test_no_rule_fails(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_matrix_unit_is_called_idle_below_its_limit(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
     """By the FLOPs of the whole step, over the peak in 16 bit, whatever precision the run has."""
-    if PAIRS[name].short == CALLS:
-        request.applymarker(pytest.mark.xfail(reason="its FLOPs too", strict=True))
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
         one = seen(run)
         chip = samples.chip(replace(run, precision=_narrow(run), clock=1.0))

@@ -272,6 +272,8 @@ def _together(group: list[OperationTime]) -> OperationTime:
     if len(group) == 1:
         return group[0]
     first = max(group, key=lambda row: row.ms)
+    # A convolution is called as often as what multiplies for it, not as what turns its images around.
+    multiplying = [row for row in group if multiplies(row.ran)]
     return OperationTime(
         **{
             slot: getattr(first, slot)
@@ -279,7 +281,7 @@ def _together(group: list[OperationTime]) -> OperationTime:
             if slot not in ("ms", "ran", "ran_ms", "calls")
         },
         ms=sum(row.ms for row in group),
-        calls=max(row.calls for row in group),
+        calls=max(row.calls for row in multiplying or group),
         ran=tuple(kernel for row in group for kernel in row.ran),
         ran_ms=tuple(time for row in group for time in row.ran_ms),
     )

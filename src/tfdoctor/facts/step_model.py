@@ -271,7 +271,8 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
     """Return a stage's work after effects on the whole of it or on subjects within it.
 
     Effects on one subject multiply, so that two of them never save the same milliseconds twice, and
-    leave it what it takes at least: nothing, where one of them does away with it.
+    leave it what it takes at least: nothing, where one of them does away with it, and less where its
+    tensors shrink.
     """
     subjects: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
@@ -281,7 +282,8 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
     for subject, mine in subjects.items():
         taken = max((effect.of.value for effect in mine if effect.of), default=0.0)
         left = taken * _factor(mine)
-        least = floors.get(subject, 0.0) if left else 0.0
+        narrowed = _factor(effect for effect in mine if effect.narrows)
+        least = floors.get(subject, 0.0) * narrowed if left else 0.0
         saved += taken - max(left, min(taken, least))
     return max(0.0, work - saved) * whole
 

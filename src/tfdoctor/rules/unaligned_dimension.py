@@ -132,11 +132,18 @@ class Padded:
         return self.row.ms * (1.0 - self.useful)
 
     @property
+    def in_memory(self) -> bool:
+        """Whether its result is padded in memory as well, as a TPU's are."""
+        found = _result(self.row)
+        return bool(found and found.tile)
+
+    @property
     def effects(self) -> tuple[Effect, ...]:
         """What choosing the target does: fewer tiles, other kernels, or nothing but a wider layer."""
         of = ms(self.row.ms)
         if self.target < self.width:
-            return (Effect(Stage.DEVICE, self.target / self.padded, self.row.name, of),)
+            left = self.target / self.padded
+            return (Effect(Stage.DEVICE, left, self.row.name, of, narrows=self.in_memory),)
         if self.tile.faster_above:
             return (Effect(Stage.DEVICE, self.useful, self.row.name, of, bound=Bound.AT_MOST),)
         return ()
@@ -176,10 +183,14 @@ def _beside(
     targets = {one.width: one.target for one in wasteful if one.target < one.width}
     results = [(row, _result(row)) for row in operations.rows if not row.is_matrix]
     return tuple(
-        Effect(Stage.DEVICE, _tiles(found, target) / _tiles(found, width), row.name, ms(row.ms))
+        _narrower(row, _tiles(found, target) / _tiles(found, width))
         for row, found in results
         if found and found.tile and (width := found.width) and (target := targets.get(width))
     )
+
+
+def _narrower(row: OperationTime, left: float) -> Effect:
+    return Effect(Stage.DEVICE, left, row.name, ms(row.ms), narrows=True)
 
 
 def _tiles(array: Array, width: int) -> int:
