@@ -18,6 +18,7 @@ from tfdoctor.diagnosis import Result
 from tfdoctor.engine import examine
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.data_options import DataOptions
 from tfdoctor.facts.dataset_properties import DatasetProperties
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
@@ -29,6 +30,8 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, V
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 ON_GPU, ON_CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
 ONE_BUSY = Cores(4.0, busy=1.0)
+PARALLEL = "experimental_optimization.parallel_batch"
+OFF = DataOptions({PARALLEL: False}, Location("t.py", 5))
 
 
 def written(width: int = 8192, **more: object) -> Dataset:
@@ -60,6 +63,7 @@ def check(
     device: Device = ON_GPU,
     cores: Cores | None = ONE_BUSY,
     properties: bool = True,
+    options: DataOptions | None = OFF,
 ) -> Verdict:
     chain = tuple(stage.dataset for stage in stages if stage.dataset)
     return serial_batch.check(
@@ -68,6 +72,7 @@ def check(
         device,
         cores,
         DatasetProperties(chain) if properties else None,
+        options,
     )
 
 
@@ -144,10 +149,43 @@ def test_the_saving_is_a_ceiling_set_by_the_cores(
 def test_the_remedy_is_the_users_own_batch() -> None:
     found = check(batch())
     assert isinstance(found, Finding)
-    (remedy,) = found.remedies
+    remedy, option = found.remedies
     assert remedy.at == Location("t.py", 9)
+    assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
     assert "batch(16, num_parallel_calls=" in remedy.code
     assert remedy.trial == "parallel-batch"
+
+
+MEBIBYTE = 1 << 14
+"""Float32 values of each of 16 examples that make a batch of 1 MiB."""
+
+
+@pytest.mark.parametrize(("width", "kind"), [(MEBIBYTE, Healthy), (MEBIBYTE - 1, Finding)])
+def test_tf_data_copies_large_batches_on_all_threads_by_itself(width: int, kind: type) -> None:
+    assert isinstance(check(batch(written(width)), options=DataOptions()), kind)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ({PARALLEL: True}, Healthy),
+        ({PARALLEL: False}, Finding),
+        ({"experimental_optimization.apply_default_optimizations": False}, Finding),
+        (
+            {PARALLEL: True, "experimental_optimization.apply_default_optimizations": False},
+            Healthy,
+        ),
+        ({"autotune.enabled": False}, Healthy),
+    ],
+)
+def test_only_some_options_leave_the_copy_to_one_thread(
+    values: dict[str, bool], kind: type
+) -> None:
+    assert isinstance(check(batch(written(MEBIBYTE)), options=DataOptions(values)), kind)
+
+
+def test_of_options_that_were_not_recorded_nothing_is_claimed() -> None:
+    assert isinstance(check(batch(written(MEBIBYTE)), options=None), NotApplicable)
 
 
 # From the events to the saving
@@ -179,6 +217,7 @@ def in_a_trace(shape: str) -> Result:
         "trace_name": "BatchDatasetV2:1",
         "element_spec": f"TensorSpec(shape=(None, {shape}), dtype=tf.float32, name=None)",
         "at": ["/home/me/train.py", 7],
+        "options": {"experimental_optimization.parallel_batch": False},
     }
     host = {"host": {"run_cpu_pct": 100.0, "other_cpu_pct": 0.0}, "unix_ns": 1}
     beside = recording({"datasets": [batched], "feeds": 1}, [host], manifest=manifest())

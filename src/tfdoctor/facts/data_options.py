@@ -16,6 +16,9 @@ INJECTED_PREFETCH = "inject_prefetch"
 EVERYTHING = ("autotune.enabled", "autotune", "apply_default_optimizations")
 """Options that switch the other two off along with themselves."""
 
+PARALLEL_COPY = "parallel_batch"
+DEFAULTS = "apply_default_optimizations"
+
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
@@ -56,6 +59,14 @@ class DataOptions:
     def no_prefetch(self) -> str:
         """The option that keeps tf.data from adding a prefetch; "" when none does."""
         return self._off(INJECTED_PREFETCH, *EVERYTHING)
+
+    @property
+    def no_parallel_copy(self) -> str:
+        """The option that keeps tf.data from copying a large batch on all its threads; "" when none does."""
+        asked = any(
+            f".{name}".endswith(f".{PARALLEL_COPY}") and on for name, on in self.values.items()
+        )
+        return "" if asked else self._off(PARALLEL_COPY, DEFAULTS)
 
     def _off(self, *names: str) -> str:
         off = [name for name, value in self.values.items() if value is False]

@@ -3,8 +3,9 @@
 ## What it checks
 
 Whether the pipeline's slowest segment holds a `batch` that ran by itself, how long its own work takes
-per step, and how large its examples are. What ran is read from the trace: a `map` directly before
-`batch` is fused with it (`MapAndBatch`) and copies on all its threads; such a batch is not reported.
+per step, how large its examples are, and whether an option keeps tf.data from copying them on all its
+threads. What ran is read from the trace: a `map` directly before `batch` is fused with it
+(`MapAndBatch`) and copies on all its threads; such a batch is not reported.
 
 ## Why it matters
 
@@ -13,20 +14,26 @@ of megabytes per batch, and one thread copies some 5 to 10 GB/s, new memory incl
 
 ## How to fix
 
+Leave the options `parallel_batch` and `apply_default_optimizations` alone, or write
 `batch(n, num_parallel_calls=tf.data.AUTOTUNE)`, which makes several batches at once. Smaller elements help
 as well: keep images as `uint8` and cast them in the model. Several batches at once take the memory of
 several batches.
 
 ## Holds for
 
-TensorFlow 2.5 and later. The threads share the memory's bandwidth and, on a run without accelerator, the
-cores with the compute, so the saving is a ceiling. `padded_batch` cannot run in parallel. Where
+TensorFlow 2.8 and later, which copy a batch of 1 MiB or more on all threads of the pipeline unless an option
+forbids it (`parallel_batch`; seen in 2.21: two threads at work for a plain `batch`, one with the option off).
+Without such an option nothing is reported of large batches.
+
+The threads share the memory's bandwidth and, on a run without accelerator, the cores with the compute, so
+the saving is a ceiling. `padded_batch` cannot run in parallel. Where
 the examples are small (numbers, short texts) it is not the copy that takes time but the call for each of
 them: nothing is said of that here.
 
 ## Sources
 
 - [tf.data.Dataset.batch](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch)
+- [tf.data.experimental.OptimizationOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions)
 - [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
 """
 
@@ -36,6 +43,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cores import Cores
+from tfdoctor.facts.data_options import DataOptions
 from tfdoctor.facts.dataset_properties import DatasetProperties
 from tfdoctor.facts.device import Device
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
@@ -81,12 +89,13 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and on how many cores
     pipeline: InputPipeline,
     breakdown: Breakdown,
     device: Device,
     cores: Cores | None,
     properties: DatasetProperties | None,
+    options: DataOptions | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for a batch of large examples in the segment that limits the pipeline."""
@@ -114,8 +123,14 @@ def check(
             summary=f"A batch takes {milliseconds(stage.work_ms)} per step by itself, for examples of "
             f"{quantity(nbytes(size))}: that is not their copy"
         )
-    return _finding(stage, size, limits, _speedup(device, cores))
+    whole = size * _number(stage)
+    if whole >= SPLIT and (options is None or not options.no_parallel_copy):
+        return _copied_by_all(whole, options)
+    return _finding(stage, size, limits, _speedup(device, cores), options)
 
+
+SPLIT = 1 << 20
+"""Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)."""
 
 ONE_THREAD = 1.2
 """Threads at work in a stage, on average, up to which it is sequential: hand-overs overlap a little."""
@@ -135,6 +150,20 @@ def _example_bytes(stage: StageTime, properties: DatasetProperties | None) -> fl
     return whole / int(number) if whole is not None and number else None
 
 
+def _number(stage: StageTime) -> int:
+    return int(stage.dataset.parameters["batch_size"]) if stage.dataset else 1
+
+
+def _copied_by_all(whole: float, options: DataOptions | None) -> Verdict:
+    said = f"batches of {quantity(nbytes(whole))}"
+    if options is None:
+        return NotApplicable(
+            reason=f"tf.data copies {said} on all its threads unless an option forbids it, and the pipeline's "
+            "options were not recorded"
+        )
+    return Healthy(summary=f"tf.data copies {said} on all its threads by itself")
+
+
 def _speedup(device: Device, cores: Cores | None) -> float:
     """Return how many times as fast it gets at most: on all cores, or beside an accelerator the free ones."""
     if cores is None:
@@ -142,23 +171,18 @@ def _speedup(device: Device, cores: Cores | None) -> float:
     return max(1.0, cores.usable if device.kind == "CPU" else 1.0 + cores.free)
 
 
-def _finding(stage: StageTime, size: float, limits: Limits, speedup: float) -> Finding:
-    number = int(stage.dataset.parameters["batch_size"]) if stage.dataset else 1
+def _finding(
+    stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None
+) -> Finding:
+    whole = nbytes(size * _number(stage))
     return Finding(
-        summary=f"One thread copies the examples into batches of {quantity(nbytes(size * number))}",
+        summary=f"One thread copies the examples into batches of {quantity(whole)}",
         evidence=(
             Measure("the batch's own work per step", ms(stage.work_ms)),
             Measure("bytes of an example", nbytes(size), nbytes(limits.example_bytes)),
-            Measure("bytes of a batch", nbytes(size * number)),
+            Measure("bytes of a batch", whole),
         ),
-        remedies=(
-            Remedy(
-                "Make several batches at once",
-                f"dataset = dataset.batch({number}, num_parallel_calls=tf.data.AUTOTUNE)",
-                stage.at,
-                "parallel-batch",
-            ),
-        ),
+        remedies=_remedies(stage, options),
         effects=(
             Effect(
                 Stage.INPUT,
@@ -172,8 +196,18 @@ def _finding(stage: StageTime, size: float, limits: Limits, speedup: float) -> F
     )
 
 
+def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ...]:
+    code = f"dataset = dataset.batch({_number(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
+    parallel = Remedy("Make several batches at once", code, stage.at, "parallel-batch")
+    off = options.no_parallel_copy if options else ""
+    if not (options and off):
+        return (parallel,)
+    kept = f"# options.{off} = False  # leave this out: tf.data then copies on all its threads"
+    return parallel, Remedy(f"Or leave {off} as tf.data has it", kept, options.at)
+
+
 def sick() -> Verdict:
-    """Batches of 64 images of 602 kB, whose copy takes 20 ms of each step, with three of four cores idle."""
+    """Batches of 64 images of 602 kB, which an option lets one thread copy, 20 ms of each step."""
     return _example("(224, 224, 3), dtype=tf.float32", work=20.0)
 
 
@@ -203,4 +237,5 @@ def _example(shape: str, work: float) -> Verdict:
         Device("GPU", 1, 1),
         Cores(4.0, busy=1.0),
         DatasetProperties((written,)),
+        DataOptions({"experimental_optimization.parallel_batch": False}),
     )
