@@ -2,15 +2,16 @@
 
 import pytest
 
+from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.optimizer_work import OptimizerWork
 from tfdoctor.facts.program import Operation
 from tfdoctor.rules import optimizer_overhead
 from tfdoctor.rules.optimizer_overhead import LIMITS
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
-GPU = Hardware("GPU", "x")
+CPU, GPU = Hardware("CPU", "x"), Hardware("GPU", "x")
 
 
 def row(
@@ -25,7 +26,8 @@ def check(*rows: OperationTime, hardware: Hardware = GPU) -> Verdict:
     rest = 100.0 - sum(one.ms for one in rows)
     work = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=rest)
     operations = Operations((*rows, work))
-    return optimizer_overhead.check(OptimizerWork.measure(operations), operations, hardware)
+    parts = Breakdown.of(device=100.0, host=60.0)
+    return optimizer_overhead.check(OptimizerWork.measure(operations), operations, hardware, parts)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])
@@ -51,10 +53,26 @@ def test_it_is_a_ceiling() -> None:
     assert found.remedies[0].trial == "jit-compile"
 
 
-def test_on_a_cpu_the_rule_only_says_what_they_take() -> None:
-    said = check(row(20.0), hardware=Hardware("CPU", "x"))
-    assert isinstance(said, Healthy)
-    assert "20.0 ms" in said.summary
+def many(calls: float) -> OperationTime:
+    graph = Operation(name="adam/Mul", type="Mul", inputs=(("float32", (1,)),))
+    return OperationTime(name="adam/Mul", type="Mul", ms=20.0, calls=calls, operation=graph)
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(LIMITS.on_cpu, Finding), (999.0, Healthy)])
+def test_a_cpu_takes_many_of_them_to_be_worth_a_word(calls: float, kind: type) -> None:
+    said = check(many(calls), hardware=CPU)
+    assert isinstance(said, kind)
+    assert "20.0 ms" in said.summary  # type: ignore[union-attr]
+
+
+def test_on_a_cpu_they_also_take_their_part_of_the_hosts_time() -> None:
+    """5,000 of 5,001 operations, in steps of which 60 ms go by between operations."""
+    found = check(many(5000.0), hardware=CPU)
+    assert isinstance(found, Finding)
+    host = next(one for one in found.effects if one.stage is Stage.HOST)
+    assert host.of is not None
+    assert host.of.value == pytest.approx(60.0 * 5000 / 5001)
+    assert [remedy.trial for remedy in found.remedies] == [""]
 
 
 @pytest.mark.parametrize("name", ["model/sgd_like/Mul", "adam", "model/adamant/Mul"])
