@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 from tests.report import diagnoses
 from tfdoctor import cli
-from tfdoctor.diagnosis import Diagnosis, Subject
+from tfdoctor.diagnosis import Diagnosis, Edit, Result, Subject
 from tfdoctor.recording import Recording
 from tfdoctor.report import RENDERERS, terminal
 from tfdoctor.scrub import Secrets, scrub
 from tfdoctor.scrub.texts import rewritten
 from tfdoctor.trace.wire import parse
-from tfdoctor.verdict import Location
+from tfdoctor.verdict import Errored, Location
 
 SAMPLE = Path(__file__).parent.parent / "sample_traces" / "cpu-input-bound"
 
@@ -141,6 +141,7 @@ def test_names_are_replaced_where_they_can_be_nothing_else(
 
 def test_numbers_kinds_and_rules_are_untouched() -> None:
     base = diagnoses.full()
+    base = replace(base, results=tuple(replace(each, edits=()) for each in base.results))
     assert scrub(base, Secrets()) == replace(base, subject=replace(base.subject, hosts=("host",)))
 
 
@@ -154,6 +155,44 @@ def test_locations_keep_their_lines() -> None:
     at = Location("/home/jane/train.py", 12)
     base = replace(base, operations=tuple(replace(row, at=at) for row in base.operations))
     assert scrub(base, Secrets()).operations[0].at == Location("~/train.py", 12)
+
+
+# Lines of source
+
+SECRET = "hunter2hunter2"
+
+
+def quoting() -> Diagnosis:
+    """Return a diagnosis that quotes the user's source: a line to change, and a rule of theirs that failed."""
+    base, line = diagnoses.full(), f'data = load("s3://x", password="{SECRET}").map(decode)'
+    found, *others = base.results
+    edit = Edit(Location("train.py", 41), line, f"{line}.prefetch(2)")
+    trace = f'  File "own.py", line 3, in check\n    connect("{SECRET}")\nOSError'
+    mine = Result(
+        rule=replace(diagnoses.rule("own"), own=True),
+        outcome=Errored(error="OSError()", traceback=trace),
+    )
+    changed = replace(found, edits=(edit, *found.edits[1:]))
+    return replace(base, results=(changed, *others, mine), patch=SECRET.encode())
+
+
+def test_no_rendering_of_a_scrubbed_diagnosis_quotes_source() -> None:
+    for name, text in renderings(quoting()).items():
+        assert SECRET in text or name == "terminal", name
+    for name, text in renderings(scrub(quoting(), SECRETS)).items():
+        assert SECRET not in text, name
+
+
+def test_a_scrubbed_report_shows_the_example_and_says_why() -> None:
+    done = scrub(quoting(), SECRETS)
+    for name in ("html", "json", "md"):
+        text = renderings(done)[name]
+        assert "Your own lines are left out (--scrub)." in text, name
+        assert "dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)" in text, name
+
+
+def test_a_patch_keeps_the_lines_that_it_must_apply_to() -> None:
+    assert scrub(quoting(), SECRETS).patch == SECRET.encode()
 
 
 # From the recording to the files

@@ -33,7 +33,7 @@ Scrub = Annotated[
     bool,
     typer.Option(
         "--scrub",
-        help="Leave host names, user names and home folders out of the report, to show it to anyone.",
+        help="Leave host and user names, home folders and lines of source out of the report, to show it to anyone.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Takes host names, user names and home folders out of a diagnosis, so that it can be shown to anyone.
+"""Takes host names, user names, home folders and lines of source out of a diagnosis, to show it to anyone.
 
 What is looked for comes from the recording: its machine, its paths, its command, its file names. A home
 folder becomes ``~`` wherever it stands, and a name is replaced where it is a part of an absolute path. A
@@ -12,6 +12,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis import PARTS, Diagnosis
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.secrets import Secrets
+from tfdoctor.scrub.source_lines import without_source
 from tfdoctor.scrub.texts import rewritten, texts
 from tfdoctor.scrub.words import Words
 
@@ -20,6 +21,7 @@ __all__ = ["Secrets", "scrub"]
 
 def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
     """Return the diagnosis without them, for every rendering; what a rule says of itself stays."""
+    diagnosis = without_source(diagnosis)
     met = (user for text in texts(diagnosis) for user in paths.of_text(text))
     hosts = (*secrets.hosts, *diagnosis.subject.hosts)
     secrets = replace(secrets, users=(*secrets.users, *met), hosts=hosts).telling()
