@@ -15,6 +15,7 @@ from tfdoctor.humanize import counted
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Fault, Page, Segment, page
 from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.terminal_diff import brief
 from tfdoctor.text import shorten
 
 WIDEST = 100
@@ -23,7 +24,6 @@ WIDEST = 100
 NARROWEST = 40
 HOSTS = 8
 OFF = 8
-DIFF = 8  # lines of a change
 FIXES = 5
 """The rest is in the files."""
 
@@ -127,9 +127,8 @@ def _own_lines(fault: Fault) -> Text:
     """Return the user's own lines before and after the first change that is an edit of them."""
     diff = next((change.diff for change in fault.changes if change.diff), "")
     styles = {"-": "not bold red", "+": "not bold green"}
-    shown = [shorten(line, 160) for line in diff.splitlines()][:DIFF]
     found = Text()
-    for line in shown:
+    for line in brief(diff):
         found.append(f"\n{line}", style=styles.get(line[:1], "not bold"))
     return found
 
