@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from math import inf
 from types import ModuleType
 from typing import Any, Self
 
@@ -25,15 +26,15 @@ class Topic(StrEnum):
     RECORDING = "recording"
 
 
-def limit(default: float, why: str, *, least: float = 0.0) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
+def limit(default: float, why: str, *, least: float = 0.0, most: float = inf) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
     """Return a field of a rule's ``Limits``: its default, and what it limits, in which unit and why.
 
-    No value below ``least`` is taken.
+    No value below ``least`` or above ``most`` is taken: a share that can be no more than the whole has 1.
 
     A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a
     last parameter ``limits: Limits = LIMITS``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
     """
-    return field(default=default, metadata={"why": why, "least": least})
+    return field(default=default, metadata={"why": why, "least": least, "most": most})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Settings applied to the rules that there are: which of them run, and with which limits."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import Field, fields, replace
 from typing import Any
 
 from tfdoctor.config.settings import ALL, Config, Names
@@ -18,7 +19,7 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
     alike, ``ignore``.
 
     Raises:
-        ConfigError: a rule, topic or limit does not exist, or a limit is less than it can be.
+        ConfigError: a rule, topic or limit does not exist, or a limit is less or more than it can be.
     """
     _known(config.select, "select", rules)
     _known(config.ignore, "ignore", rules)
@@ -71,10 +72,19 @@ def _set(rule: Rule, values: Mapping[str, float], by: str) -> Rule:
         where = f"{by}: limits.{rule.name}"
         if name not in known:
             raise ConfigError(f"{where}: unknown limit {name[:60]!r}: {hint(name, known)}")
-        least = known[name].metadata.get("least", 0.0)
-        if value < least:
-            raise ConfigError(f"{where}.{name} must be at least {least:g}, not {value:g}.")
+        _within(known[name], value, f"{where}.{name}")
     return replace(rule, limits=replace(limits, **values)) if values else rule
+
+
+def _within(one: Field[Any], value: float, where: str) -> None:
+    """See that a limit can be reached: a share above 1 would switch its rule off in silence."""
+    least, most = one.metadata.get("least", 0.0), one.metadata.get("most", math.inf)
+    if value < least:
+        raise ConfigError(f"{where} must be at least {least:g}, not {value:g}.")
+    if value > most:
+        raise ConfigError(
+            f"{where} must be at most {most:g}, not {value:g}: to switch the rule off, ignore it."
+        )
 
 
 def _changed(rule: Rule, by: str) -> list[LimitSet]:
