@@ -14,8 +14,8 @@ Between two calls the accelerator idles, however fast it is.
 ## How to fix
 
 Do it every N steps, or once an epoch. Keep metrics in TensorFlow operations inside the step. Save
-checkpoints from a thread (`keras.callbacks.BackupAndRestore` with a number of steps, Orbax'
-asynchronous checkpoints).
+checkpoints rarely (`keras.callbacks.BackupAndRestore` every so many steps: it saves while training waits)
+or from a thread (`keras.callbacks.OrbaxCheckpoint`, `tf.train.CheckpointOptions(enable_async=True)`).
 
 ## Holds for
 
@@ -27,7 +27,8 @@ was said to take 59 % took 70 % of the step untraced.
 ## Sources
 
 - [Writing your own callbacks](https://www.tensorflow.org/guide/keras/writing_your_own_callbacks)
-- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
+- [Optimize GPU performance, TensorFlow guide: gaps between steps](https://www.tensorflow.org/guide/gpu_performance_analysis)
+- [tf.train.CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
 """
 
 from collections import Counter
@@ -64,7 +65,9 @@ class Limits:
     """When it speaks."""
 
     share: float = limit(
-        0.05, "of the step that passes between two calls; xprof speaks of waits from 5 % on"
+        0.05,
+        "of the step that passes between two calls; xprof speaks of waits from 5 % on",
+        most=1.0,
     )
     least_ms: float = limit(
         0.5, "ms per step; Keras' own loop takes 0.1 to 0.3 ms from one call to the next"

@@ -28,7 +28,7 @@ GPUs and TPUs. On a CPU, which has no matrix unit to feed, the regular convoluti
 ## Sources
 
 - [EfficientNetV2: Smaller Models and Faster Training, section 3.2](https://arxiv.org/abs/2104.00298)
-- [Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
+- [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,9 @@ class Limits:
     """When it speaks."""
 
     share: float = limit(
-        0.005, "of the compute time: depthwise convolutions that take less are not worth a change"
+        0.005,
+        "of the compute time: depthwise convolutions that take less are not worth a change",
+        most=1.0,
     )
 
 

@@ -29,6 +29,7 @@ saving is computed from what the lookup moves.
 
 - [tf.gather](https://www.tensorflow.org/api_docs/python/tf/gather)
 - [tf.IndexedSlices](https://www.tensorflow.org/api_docs/python/tf/IndexedSlices)
+- [TensorFlow Model Garden, OnDeviceEmbedding: use_one_hot](https://www.tensorflow.org/api_docs/python/tfm/nlp/layers/OnDeviceEmbedding)
 - [Keras, Embedding layer](https://keras.io/api/layers/core_layers/embedding/)
 """
 
@@ -77,6 +78,7 @@ class Limits:
         0.1,
         "of the compute time for an update of whole tables: another optimizer is another training, "
         "which less is not worth",
+        most=1.0,
     )
 
 

@@ -24,7 +24,7 @@ could run ahead, and costs nothing.
 ## Sources
 
 - [Optimize TensorFlow GPU performance with the TensorFlow Profiler](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [Model training APIs, Keras: steps_per_execution](https://keras.io/api/models/model_training_apis/)
 """
 
 from dataclasses import dataclass
@@ -60,6 +60,7 @@ class Limits:
     share: float = limit(
         0.05,
         "of the step that the GPU idles after values were read; a tenth of it is the copy's own",
+        most=1.0,
     )
     steps: float = limit(
         3.0, "steps at least: where a single one is traced, the profiler ends it", least=2.0

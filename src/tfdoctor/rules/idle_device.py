@@ -26,7 +26,7 @@ time, and the input has to keep up with all devices.
 
 - [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
 - [Optimize GPU performance, TensorFlow guide](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [Multi-GPU distributed training with Keras](https://keras.io/guides/distributed_training_with_tensorflow/)
+- [Multi-GPU distributed training with TensorFlow, Keras guide](https://keras.io/guides/distributed_training_with_tensorflow/)
 """
 
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ launching: on a real run the gaps are shorter.
 ## Sources
 
 - [Optimize TensorFlow GPU performance with the TensorFlow Profiler](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla)
+- [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla/tf2xla)
 """
 
 from dataclasses import dataclass
@@ -59,6 +59,7 @@ class Limits:
     share: float = limit(
         0.1,
         "of the step that the GPU idles while the host launches; profiling alone costs some percent",
+        most=1.0,
     )
 
 

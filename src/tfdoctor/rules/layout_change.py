@@ -23,12 +23,13 @@ last for the matrix unit. What kernels and XLA convert by themselves is stated a
 
 TensorFlow 2 on all hardware. The model's own conversions are told by the graph's edges, which recordings of
 tfdoctor hold. The first conversion is left where it is. Attention turns its heads around too, and that is
-no change of layout: only what lies next to an operation on images counts.
+no change of layout: only what lies next to an operation on images counts. On a TPU XLA does some
+transpositions for nothing, as part of the convolution beside them.
 
 ## Sources
 
 - [NVIDIA, Convolutional Layers User's Guide: tensor layouts](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
-- [Google Cloud, Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
+- [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
 - [tf.nn.conv2d, data_format](https://www.tensorflow.org/api_docs/python/tf/nn/conv2d)
 """
 

@@ -26,7 +26,7 @@ values; TensorFlow 2.21 on an AMD EPYC).
 
 ## Sources
 
-- [Google Cloud, Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
+- [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
 - [Keras, AveragePooling2D layer](https://keras.io/api/layers/pooling_layers/average_pooling2d/)
 """
 
@@ -64,7 +64,9 @@ class Limits:
     """When it speaks."""
 
     share: float = limit(
-        0.03, "of the compute time: another pooling is another model, which less is not worth"
+        0.03,
+        "of the compute time: another pooling is another model, which less is not worth",
+        most=1.0,
     )
 
 

@@ -6,7 +6,7 @@ The operations in the optimizer's name scope that work on small tensors, and how
 
 ## Why it matters
 
-Keras runs some ten operations for each variable and step. On a bias of 64 values each of them is all
+Keras' Adam runs some ten operations for each variable and step. On a bias of 64 values each of them is all
 overhead: a kernel's launch, or a call. Hundreds of small variables make thousands of such operations. The
 updates of large variables are no overhead: their time is that of the memory, and they are not counted.
 
@@ -27,7 +27,7 @@ with two variables). XLA is often slower there and is not advised.
 ## Sources
 
 - [Keras, optimizers](https://keras.io/api/optimizers/)
-- [XLA: optimizing compiler for machine learning](https://www.tensorflow.org/xla)
+- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ SINCE = "0.1.0"
 class Limits:
     """When it speaks."""
 
-    share: float = limit(0.05, "of the compute time, in the optimizer's small operations")
+    share: float = limit(0.05, "of the compute time, in the optimizer's small operations", most=1.0)
     values: float = limit(
         10_000.0,
         "values of the largest tensor: 40 kB, which every cache holds and no memory bounds",

@@ -24,7 +24,7 @@ recordings of `tfdoctor profile`, where the loop goes over no dataset.
 
 ## Sources
 
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
+- [tf.data guide: consuming Python generators](https://www.tensorflow.org/guide/data#consuming_python_generators)
 - [tf.py_function](https://www.tensorflow.org/api_docs/python/tf/py_function)
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
 """
@@ -66,10 +66,12 @@ class Limits:
         0.1,
         "of the time of the pipeline's slowest segment: below it, replacing the Python changes "
         "nothing worth the work",
+        most=1.0,
     )
     between: float = limit(
         0.05,
         "of the step that Python takes to make a batch between two calls of the function that trains",
+        most=1.0,
     )
     looks: float = limit(5.0, "looks at the lines that make batches, from which on they count")
 

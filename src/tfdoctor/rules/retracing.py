@@ -8,7 +8,7 @@ TensorFlow traces twice where variables are made.
 
 ## Why it matters
 
-Tracing runs the Python of the whole step and rewrites the graph: a hundred times what running it takes.
+Tracing runs the Python of the whole step and rewrites the graph, which takes many times as long as running it.
 
 ## How to fix
 

@@ -10,7 +10,7 @@ threads. What ran is read from the trace: a `map` directly before `batch` is fus
 ## Why it matters
 
 `batch` copies every example into one new block of memory. For images, clips or windows of sensors these are tens
-of megabytes per batch, and one thread copies some 5 to 10 GB/s, new memory included.
+of megabytes per batch, and one thread copies them one after the other.
 
 ## How to fix
 
@@ -34,7 +34,6 @@ them: nothing is said of that here.
 
 - [tf.data.Dataset.batch](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch)
 - [tf.data.experimental.OptimizationOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions)
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
 """
 
 import math
@@ -77,6 +76,7 @@ class Limits:
     share: float = limit(
         0.02,
         "of the step that a batch takes by itself: below it, making it parallel is not worth a word",
+        most=1.0,
     )
     example_bytes: float = limit(
         32768.0,

@@ -17,8 +17,8 @@ time for an answer, and many reads can wait together.
 
 Give `interleave` `num_parallel_calls=tf.data.AUTOTUNE` (or `TFRecordDataset(files,
 num_parallel_reads=tf.data.AUTOTUNE)`), and `deterministic=False` where the order of records does not
-matter. Data in a single file must be split into several first: some ten for each host, of 100 MB or
-more.
+matter. Data in a single file must be split into several first: ten or more for each host that
+reads, of 10 MB at least and better 100.
 
 ## Holds for
 
@@ -84,6 +84,7 @@ class Limits:
     share: float = limit(
         0.2,
         "of the pipeline's slowest segment spent reading: below it, the other stages limit it",
+        most=1.0,
     )
 
 

@@ -10,7 +10,8 @@ time that each of them takes to start is not counted.
 
 ## Why it matters
 
-A call of a compiled function takes Python 0.5 to 2 ms, on any machine. Where the operations of a step are
+A call of a compiled function takes Python about half a millisecond (0.4 ms of Keras' `fit`, measured on a
+CPU), whatever the batch. Where the operations of a step are
 done in the same time, half of the run is spent on the way to them.
 
 ## How to fix
@@ -28,8 +29,9 @@ would only wait longer), nor of steps that run eagerly.
 ## Sources
 
 - [Model training APIs, Keras: steps_per_execution](https://keras.io/api/models/model_training_apis/)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [Multi-GPU and distributed training, TensorFlow: learning rate and batch size](https://www.tensorflow.org/tutorials/distribute/keras)
+- [Optimize GPU performance, TensorFlow guide: gaps between steps](https://www.tensorflow.org/guide/gpu_performance_analysis)
+- [Distributed training with Keras, TensorFlow tutorial: batch size and learning rate](https://www.tensorflow.org/tutorials/distribute/keras)
+- [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
 """
 
 from dataclasses import dataclass
@@ -77,6 +79,7 @@ class Limits:
         0.4,
         "of the step that does not grow with the batch: above it, 20 steps in one call saved 30 to 60 % of "
         "three scripts of four (benchmarks/accuracy)",
+        most=1.0,
     )
     call_ms: float = limit(
         3.0,
@@ -84,8 +87,7 @@ class Limits:
         "more is something else, such as tracing",
     )
     memory: float = limit(
-        0.7,
-        "of the device's memory in use: above it a batch twice as large may not fit",
+        0.7, "of the device's memory in use: above it a batch twice as large may not fit", most=1.0
     )
 
 

@@ -14,8 +14,8 @@ an image of some kilobytes that takes longer than to read it, and it is paid for
 
 ## How to fix
 
-Write the examples once into TFRecord files of 100 MB or more, some ten for each host, and read these with
-`interleave`. Where all of it fits into memory, `.cache()` behind the reading does as well.
+Write the examples once into TFRecord files, ten or more for each host that reads, of 10 MB at least and better
+100, and read these with `interleave`. Where all of it fits into memory, `.cache()` behind the reading does as well.
 
 ## Holds for
 
@@ -25,7 +25,7 @@ that Python opens count as python-input.
 ## Sources
 
 - [TFRecord and tf.train.Example](https://www.tensorflow.org/tutorials/load_data/tfrecord)
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
+- [Better performance with the tf.data API: time to first byte](https://www.tensorflow.org/guide/data_performance#parallelizing_data_extraction)
 """
 
 from dataclasses import dataclass

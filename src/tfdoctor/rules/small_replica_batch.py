@@ -24,6 +24,7 @@ batch of each replica itself (`distribute_datasets_from_function`), that is what
 ## Sources
 
 - [Distributed training with Keras, TensorFlow tutorial](https://www.tensorflow.org/tutorials/distribute/keras)
+- [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
 - [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
 - [Optimize GPU performance, TensorFlow guide](https://www.tensorflow.org/guide/gpu_performance_analysis)
 """
@@ -67,6 +68,7 @@ class Limits:
     share: float = limit(
         0.3,
         "of the step that does not depend on the batch: below it the replicas are mostly at work",
+        most=1.0,
     )
 
 

@@ -16,9 +16,9 @@ is less work for each example, or more cores.
 
 First what avoids the work: cache what is the same in every epoch, and apply functions to whole
 batches. Then make it cheaper: store images once at the size that the model takes, decode only the part that
-is used (`tf.io.decode_and_crop_jpeg`) or at a half or a quarter of the size (`ratio=2`: a JPEG of 640 by 480
-takes a sixth less so, for most of the work is reading its bits). `dct_method` helps nobody who left it alone: the
-default is the fast one. On a run with an accelerator let that do the augmentation, in the model. Last,
+is used (`tf.io.decode_and_crop_jpeg`) or at a half or a quarter of the size (`ratio=2` saves the
+resizing, and less of the decoding). `dct_method` helps nobody who left it alone: TensorFlow takes the fast
+one by default. On a run with an accelerator let that do the augmentation, in the model. Last,
 let other machines make the batches: the tf.data service. Where the control group's quota is what ends the
 cores, raise it (`docker run --cpus`, Kubernetes' `limits.cpu`).
 
@@ -72,16 +72,19 @@ class Limits:
         0.8,
         "of the core time that a step offers, taken by the pipeline's stages: hand-overs and the "
         "training loop take the rest",
+        most=1.0,
     )
     busy: float = limit(
         0.75,
         "of the usable cores at work as the operating system counts, so that threads which sleep in "
         "a stage are not taken for work; a short window's samples reach beyond it",
+        most=1.0,
     )
     throttled: float = limit(
         0.05,
         "of the time for which the control group's quota stopped the run, from which on it is named "
         "as the cause",
+        most=1.0,
     )
 
 

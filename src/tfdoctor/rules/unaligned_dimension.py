@@ -27,6 +27,7 @@ Tensor Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for th
 
 - [Matrix multiplication background, NVIDIA, table 1](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
 - [Cloud TPU performance guide: padding](https://cloud.google.com/tpu/docs/performance-guide)
+- [Google Cloud, TPU v6e: matrix units of 256 by 256](https://cloud.google.com/tpu/docs/v6e)
 - CPU figures: benchmarks/channels.py of this project
 """
 
@@ -65,17 +66,23 @@ SINCE = "0.1.0"
 class Limits:
     """When it speaks."""
 
-    waste: float = limit(0.10, "padded share of a dimension from which it is worth changing")
-    worth: float = limit(0.005, "of the compute time: padding that takes less is not worth a word")
+    waste: float = limit(
+        0.10, "padded share of a dimension from which it is worth changing", most=1.0
+    )
+    worth: float = limit(
+        0.005, "of the compute time: padding that takes less is not worth a word", most=1.0
+    )
     free: float = limit(
         0.02,
         "of the compute time: the same where the only remedy is a wider layer, which costs nothing but "
         "saves nothing either",
+        most=1.0,
     )
     smallest: float = limit(
         0.5,
         "of the hardware's multiple: a width below it (ten classes, three colours) is as it is for "
         "another reason",
+        most=1.0,
     )
     shortest_ms: float = limit(
         0.005,
@@ -86,6 +93,7 @@ class Limits:
         0.80,
         "of the channels: the multiple below is proposed when it keeps at least so many, else the one "
         "above",
+        most=1.0,
     )
 
 

@@ -22,7 +22,7 @@ All recordings and traces.
 ## Sources
 
 - [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [CUPTI permission issue, NVIDIA](https://developer.nvidia.com/nvidia-development-tools-solutions-err_nvgpuctrperm-permission-issue-performance-counters)
+- [CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, NVIDIA](https://developer.nvidia.com/CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
 """
 
 from dataclasses import asdict, dataclass

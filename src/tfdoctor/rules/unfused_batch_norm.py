@@ -31,7 +31,7 @@ everything is compiled by XLA and nothing is unfused.
 
 - [Keras 3, BatchNormalization](https://keras.io/api/layers/normalization_layers/batch_normalization/)
 - [tf.compat.v1.nn.fused_batch_norm](https://www.tensorflow.org/api_docs/python/tf/compat/v1/nn/fused_batch_norm)
-- [XLA: optimizing compiler for machine learning](https://www.tensorflow.org/xla)
+- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 - CPU figures: benchmarks/batch_norm.py of this project (AMD EPYC with AVX-512, TensorFlow 2.21, 2026-11-21)
 """
 
@@ -85,6 +85,7 @@ class Limits:
         "of the streaming rate, on a CPU: what a fused layer reaches with a multiple of half_speed but "
         "not of full_speed channels (benchmarks/batch_norm.py)",
         least=0.01,
+        most=1.0,
     )
 
 

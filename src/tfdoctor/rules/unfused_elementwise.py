@@ -24,7 +24,7 @@ TensorFlow's own kernels (measured with TensorFlow 2.21: up to 7 times), so noth
 
 ## Sources
 
-- [XLA: optimizing compiler for machine learning](https://www.tensorflow.org/xla)
+- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 - [OpenXLA, XLA architecture](https://openxla.org/xla/architecture)
 """
 
@@ -69,7 +69,7 @@ class Limits:
     """When it speaks."""
 
     share: float = limit(
-        0.1, "of the compute time: compiling a step is a change to try, not a line"
+        0.1, "of the compute time: compiling a step is a change to try, not a line", most=1.0
     )
     operations: float = limit(10.0, "elementwise operations per step: fewer are no chains to fuse")
 
