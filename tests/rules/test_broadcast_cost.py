@@ -6,15 +6,22 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.hardware import Hardware
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Program
 from tfdoctor.rules import broadcast_cost
 from tfdoctor.rules.broadcast_cost import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
 
+GPU = Hardware("GPU", "x")
+
 
 def check(
-    given: Any = (8, 1, 64), ms: float = 20.0, user: str = "Mul", name: str = "tile"
+    given: Any = (8, 1, 64),
+    ms: float = 20.0,
+    user: str = "Mul",
+    name: str = "tile",
+    hardware: Hardware = GPU,
 ) -> Verdict:
     small, full = ["float32", list(given)], ["float32", [8, 128, 64]]
     rows = [
@@ -25,7 +32,8 @@ def check(
     program: Program = chart(trace([]), recording(record)).fact(Program)
     tile = OperationTime(name=name, type="Tile", ms=ms, operation=program.by_name[name])
     rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
-    return Chart([program, Operations((tile, rest))]).call(broadcast_cost.check)
+    facts = [program, Operations((tile, rest)), hardware]
+    return Chart(facts).call(broadcast_cost.check)
 
 
 def test_the_whole_repetition_is_a_ceiling() -> None:
@@ -53,7 +61,7 @@ def test_what_reads_the_repetition_reads_the_small_tensor_instead() -> None:
         )
         for one in program.operations
     ]  # fmt: skip
-    found = Chart([program, Operations(tuple(times))]).call(broadcast_cost.check)
+    found = Chart([program, Operations(tuple(times)), GPU]).call(broadcast_cost.check)
     assert isinstance(found, Finding)
     assert {effect.subject: effect.scales for effect in found.effects} == {
         "tile": 0.0,
@@ -83,3 +91,43 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 @pytest.mark.parametrize(("given", "kind"), [((2, 128, 1), Healthy), ((8, 128, 1), Finding)])
 def test_only_dimensions_of_size_one_broadcast(given: Any, kind: type) -> None:
     assert isinstance(check(given), kind)
+
+
+def chained(*, last: str = "Mul", kind: str = "GPU") -> Verdict:
+    """A vector that is repeated 128 times before its sigmoid; another operation takes that."""
+    small, full = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
+    rows = [
+        graph_operation("tile", "Tile", [small], [full], **{"from": [None]}),
+        graph_operation("gate", "Sigmoid", [full], [full], **{"from": [0]}),
+        graph_operation("use", last, [full, full], [full], **{"from": [1, None]}),
+    ]
+    record = {"graphs": [{"kind": "function", "operations": rows}]}
+    program: Program = chart(trace([]), recording(record)).fact(Program)
+    times = tuple(
+        OperationTime(name=one.name, type=one.type, ms=10.0, operation=one)
+        for one in program.operations
+    )
+    facts = [program, Operations(times), Hardware(kind, "x")]
+    return Chart(facts).call(broadcast_cost.check)
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "expected"),
+    [
+        ("Mul", "GPU", {"gate": 1 / 128, "tile": 0.0}),
+        ("MatMul", "GPU", {"gate": 1 / 128}),
+        ("Mul", "CPU", {"gate": 1 / 128}),
+    ],
+)
+def test_an_activation_belongs_before_the_repetition(
+    last: str, kind: str, expected: dict[str, float]
+) -> None:
+    found = chained(last=last, kind=kind)
+    assert isinstance(found, Finding)
+    assert {one.subject: one.scales for one in found.effects} == expected
+
+
+def test_a_cpu_broadcasts_no_faster_than_it_repeats() -> None:
+    said = check(hardware=Hardware("CPU", "x"))
+    assert isinstance(said, Healthy)
+    assert "20.0 ms" in said.summary

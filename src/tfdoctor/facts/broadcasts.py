@@ -19,39 +19,65 @@ ELEMENTWISE = frozenset(
 """Operations that broadcast their operands."""
 
 
+UNARY = frozenset(
+    (
+        "Abs", "Elu", "Erf", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Reciprocal", "Relu",
+        "Relu6", "Rsqrt", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh",
+    )
+)  # fmt: skip
+"""Operations on each value by itself: they give the same before a repetition as after it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """A repetition, and its gradient's operations."""
+    """A repetition, with its gradient's operations, and what computes each repeated value anew.
+
+    ``rows`` is empty where something needs the repeated tensor itself.
+    """
 
     row: OperationTime
     times: float  # the size of its result over that of its input
     rows: tuple[OperationTime, ...]
+    chain: tuple[OperationTime, ...] = ()  # forward and backward
 
     @property
     def ms(self) -> float:
-        """The time of it all per step."""
+        """The time of the repetition per step, where nothing needs it."""
         return sum(row.ms for row in self.rows)
+
+    @property
+    def chain_ms(self) -> float:
+        """What the chain takes more per step than it would before the repetition."""
+        return sum(row.ms for row in self.chain) * (1.0 - 1.0 / self.times)
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcasts:
-    """Those of the forward pass that only operations use which broadcast by themselves."""
+    """Those of the forward pass that nothing needs, or that stand before what could stand before them."""
 
     found: tuple[Broadcast, ...]
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
         """Follow each repetition to what uses it."""
-        rows = [row for row in operations.rows if row.type in REPEATS and row.operation]
-        return cls(
-            tuple(
-                Broadcast(row, times, _with_gradient(operations, row, dataflow))
-                for row in rows
-                if row.operation
-                and (times := _times(row.operation, program))
-                and _needless(row.operation, dataflow)
-            )
-        )
+        rows = [row for row in operations.rows if row.type in REPEATS]
+        found = (_broadcast(operations, row, program, dataflow) for row in rows)
+        return cls(tuple(one for one in found if one and (one.rows or one.chain)))
+
+
+def _broadcast(
+    operations: Operations, row: OperationTime, program: Program, dataflow: Dataflow
+) -> Broadcast | None:
+    times = _times(row.operation, program) if row.operation else None
+    if not row.operation or not times or row.operation.name.startswith("gradient"):
+        return None
+    names = _chain(row.operation, dataflow)
+    return Broadcast(
+        row,
+        times,
+        _with_gradient(operations, row, dataflow) if _needless(names, dataflow) else (),
+        tuple(one for one in operations.rows if one.operation and one.operation.name in names[1:]),
+    )
 
 
 def _with_gradient(
@@ -65,15 +91,21 @@ def _with_gradient(
     )
 
 
-def _needless(operation: Operation, dataflow: Dataflow) -> bool:
-    """Say whether it is the forward pass's, and all its direct users there broadcast."""
-    users = dataflow.consumers.get(operation.name, ())
-    forward = [user for user in users if not user.name.startswith("gradient")]
-    return (
-        not operation.name.startswith("gradient")
-        and bool(forward)
-        and all(user.type in ELEMENTWISE for user in forward)
-    )
+def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:
+    """Return the names of a repetition and of the unary operations that follow it, forward and backward."""
+    names = [operation.name]
+    for name in names:
+        users = dataflow.consumers.get(name, ())
+        names += [one.name for one in users if one.type in UNARY and one.name not in names]
+    return names
+
+
+def _needless(names: list[str], dataflow: Dataflow) -> bool:
+    """Say whether in the forward pass only operations that broadcast use what a chain makes."""
+    users = [user for name in names for user in dataflow.consumers.get(name, ())]
+    forward = [one for one in users if not one.name.startswith("gradient")]
+    others = [one for one in forward if one.name not in names]
+    return bool(others) and all(one.type in ELEMENTWISE for one in others)
 
 
 def _times(operation: Operation, program: Program) -> float | None:
