@@ -5,6 +5,7 @@ import inspect
 import re
 from dataclasses import fields
 from types import ModuleType
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -116,6 +117,16 @@ def test_limits_say_what_they_limit(rule: Rule) -> None:
         assert isinstance(one.default, float)
         assert len(one.metadata["why"].split()) >= MIN_WORDS
 
+
+def test_a_share_has_an_upper_end(rule: Rule) -> None:
+    """With more than the whole its rule would be off, and nobody told."""
+    limits: Any = rule.limits
+    for one in fields(limits) if limits else ():
+        if one.metadata["why"].startswith(WHOLES):
+            assert one.metadata["most"] == 1.0, one.name
+
+
+WHOLES = ("of the step", "of the compute time", "of the time", "of the traced time")
 
 MIN_WORDS = 5
 

@@ -146,6 +146,10 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
         ("[limits.input-bound]\nshare = nan", "must be a finite number, not nan."),
         ("[limits.input-bound]\nshare = -0.1", "must be at least 0, not -0.1."),
         ("[limits.unfused-batch-norm]\nhalf_speed = 0", "must be at least 1, not 0."),
+        (
+            "[limits.input-bound]\nshare = 10",
+            "limits.input-bound.share must be at most 1, not 10: to switch the rule off, ignore it.",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(toml: str, said: str) -> None:
@@ -161,6 +165,7 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 NUMBERS = st.floats(0, 1e6) | st.integers(0, 10**6)
+SHARES = st.floats(0, 1) | st.integers(0, 1)
 
 
 KEYS_OR_NOT = st.sampled_from(sorted(KEYS)) | st.text(max_size=8)
@@ -195,7 +200,7 @@ def test_every_rule_is_applied_or_told_to_be_off(select: list[str], ignore: list
 
 
 @given(
-    limits=st.fixed_dictionaries({}, optional={"share": NUMBERS, "ready_ms": NUMBERS}),
+    limits=st.fixed_dictionaries({}, optional={"share": SHARES, "ready_ms": NUMBERS}),
     fail_on=st.sampled_from(FAIL_ON),
 )
 def test_what_is_written_is_what_is_read(limits: dict[str, float], fail_on: str) -> None:

@@ -60,6 +60,7 @@ class Limits:
     idle: float = limit(
         0.5,
         "of the step without computing: most of the money goes elsewhere, which is what the rule says",
+        most=1.0,
     )
 
 

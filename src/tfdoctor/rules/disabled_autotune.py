@@ -70,6 +70,7 @@ class Limits:
         0.7,
         "of the time of a private pool's threads that stages work: below it, something else limits the "
         "pipeline",
+        most=1.0,
     )
     serial_ms: float = limit(
         NEGLIGIBLE_MS,

@@ -59,14 +59,17 @@ class Limits:
         0.30,
         "of the unit's peak while the device is busy: well-tuned training reaches 40 to 60 %, and "
         "gpuprof warns below 30 %",
+        most=1.0,
     )
     low_on_unit: float = limit(
         0.50,
         "of the matmul and convolution time whose kernels are known: below it most avoids the unit",
+        most=1.0,
     )
     small: float = limit(
         0.10,
         "of the compute time: where matmuls and convolutions take less, they are not where the time goes",
+        most=1.0,
     )
 
 

@@ -64,6 +64,7 @@ class Limits:
         INPUT_SHARE,
         "of the step spent waiting for input: xprof's analyzer and DLProf call a run input-bound from "
         "5 % on",
+        most=1.0,
     )
     ready_ms: float = limit(
         READY_MS,

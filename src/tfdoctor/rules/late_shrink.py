@@ -79,6 +79,7 @@ class Limits:
         0.02,
         "of the time with a task that waits for memory, from which on it is a warning: a machine with "
         "room for all has 0",
+        most=1.0,
     )
 
 

@@ -62,14 +62,17 @@ class Limits:
     device: float = limit(
         0.95,
         "of what TensorFlow's allocator may hand out on a device: the rest is lost to fragments soon",
+        most=1.0,
     )
     host: float = limit(
         0.95,
         "of the host's memory in use by all programs: the kernel begins to drop caches and to swap",
+        most=1.0,
     )
     stalled: float = limit(
         0.02,
         "of the sampled time with a task that waits for memory: a machine with room for all has 0",
+        most=1.0,
     )
 
 

@@ -58,7 +58,7 @@ SINCE = "0.1.0"
 class Limits:
     """When it speaks."""
 
-    share: float = limit(0.02, "of the step in which copies run and kernels do not")
+    share: float = limit(0.02, "of the step in which copies run and kernels do not", most=1.0)
 
 
 LIMITS = Limits()

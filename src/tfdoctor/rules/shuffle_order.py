@@ -74,6 +74,7 @@ class Limits:
         0.01,
         "of the examples that a shuffle's buffer holds: with less, an example moves by less than a "
         "hundredth of the epoch; guides use 1024 of 60,000",
+        most=1.0,
     )
 
 

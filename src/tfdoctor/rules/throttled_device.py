@@ -75,9 +75,12 @@ class Limits:
     share: float = limit(
         0.1,
         "of the busy time with heat or power as the reason: shorter spells also come from changing clocks",
+        most=1.0,
     )
     cap: float = limit(
-        0.8, "of the highest clock: GPUs at their power cap under full load usually stay above it"
+        0.8,
+        "of the highest clock: GPUs at their power cap under full load usually stay above it",
+        most=1.0,
     )
 
 

@@ -57,11 +57,14 @@ class Limits:
     """When it speaks."""
 
     lag: float = limit(
-        0.05, "of the step that the slowest is behind the others: as between the hosts of a job"
+        0.05,
+        "of the step that the slowest is behind the others: as between the hosts of a job",
+        most=1.0,
     )
     waited: float = limit(
         0.5,
         "of that which the others spend in collectives: otherwise they do not wait for it there",
+        most=1.0,
     )
 
 
