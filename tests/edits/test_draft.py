@@ -123,6 +123,47 @@ def test_it_applies_in_the_folder_of_the_run_within_a_repository(tmp_path: Path)
     assert [(folder / name).read_text() for name in names] == [made, made]
 
 
+def test_a_package_called_like_the_folder_is_not_confused_with_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    folder = tmp_path / "proj"
+    (folder / "proj").mkdir(parents=True)
+    text = "import tensorflow as tf\nd = d.map(f)\n"
+    for name in ("data.py", "proj/data.py"):
+        (folder / name).write_text(text)
+    asked = [finding("a", remedy("parallel-map", "proj/data.py", 2))]
+    _, patch = edited(recorded(folder, ["proj/data.py"]), asked, None)
+
+    git_apply(patch, folder)
+    assert (folder / "data.py").read_text() == text
+    assert "num_parallel_calls" in (folder / "proj" / "data.py").read_text()
+
+
+@pytest.mark.parametrize("link", ["train.py", "linked/real.py"])
+def test_a_link_is_followed_to_the_file_that_git_changes(tmp_path: Path, link: str) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, timeout=60)
+    (tmp_path / "code").mkdir()
+    real = tmp_path / "code" / "real.py"
+    real.write_text("import tensorflow as tf\nd = d.map(f)\n")
+    (tmp_path / "train.py").symlink_to(real)
+    (tmp_path / "linked").symlink_to(tmp_path / "code")
+    results, patch = edited(
+        recorded(tmp_path, [link]), [finding("a", remedy("parallel-map", link, 2))], None
+    )
+    assert results[0].edits[0].missing == ""
+    git_apply(patch, tmp_path)
+    assert "num_parallel_calls" in real.read_text()
+    assert (tmp_path / "train.py").is_symlink()
+
+
+def test_a_link_to_a_file_elsewhere_is_not_in_the_patch(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (tmp_path / "real.py").write_text("import tensorflow as tf\nd = d.map(f)\n")
+    (folder / "train.py").symlink_to(tmp_path / "real.py")
+    said = reasons(folder, finding("a", remedy("parallel-map", line=2)))
+    assert said == ["train.py is not below the folder in which the run was started"]
+
+
 def test_nothing_writes_to_the_file(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import tensorflow as tf\nd = d.map(f)\n")

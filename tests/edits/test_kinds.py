@@ -24,7 +24,8 @@ MADE = [
     ("parallel-map", "d = d.map(f)", "d = d.map(f, num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map(f, None)", "d = d.map(f, AUTO)"),
     ("parallel-map", "d = d.map(f, 8)", None),
-    ("parallel-map", "d = d.map(f, num_parallel_calls=1)", "d = d.map(f, num_parallel_calls=AUTO)"),
+    ("parallel-map", "d = d.map(f, num_parallel_calls=1)", None),  # a number that somebody chose
+    ("parallel-map", "d = d.map(f, num_parallel_calls=None)", "d = d.map(f, num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map(lambda x: (x, 1))", "d = d.map(lambda x: (x, 1), num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map((lambda x: x))", "d = d.map((lambda x: x), num_parallel_calls=AUTO)"),
     ("parallel-map", "d = d.map(f,)", "d = d.map(f, num_parallel_calls=AUTO,)"),

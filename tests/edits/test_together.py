@@ -1,13 +1,16 @@
 """Findings that stand in a relation to each other: what of them goes into one patch."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.edits.editing import git_apply
 from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.diagnosis import Order, Relation, Relationship, Result
+from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Saving
 from tfdoctor.edits import edited
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound
 
 TEXT = """\
 import tensorflow as tf
@@ -74,6 +77,27 @@ def test_what_saves_nothing_beside_the_others_is_left_out(folder: Path) -> None:
         "",
     ]
     assert b"num_parallel_calls" not in patch
+
+
+def after(result: Result, *others: str) -> Result:
+    """Return a finding whose change saves nothing before others are followed."""
+    saving = Saving(per_step=ms(0.0), share=0.0, bound=Bound.EXPECTED, how="", after=others)
+    return replace(result, saving=saving)
+
+
+def test_what_saves_nothing_before_others_is_left_out_without_them(folder: Path) -> None:
+    found = [after(finding(*JIT), "parallel-map"), finding("parallel-map", remedy("", line=3))]
+    results, patch = edited(recorded(folder, ["train.py"]), found, None)
+    said = "it saves nothing before parallel-map, which is not in the patch"
+    assert missing(results) == [said, "it is a change to make by hand"]
+    assert results[0].edits[0].after.endswith("jit_compile=True)")
+    assert patch == b""
+
+
+def test_what_saves_something_after_others_is_in_the_patch_with_them(folder: Path) -> None:
+    found = [after(finding(*JIT), "parallel-map"), finding(*MAP)]
+    results, _ = edited(recorded(folder, ["train.py"]), found, None)
+    assert missing(results) == ["", ""]
 
 
 def test_what_the_others_would_save_counts_only_where_they_are_in_the_patch(folder: Path) -> None:

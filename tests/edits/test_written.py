@@ -26,12 +26,21 @@ def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
     assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in said.err
 
 
-def test_without_a_change_there_is_a_sentence_and_no_file(
+def test_without_a_change_the_patch_of_an_earlier_report_does_not_stay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_patch(diagnoses.full(), str(tmp_path / "fixes.diff"))
-    assert "no patch was written: no change can be made mechanically" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    target = tmp_path / "fixes.diff"
+    target.write_bytes(PATCH)
+    write_patch(diagnoses.full(), str(target))
+    said = capsys.readouterr().err
+    assert "the patch is empty: no change can be made mechanically" in said
+    assert f"wrote {target}: an empty file" in said
+    assert target.read_bytes() == b""
+
+
+def test_a_patch_without_a_name_is_refused() -> None:
+    with pytest.raises(OutputError, match="--patch names no file"):
+        write_patch(replace(diagnoses.full(), patch=PATCH), "")
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

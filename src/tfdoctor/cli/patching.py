@@ -15,14 +15,18 @@ if TYPE_CHECKING:
 def write_patch(diagnosis: "Diagnosis", target: str) -> None:
     """Write the patch to a file, or to stdout for "-"; say of each other change why it is not in it.
 
+    A patch of no change is empty, so that none of an earlier report is taken for it.
+
     Raises:
         OutputError: the file cannot be written.
     """
+    if not target:
+        raise OutputError("--patch names no file: give one, or - for the standard output.")
     for line in _left_out(diagnosis):
         typer.echo(f"tfdoctor: not in the patch: {line}", err=True)
     if not diagnosis.patch:
-        typer.echo("tfdoctor: no patch was written: no change can be made mechanically", err=True)
-    elif target == "-":
+        typer.echo("tfdoctor: the patch is empty: no change can be made mechanically", err=True)
+    if target == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(diagnosis.patch)
         sys.stdout.buffer.flush()
@@ -37,7 +41,8 @@ def _write(path: Path, patch: bytes) -> None:
         raise OutputError(
             f"{path} cannot be written ({error.strerror}): choose another file for --patch."
         ) from error
-    typer.echo(f"wrote {path}: `git apply` takes it in the folder the run was started in", err=True)
+    how = "`git apply` takes it in the folder the run was started in" if patch else "an empty file"
+    typer.echo(f"wrote {path}: {how}", err=True)
 
 
 def _left_out(diagnosis: "Diagnosis") -> list[str]:

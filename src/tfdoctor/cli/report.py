@@ -50,6 +50,6 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     )
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub)
-    if patch:
+    if patch is not None:
         write_patch(diagnosis, patch)
     raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))

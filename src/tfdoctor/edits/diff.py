@@ -14,9 +14,23 @@ class Change:
     after: bytes
 
 
-def unified(changes: Iterable[Change]) -> bytes:
-    """Return a diff that ``git apply`` takes in the folder that the paths are relative to."""
-    return b"".join(map(_file, sorted(changes, key=lambda change: change.path)))
+def unified(changes: Iterable[Change], within: str = "") -> bytes:
+    """Return a diff that ``git apply`` takes in the folder that the paths are relative to.
+
+    ``within`` is where that folder is in its repository: "jobs/train/", or "" for the top of it or none.
+    Where a path begins like that, git would take it for one from the top, and change another file: such
+    a diff names all files from the top, in the header that git reads so.
+    """
+    ordered = sorted(changes, key=lambda change: change.path)
+    ends = [f"{side}{change.path}" for change in ordered for side in ("", "a/", "b/")]
+    if not within or not any(end.startswith(within) for end in ends):
+        return b"".join(map(_file, ordered))
+    from_top = [Change(f"{within}{one.path}", one.before, one.after) for one in ordered]
+    return b"".join(_header(one) + _file(one) for one in from_top if one.before != one.after)
+
+
+def _header(change: Change) -> bytes:
+    return f"diff --git a/{change.path} b/{change.path}\n".encode()
 
 
 def _file(change: Change) -> bytes:

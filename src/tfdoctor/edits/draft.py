@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
@@ -22,6 +21,7 @@ class Draft:
 
     sources: Sources
     modules: dict[str, Module] = field(default_factory=dict)
+    named: dict[str, Source] = field(default_factory=dict)
     splices: dict[str, set[Splice]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
 
@@ -37,7 +37,9 @@ class Draft:
         if at is None:
             raise Declined("the line that it belongs to is not known")
         source = self.sources[at.path]
-        module = self.modules.setdefault(at.path, Module(source.text))
+        if at.path not in self.modules:
+            self.modules[at.path] = Module(source.text)
+        module = self.modules[at.path]
         splices = KINDS[remedy.trial](module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
@@ -45,25 +47,29 @@ class Draft:
 
     def add(self, source: Source, splices: list[Splice]) -> str:
         """Take an edit into the patch; return why not, or ""."""
-        if not _below(source.path):
+        if not source.name:
             return f"{source.path} is not below the folder in which the run was started"
-        together = self.splices.get(source.path, set()) | set(splices)
+        if not source.name.isprintable() or '"' in source.name:
+            return f"{source.path} has a name that git writes in another way"
+        self.named[source.name] = source
+        together = self.splices.get(source.name, set()) | set(splices)
         if overlapping(together):
             return "another change is in the same place"
         try:
             _must_parse(source, together)
         except Declined as why:
             return str(why)
-        self.splices[source.path] = together
+        self.splices[source.name] = together
         return ""
 
     def patch(self) -> bytes:
         """Return all edits as one unified diff, b"" when there are none."""
-        sources = {path: self.sources[path] for path in self.splices}
-        return unified(
-            Change(path, source.data, source.encoded(spliced(source.text, self.splices[path])))
-            for path, source in sources.items()
-        )
+        changed = {name: self.named[name] for name in self.splices}
+        changes = [
+            Change(name, source.data, source.encoded(spliced(source.text, self.splices[name])))
+            for name, source in changed.items()
+        ]
+        return unified(changes, next((each.within for each in changed.values()), ""))
 
 
 def edited(
@@ -72,11 +78,11 @@ def edited(
     """Return the results with the edits of their remedies, and the patch of those that go together.
 
     Findings earlier in the order have precedence; one that excludes another is left out of the patch, and so
-    is one that saves nothing more once those in it are followed.
+    is one that saves nothing more once those in it are followed, or nothing before others that are not in it.
     """
     draft, results = Draft(Sources(recording)), tuple(results)
     unneeded = _others(Relationship.UNNEEDED, order)
-    by_turn = sorted(results, key=lambda result: result.rule.name in unneeded)
+    by_turn = sorted(results, key=lambda one: (bool(_after(one)), one.rule.name in unneeded))
     done = {id(result): _with_edits(result, draft, order) for result in by_turn}
     return tuple(done[id(result)] for result in results), draft.patch()
 
@@ -90,7 +96,7 @@ def _others(kind: Relationship, order: Ordering | None) -> dict[str, tuple[str, 
 def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
     if not isinstance(result.outcome, Finding):
         return result
-    against = _against(result.rule.name, draft.rules, order)
+    against = _against(result, draft.rules, order)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
         edit, taken = _edit(remedy, draft, against, taken)
@@ -115,8 +121,18 @@ def _edit(remedy: Remedy, draft: Draft, against: str, taken: str) -> tuple[Edit,
     return replace(edit, missing=missing), taken if missing else remedy.trial
 
 
-def _against(name: str, rules: Sequence[str], order: Ordering | None) -> str:
+def _after(result: Result) -> tuple[str, ...]:
+    """Return the rules before which following this one saves nothing."""
+    return result.saving.after if result.saving else ()
+
+
+def _against(result: Result, rules: Sequence[str], order: Ordering | None) -> str:
     """Return what speaks against a rule's edits beside those of the rules in the patch, or ""."""
+    name = result.rule.name
+    first = [one for one in _after(result) if one not in rules]
+    if first:
+        one = "which is" if len(first) == 1 else "which are"
+        return f"it saves nothing before {' and '.join(first)}, {one} not in the patch"
     excluded = _others(Relationship.INSTEAD, order)
     rival = next(
         (one for one in rules if one in excluded.get(name, ()) or name in excluded.get(one, ())), ""
@@ -141,14 +157,3 @@ def _must_parse(source: Source, splices: Iterable[Splice]) -> None:
             )
     except (SyntaxError, ValueError) as error:
         raise Declined("the line is written in a way that the edit does not fit") from error
-
-
-def _below(path: str) -> bool:
-    """Say whether a path is one that ``git apply`` takes: below the folder, of printable characters."""
-    parts = PurePath(path)
-    return (
-        not parts.is_absolute()
-        and ".." not in parts.parts
-        and path.isprintable()
-        and '"' not in path
-    )

@@ -73,7 +73,7 @@ def prefetch(module: Module, line: int, _: str) -> list[Splice]:
 
 def parallel(method: str, position: int) -> "Calls":
     """Return the edit that gives a method ``num_parallel_calls``."""
-    return Calls(method, "num_parallel_calls", "", ("None", "1"), position)
+    return Calls(method, "num_parallel_calls", "", ("None",), position)
 
 
 class Calls:

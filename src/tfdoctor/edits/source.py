@@ -14,15 +14,21 @@ from tfdoctor.verdict import Location
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of Python, as bytes and as text; ``path`` is as the report names it."""
+    """A file of Python, as bytes and as text; ``path`` is as the report names it.
+
+    ``name`` is what a patch calls it: relative to the folder of the run, and not by a link, or "";
+    ``within`` is where that folder is in its repository of git: "jobs/train/", or "".
+    """
 
     path: str
     data: bytes
     encoding: str
     text: str
+    name: str = ""
+    within: str = ""
 
     @classmethod
-    def read(cls, path: str, data: bytes) -> "Source":
+    def read(cls, path: str, data: bytes, name: str = "", within: str = "") -> "Source":
         """Decode a file as Python does: by its mark, its first two lines, or as UTF-8.
 
         Raises:
@@ -36,7 +42,7 @@ class Source:
             raise Declined(f"{path} cannot be read as Python ({error})") from error
         if not same:
             raise Declined(f"{path} would change in other places when it is written in {encoding}")
-        return cls(path, data, encoding, text)
+        return cls(path, data, encoding, text, name, within)
 
     def encoded(self, text: str) -> bytes:
         """Return the bytes of a text in the encoding of the file."""
@@ -78,11 +84,11 @@ class Sources:
         if expected is None:
             raise Declined(f"the recording does not tell what {path} was when it ran")
         seen = False
-        for candidate in dict.fromkeys((Path(recorded), Path.cwd() / path)):
-            data = _bytes(candidate)
+        for folder in dict.fromkeys((Path(self.cwd), Path.cwd())):
+            data = _bytes(folder / path)
             seen = seen or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
-                return Source.read(path, data)
+                return Source.read(path, data, _name(folder, path), _within(folder))
         if seen:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} is not at hand")
@@ -95,6 +101,19 @@ class Sources:
         if len(self.hashes) != 1:
             return None
         return Location(next(iter(self.hashes)).removeprefix(prefix), 0)
+
+
+def _name(folder: Path, path: str) -> str:
+    """Return the path below a folder of the file itself, which git wants in place of a link to it."""
+    real, root = (folder / path).resolve(), folder.resolve()
+    return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
+
+
+def _within(folder: Path) -> str:
+    """Return where a folder is below the top of its repository, with a slash at the end, or ""."""
+    real = folder.resolve()
+    top = next((each for each in (real, *real.parents) if (each / ".git").exists()), real)
+    return "" if top == real else f"{real.relative_to(top).as_posix()}/"
 
 
 def _bytes(path: Path) -> bytes | None:
