@@ -17,8 +17,8 @@ First what makes others late (see uneven-replicas, and the report's section on h
 a larger batch for each replica, accumulated gradients. (Keras' mixed precision does not help: the
 weights stay float32, and so do the gradients that are exchanged.) Then a
 faster way: NCCL over NVLink instead of a ring over the network (`CommunicationImplementation.NCCL`), machines
-nearer to each other, and packs (`bytes_per_pack`) that let weights be updated while others are exchanged. On
-several hosts, `AutoShardPolicy.DATA` or `FILE` so that each reads its own share.
+nearer to each other, and packs (`bytes_per_pack`) whose exchange may overlap with the backward pass and
+the updates. On several hosts, `AutoShardPolicy.DATA` or `FILE` so that each reads its own share.
 
 ## Holds for
 
