@@ -7,7 +7,7 @@ compiled once at the start is not meant.
 
 ## Why it matters
 
-Compiling takes from a tenth of a second to minutes; a step, milliseconds.
+Compiling takes from a fraction of a second to minutes; a step, milliseconds.
 
 ## How to fix
 
@@ -22,7 +22,8 @@ events: CPUs' as of TensorFlow 2.21, GPUs' by their names in XLA's source.
 
 ## Sources
 
-- [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla)
+- [Optimize GPU performance, TensorFlow guide: enable XLA](https://www.tensorflow.org/guide/gpu_performance_analysis)
+- [XLA: Optimizing Compiler for Machine Learning](https://openxla.org/xla/tf2xla)
 - [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
 """
 

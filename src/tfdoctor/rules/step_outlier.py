@@ -25,7 +25,7 @@ All devices and frameworks, from six steps on. A window of 20 steps sees no caus
 ## Sources
 
 - [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
+- [tf.data guide: randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
 """
 
 from dataclasses import dataclass
