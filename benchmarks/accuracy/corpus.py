@@ -46,6 +46,9 @@ NORM, SMALL = "unfused-batch-norm", "small-batch"
 TABLE, LAYOUT, PRODUCTS = "embedding-gradient", "layout-change", "fragmented-matmul"
 RANDOM, OUTLIER, SHUFFLED = "slow-random", "step-outlier", "shuffle-order"
 EAGER, TRACED, BETWEEN = "eager-step", "retracing", "between-steps"
+COPIED, LATE, SCALED = "serial-batch", "late-shrink", "loss-scaling"
+POOLED, REPEATED, UPDATES = "max-pool-gradient", "broadcast-cost", "optimizer-overhead"
+COMPILED = "recompilation"
 
 CORPUS = (
     # Input
@@ -77,6 +80,9 @@ CORPUS = (
         undecided=(STARVED, INPUT),
         remedy=STARVED,
     ),
+    Pair("photos_into_batches", COPIED, (COPIED, INPUT), (INPUT,), (STARVED,), COPIED),
+    Pair("crops_after_the_buffer", LATE, (LATE, SHUFFLED), (SHUFFLED,), (WIDE, PADDED)),
+    Pair("batches_shuffled_whole", SHUFFLED, (SHUFFLED,), undecided=(WIDE,)),
     # Precision and the matrix unit
     Pair("wide_mlp", WIDE, (WIDE,), remedy=WIDE),
     Pair("plain_convnet", WIDE, (WIDE,), remedy=WIDE),
@@ -84,6 +90,7 @@ CORPUS = (
     Pair("odd_channels", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
     Pair("odd_autoencoder", PADDED, (PADDED, WIDE), (WIDE,), remedy=PADDED),
     Pair("a_product_for_each_head", PRODUCTS, (PRODUCTS,), undecided=(WIDE,), remedy=PRODUCTS),
+    Pair("halves_without_scale", SCALED, (SCALED,), undecided=(INPUT,)),
     # Operations
     Pair("normalized_resnet", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
     Pair("normalized_generator", NORM, (NORM, WIDE), (WIDE,), remedy=NORM),
@@ -91,11 +98,14 @@ CORPUS = (
     Pair("one_hot_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("few_rows_of_a_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("truncated_jitter", RANDOM, (RANDOM, OUTLIER), (OUTLIER,), (WIDE, SMALL), RANDOM),
+    Pair("a_variable_for_each_sensor", UPDATES, (UPDATES,), remedy=UPDATES),
+    Pair("noise_level_everywhere", REPEATED, (REPEATED,), remedy=REPEATED),
     # Execution
     Pair("debugging_left_on", EAGER, (EAGER,), (WIDE,), remedy=EAGER),
     Pair("a_number_for_the_step", TRACED, (TRACED,), (WIDE,), (WIDE,), remedy=TRACED),
     Pair("histogram_each_batch", BETWEEN, (BETWEEN, WIDE), (WIDE,), remedy=BETWEEN),
     Pair("tiny_batches", SMALL, (SMALL,), remedy=SMALL),
+    Pair("sentences_as_long_as_they_are", COMPILED, (COMPILED,), (), (INPUT,), COMPILED),
     # Traps
     Pair("plain_map", MAP, trap="a plain map is sequential"),
     Pair("prefetch_by_itself", AHEAD, trap="no prefetch in the source"),
@@ -118,6 +128,18 @@ CORPUS = (
         (),
         (WIDE,),
         trap="depthwise convolutions, on a CPU",
+    ),
+    Pair(
+        "clips_into_batches",
+        COPIED,
+        undecided=(INPUT, PADDED),
+        trap="one thread copies large examples into batches",
+    ),
+    Pair("pooling_by_maximum", POOLED, trap="max pooling, which oneDNN runs"),
+    Pair(
+        "weights_tiled_over_channels",
+        REPEATED,
+        trap="a small tensor repeated in memory, which a CPU does as fast as broadcasting",
     ),
     Pair("loss_read_each_step", "host-sync", trap="float(loss) each step, on a CPU"),
 )
