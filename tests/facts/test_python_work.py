@@ -93,6 +93,15 @@ def test_the_compiler_s_time_is_the_host_s(name: str) -> None:
     assert found.host_ms == pytest.approx(2.0, rel=0.25)
 
 
+def test_what_few_steps_compile_is_told_apart_from_the_typical_ones() -> None:
+    rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(STEPS)]
+    compiles = [("XlaCompile", 10.0 * n, 10.0 * n + 8) for n in (1, STEPS - 1)]
+    found = chart(trace(host=[line("python", *rows, *compiles)])).fact(Compiling)
+    assert found.apart == {1, STEPS - 1}
+    assert found.share == pytest.approx(16 / (10 * STEPS))
+    assert found.total_ms == 0.0
+
+
 def seen(**python: Any) -> Whereabouts:
     return chart(trace(), recording({"python": python}, manifest=manifest())).fact(Whereabouts)
 

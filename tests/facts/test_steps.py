@@ -257,3 +257,25 @@ def test_the_window_holds_the_typical_steps_half_open() -> None:
 def test_even_steps_for_examples() -> None:
     found = Steps.uniform(3, 2.5)
     assert (found.count, found.median_ms) == (3, 2.5)
+
+
+# Steps in which XLA compiles
+
+
+def compiled(*which: int, count: int = 8) -> Steps:
+    """Steps of 10 ms; those of ``which`` compile for 8 of them."""
+    rows = [
+        ("XlaCompile" if at in which else "Add", at * 10 + 1, at * 10 + 9) for at in range(count)
+    ]
+    return steps(trace([markers(count, each=10, call=9), line("compiler", *rows)]))
+
+
+def test_steps_that_mostly_compile_are_not_typical_even_where_no_fence_leaves_them_out() -> None:
+    """A quarter of long steps moves the quartiles, and one of them would pass for a usual one."""
+    found = compiled(1, 4, 6)
+    assert [at for at, typical in enumerate(found.typical) if not typical] == [1, 4, 6]
+
+
+def test_where_most_steps_compile_that_is_the_typical_step() -> None:
+    assert all(compiled(0, 1, 4, 6).typical)
+    assert all(compiled(*range(8)).typical)

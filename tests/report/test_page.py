@@ -37,6 +37,19 @@ def test_a_ceiling_is_called_one() -> None:
     assert "bring it to 9 ms at best" in verdict(capped)
 
 
+def test_a_mean_far_beyond_a_usual_step_is_told_and_no_factor_of_usual_steps() -> None:
+    said = verdict(with_steps(mean_ms=90.0))
+    assert said.startswith("A usual step takes 52.0 ms, 43.1 ms of it waiting for input; ")
+    assert "others of" in said
+    assert "so that the mean is 90.0 ms." in said
+    assert "would bring usual steps to about 9 ms." in said
+
+
+@pytest.mark.parametrize("mean", [64.9, None])
+def test_a_mean_near_a_usual_step_is_not_told(mean: float | None) -> None:
+    assert verdict(with_steps(mean_ms=mean)).startswith("Each step takes 52.0 ms")
+
+
 @pytest.mark.parametrize(
     ("part", "words"),
     [

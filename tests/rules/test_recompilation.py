@@ -23,3 +23,21 @@ def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
     )
     assert isinstance(found, Finding)
     assert (found.effects, found.severity) == ((), Severity.NOTE)
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"),
+    [
+        (0.93, Severity.CRITICAL),
+        (0.2, Severity.CRITICAL),
+        (0.1, Severity.WARNING),
+        (0.01, Severity.NOTE),
+    ],
+)
+def test_what_few_steps_compile_weighs_by_the_traced_time(share: float, severity: Severity) -> None:
+    """Trap: what is left of it in typical steps is no measure of what it costs."""
+    compiling = Compiling(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
+    found = recompilation.check(compiling, Breakdown.of(host=3.0, device=0.5))
+    assert isinstance(found, Finding)
+    assert (found.effects, found.severity) == ((), severity)
+    assert "of the traced time" in found.summary

@@ -3,12 +3,15 @@
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
 from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 
-def check(extra: dict[int, tuple[str, float]], count: int = 20) -> Verdict:
+def check(
+    extra: dict[int, tuple[str, float]], count: int = 20, compiling: Compiling | None = None
+) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
     for at, (part, more) in extra.items():
@@ -18,7 +21,7 @@ def check(extra: dict[int, tuple[str, float]], count: int = 20) -> Verdict:
         end = start + round(sum(row.values()) * PS_PER_MS)
         steps.append(Step(number, start, end, end))
         start = end
-    return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]))
+    return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling)
 
 
 def test_two_long_steps_of_one_cause_are_found_with_their_share() -> None:
@@ -40,15 +43,23 @@ def test_the_period_is_told_where_there_is_one() -> None:
 
 def test_one_long_step_is_no_pattern() -> None:
     """Trap: on a shared machine there always is one."""
-    said = check({4: ("device", 100.0)})
+    said = check({4: ("device", 40.0)})
     assert isinstance(said, Healthy)
     assert "may be chance" in said.summary
 
 
+def test_one_time_that_took_much_of_the_window_is_no_health() -> None:
+    said = check({4: ("input", 100.0), 5: ("input", 100.0)})
+    assert isinstance(said, NotApplicable)
+    assert (
+        "at one time, and 50 % of the traced time went by there for a wait for input" in said.reason
+    )
+
+
 def test_long_steps_beside_each_other_are_one_time() -> None:
     """Trap: another program's second of work covers several steps."""
-    assert isinstance(check({4: ("device", 100.0), 5: ("device", 100.0)}), Healthy)
-    assert isinstance(check({4: ("device", 100.0), 6: ("device", 100.0)}), Finding)
+    assert isinstance(check({4: ("device", 20.0), 5: ("device", 20.0)}), Healthy)
+    assert isinstance(check({4: ("device", 20.0), 6: ("device", 20.0)}), Finding)
 
 
 def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
@@ -64,3 +75,12 @@ def test_a_twentieth_of_the_time(more: float, kind: type) -> None:
 
 def test_without_a_usual_step_nothing_is_said() -> None:
     assert isinstance(check({2: ("between", 50.0)}, count=5), NotApplicable)
+
+
+def test_steps_that_compile_are_left_to_recompilation() -> None:
+    long = dict.fromkeys((4, 14), ("host", 100.0))
+    compiling = Compiling(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
+    said = check(long, compiling=compiling)
+    assert isinstance(said, NotApplicable)
+    assert "recompilation tells what helps" in said.reason
+    assert isinstance(check(long | {9: ("host", 100.0)}, compiling=compiling), Finding)

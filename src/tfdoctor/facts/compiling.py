@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.activity import Activity
-from tfdoctor.facts.step import host_lines
+from tfdoctor.facts.compilations import MOSTLY, compilations
 from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.trainer import matching
 from tfdoctor.facts.typical import Typical
-from tfdoctor.trace import Intervals, Trace
-from tfdoctor.trace.names import COMPILES
+from tfdoctor.trace import Trace
 from tfdoctor.verdict import Stage
 
 
@@ -18,7 +16,8 @@ class Compiling:
     """XLA's compilations in the traced steps; ms per training step.
 
     ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in typical steps,
-    while the device does nothing.
+    while the device does nothing. ``share`` is the compiler's part of the whole traced time, 0 to 1,
+    ``apart`` which steps hold it that are left out of the typical ones, by their place.
     """
 
     steps: int  # in which something was compiled
@@ -27,15 +26,16 @@ class Compiling:
     host_ms: float = 0.0
     between_ms: float = 0.0
     longest_ms: float = 0.0  # of one compilation
+    share: float = 0.0
+    apart: frozenset[int] = frozenset()
 
     @classmethod
     def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
         """Find the compiler's own events on any thread of the host."""
-        found = Intervals()
-        for line in host_lines(trace):
-            if len(line):
-                found |= matching(line, COMPILES)
-        holding = [bool(found.within(s.start_ps, s.end_ps).total) for s in steps.steps]
+        found = compilations(trace)
+        within = [found.within(s.start_ps, s.end_ps).total for s in steps.steps]
+        holding = [bool(time) for time in within]
+        long = [s.end_ps - s.start_ps for s in steps.steps]
         typical = Typical.of(steps)
         exposed = found - activity.of(Stage.DEVICE)
         inside = typical.ms(exposed & typical.calls)
@@ -47,6 +47,12 @@ class Compiling:
             inside,
             typical.ms(exposed) - inside,
             longest / 1e9,
+            sum(within) / max(1, sum(long)),
+            frozenset(
+                at
+                for at, typical in enumerate(steps.typical)
+                if not typical and within[at] >= MOSTLY * long[at]
+            ),
         )
 
     @property

@@ -11,7 +11,7 @@ from tfdoctor.facts.framework import Framework
 from tfdoctor.facts.samples import BUSY_CORES, Samples
 from tfdoctor.facts.step_model import DISTORTED, slowdown
 from tfdoctor.facts.steps import Steps
-from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 
@@ -20,6 +20,9 @@ FEW_STEPS = 5
 
 UNEVEN = 0.25
 """Half of the steps differ by more than this share of the median: the figures are of a mixture."""
+
+LEFT_OUT = 0.5
+"""Of the traced time in steps that are no typical ones: what the others do is not what the run does."""
 
 SLOWED = 0.10
 """Profiling made the steps this much slower than those before it: short operations are overstated."""
@@ -136,10 +139,24 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
     )
     if steps.count < FEW_STEPS:
         return
+    yield from _of_steps_left_out(steps)
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
     more = f"trace {_more(recording, framework)}"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
+
+
+def _of_steps_left_out(steps: Steps) -> Iterator[Doubt]:
+    whole = sum(step.end_ps - step.start_ps for step in steps.steps)
+    usual = sum(step.end_ps - step.start_ps for step in steps.typical_steps)
+    if (whole - usual) > LEFT_OUT * whole:
+        apart = len(steps.steps) - len(steps.typical_steps)
+        what = (
+            f"{percent(1 - usual / whole)} of the traced time went by in "
+            f"{counted(apart, 'step')} that the breakdown leaves out: its figures are of the others"
+        )
+        remedy = "mend first what makes these steps long, then record again"
+        yield Doubt(what, remedy, grave=True)
 
 
 def _more(recording: Recording, framework: Framework) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.compilations import compilations, exceptions
 from tfdoctor.facts.compiled import Compiled
 from tfdoctor.facts.cycle import CALL
 from tfdoctor.facts.device import Device
@@ -24,7 +25,7 @@ from tfdoctor.facts.step import PS_PER_MS, Step, chain, host_lines
 from tfdoctor.facts.step_markers import marked, step_line, train_function_calls
 from tfdoctor.facts.step_search import FEWEST, search
 from tfdoctor.recording import Recording
-from tfdoctor.trace import Event, Line, Trace
+from tfdoctor.trace import Event, Intervals, Line, Trace
 from tfdoctor.trace.names import END_OF_WINDOW, FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "Steps", "Window"]
@@ -75,13 +76,22 @@ class Steps:
         if not steps:
             raise Unavailable(_why_none(trace, recording, framework))
         recorded = seen.source if seen and source == "markers" else None
-        return replace(cls.of(steps, source=recorded or source, closed=closed), program=program)
+        compiling = compilations(trace)
+        chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
+        return replace(chosen, program=program)
 
     @classmethod
-    def of(cls, steps: Iterable[Step], source: str = "markers", *, closed: bool = True) -> Self:
-        """Put steps together and tell the outliers among them."""
+    def of(
+        cls,
+        steps: Iterable[Step],
+        source: str = "markers",
+        *,
+        closed: bool = True,
+        compiling: Intervals = Intervals(),  # noqa: B008 - frozen
+    ) -> Self:
+        """Put steps together and tell the outliers among them, and those in which XLA mostly compiled."""
         found = tuple(steps)
-        return cls(source, found, _typical([step.total_ms for step in found]), closed)
+        return cls(source, found, _apart(found, exceptions(found, compiling)), closed)
 
     @classmethod
     def uniform(cls, count: int, each_ms: float) -> Self:
@@ -167,6 +177,12 @@ def _calls_seen(trace: Trace) -> str:
         f" that can be told: {what} is called {times} times, but no gradient or update is seen in it, as "
         "in prediction and tests"
     )
+
+
+def _apart(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Return which steps are typical: of those that do not compile, the ones within the fence."""
+    rest = iter(_typical([s.total_ms for s, one in zip(steps, compiling, strict=True) if not one]))
+    return tuple(not one and next(rest) for one in compiling)
 
 
 def _typical(times: list[float]) -> tuple[bool, ...]:

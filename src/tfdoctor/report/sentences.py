@@ -105,14 +105,37 @@ def _step_sentence(steps: StepsSummary) -> str:
     if steps.median_ms is None or not is_known(steps.median_ms):
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step was found: {reason}." if reason else "No training step was found."
-    start = f"Each step takes {milliseconds(steps.median_ms)}"
+    each = "A usual" if is_mixed(steps) else "Each"
+    start = f"{each} step takes {milliseconds(steps.median_ms)}"
     if step_count(steps) == 1:
         start = f"The only step recorded took {milliseconds(steps.median_ms)}"
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     amount = "all of it" if len(parts) == 1 else f"{milliseconds(time)} of it"
-    return f"{start}, {amount} {_LARGEST[part]}."
+    return f"{start}, {amount} {_LARGEST[part]}{_rest(steps)}."
+
+
+FAR = 1.25
+"""Times the median: a mean beyond it tells of steps that are no part of the breakdown."""
+
+
+def is_mixed(steps: StepsSummary) -> bool:
+    """Return whether steps that are left out of the breakdown take so long that a usual step is not all."""
+    mean, usual = steps.mean_ms, steps.median_ms
+    apart = any(not row.typical for row in steps.rows)
+    return bool(apart and mean and usual and is_known(mean) and mean >= FAR * usual)
+
+
+def _rest(steps: StepsSummary) -> str:
+    """Say what the steps that were left out make of the mean, where that is much."""
+    if not is_mixed(steps) or steps.mean_ms is None:
+        return ""
+    long = [row.total_ms for row in steps.rows if not row.typical]
+    return (
+        f"; {counted(len(long), 'other')} of {len(steps.rows)} took up to {milliseconds(max(long))}, so "
+        f"that the mean is {milliseconds(steps.mean_ms)}"
+    )
 
 
 def _change_sentence(diagnosis: Diagnosis) -> str:
@@ -138,10 +161,12 @@ def _together(diagnosis: Diagnosis) -> str:
     if not 0 < after < now:
         return ""
     changes = counted(len(together.rules), "change").capitalize()
+    mixed = is_mixed(diagnosis.steps)  # a factor of usual steps is none of the run
+    it, times = ("usual steps", "") if mixed else ("it", f" ({factor(now / after)})")
     if together.bound is Bound.AT_MOST:
-        text = f"{changes} would bring it to {about_ms(after)} at best ({factor(now / after)})."
+        text = f"{changes} would bring {it} to {about_ms(after)} at best{times}."
     else:
-        text = f"{changes} would bring it to about {about_ms(after)} ({factor(now / after)})."
+        text = f"{changes} would bring {it} to about {about_ms(after)}{times}."
     return f"{text} {ONLY_TOGETHER}" if together.more_than_alone else text
 
 

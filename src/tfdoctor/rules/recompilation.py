@@ -5,6 +5,9 @@
 Whether XLA's compiler was at work in the traced steps, and still in their second half: a program that is
 compiled once at the start is not meant.
 
+A few steps that mostly compile are left out of the typical step, and no saving per step is computed: the
+share of the traced time tells what they cost.
+
 ## Why it matters
 
 Compiling takes from a fraction of a second to minutes; a step, milliseconds.
@@ -31,9 +34,9 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.compiling import Compiling
-from tfdoctor.humanize import milliseconds
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms
+from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Effect,
     Finding,
@@ -67,6 +70,7 @@ def check(compiling: Compiling, breakdown: Breakdown, limits: Limits = LIMITS) -
     evidence = (
         Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
         Measure("steps", count(compiling.of)),
+        Measure("of the traced time spent compiling", ratio(compiling.share)),
         Measure("compiling per typical step", ms(compiling.total_ms)),
         Measure("longest compilation", ms(compiling.longest_ms)),
         Measure("step", ms(breakdown.step_ms)),
@@ -76,10 +80,12 @@ def check(compiling: Compiling, breakdown: Breakdown, limits: Limits = LIMITS) -
     if compiling.steps < limits.steps or compiling.late < limits.late:
         said = f"XLA compiled in {compiling.steps} of {compiling.of} steps, and no more after that"
         return Healthy(summary=said, evidence=evidence)
-    rare = compiling.total_ms == 0.0  # only in outliers, of which the step model knows nothing
+    # The step model knows nothing of the steps that are left out of the typical ones.
+    rare = compiling.apart or not compiling.total_ms
+    spent = f": {percent(compiling.share)} of the traced time" if compiling.share else ""
     return Finding(
         summary=f"XLA compiled in {compiling.steps} of {compiling.of} steps, for up to "
-        f"{milliseconds(compiling.longest_ms)}",
+        f"{milliseconds(compiling.longest_ms)}{spent}",
         evidence=evidence,
         remedies=(
             Remedy("Keep the shapes of what is compiled the same", SHAPES, trial="drop-remainder"),
@@ -90,8 +96,18 @@ def check(compiling: Compiling, breakdown: Breakdown, limits: Limits = LIMITS) -
             Effect(Stage.HOST, 0.0, "compiling", ms(compiling.host_ms)),
             Effect(Stage.BETWEEN, 0.0, "compiling", ms(compiling.between_ms)),
         ),
-        severity=Severity.NOTE if rare else None,
+        severity=_severity(compiling.share) if rare else None,
     )
+
+
+GRAVE, NOTABLE = 0.2, 0.05
+"""From these shares of the traced time on it is critical, or a warning: the scale of computed savings."""
+
+
+def _severity(share: float) -> Severity:
+    if share >= GRAVE:
+        return Severity.CRITICAL
+    return Severity.WARNING if share >= NOTABLE else Severity.NOTE
 
 
 SHAPES = """\

@@ -5,7 +5,7 @@
 Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many, how much of
 the traced time they take beyond a usual step, at which distance they come, and which part of them grew. A
 single long step, or several whose longer part is not the same, are no pattern: on a machine that others
-use there always are some.
+use there always are some. Long steps in which XLA compiles are left to `recompilation`.
 
 ## Why it matters
 
@@ -33,8 +33,9 @@ from itertools import pairwise
 from statistics import median
 
 from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.compiling import Compiling
 from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
-from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -58,7 +59,9 @@ SINCE = "0.1.0"
 class Limits:
     """When it speaks."""
 
-    share: float = limit(0.05, "of the traced time that long steps take beyond a usual one")
+    share: float = limit(
+        0.05, "of the traced time that long steps take beyond a usual one", most=1.0
+    )
     long: float = limit(
         2.0,
         "times that steps were long for the same part: a single one may be chance, and long steps beside "
@@ -78,12 +81,17 @@ GRAVE, NOTABLE = 0.2, 0.05
 """From these shares of the time on it is critical, or a warning: the scale of computed savings."""
 
 
-def check(steps: Steps, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(
+    steps: Steps, breakdown: Breakdown, compiling: Compiling | None, limits: Limits = LIMITS
+) -> Verdict:
     """Weigh the long steps, and find out which part of them grew."""
     long = [at for at, typical in enumerate(steps.typical) if not typical]
     if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
         few = f"{counted(len(steps.steps), 'step')} were traced, {len(long)} of them long"
         return NotApplicable(reason=f"{few}: too few to tell a usual one; trace more with --steps")
+    if long and compiling and compiling.apart.issuperset(long):
+        which = f"the {len(long)} long ones of {counted(len(steps.steps), 'step')}"
+        return NotApplicable(reason=f"XLA compiled in {which}; recompilation tells what helps")
     usual = median(step.total_ms for step in steps.typical_steps)
     beyond = sum((steps.steps[at].total_ms - usual) * steps.steps[at].calls for at in long)
     whole = sum(step.total_ms * step.calls for step in steps.steps)
@@ -92,6 +100,11 @@ def check(steps: Steps, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdic
     said = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
     grew = _common(long, breakdown, steps)
     times = sum(at - 1 not in long for at in long)
+    if share >= GRAVE and grew and times < limits.long:
+        return NotApplicable(
+            reason=f"{said}, at one time, and {percent(share)} of the traced time went by there for "
+            f"{NAMES[grew]}; whether that comes again is not seen: trace more with --steps"
+        )
     if share < limits.share or times < limits.long or not grew:
         why = ", without a common cause" if times >= limits.long and not grew else ""
         once = ", at one time: that may be chance" if long and times < limits.long else ""
@@ -186,12 +199,12 @@ REMEDIES = {
 
 def sick() -> Verdict:
     """Every tenth step is followed by a checkpoint of 100 ms."""
-    return check(*_example(100.0))
+    return check(*_example(100.0), None)
 
 
 def healthy() -> Verdict:
     """Thirty even steps."""
-    return check(*_example(0.0))
+    return check(*_example(0.0), None)
 
 
 def _example(extra: float) -> tuple[Steps, Breakdown]:
