@@ -7,6 +7,7 @@ import pytest
 from tests.builders import recording
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.competition import Competition
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.program import Dataset, Program
@@ -28,7 +29,10 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
     return StageTime(**(parts | {"asynchronous": kind != "Map", "dataset": WRITTEN} | more))
 
 
-def check(
+ALONE = Competition(crowded=False)
+
+
+def check(  # noqa: PLR0913 - one argument for each thing that it looks at
     one: StageTime | None = None,
     types: frozenset[str] = CHEAP,
     nbytes: int | None = 300,
@@ -36,11 +40,13 @@ def check(
     *,
     fixed: bool = True,
     wait: float = 6.0,
+    competition: Competition = ALONE,
 ) -> Verdict:
     return per_element_map.check(
         InputPipeline.of(AHEAD, one or stage()),
         Breakdown.of(input=wait, host=2.0),
         MapFunctions({1: MapFunction(types, 2, nbytes, batch, fixed)}),
+        competition,
     )
 
 
@@ -115,6 +121,7 @@ def test_a_function_that_was_not_recorded_is_not_judged() -> None:
         InputPipeline.of(AHEAD, stage()),
         Breakdown.of(input=6.0, host=2.0),
         Unavailable("nothing recorded"),
+        ALONE,
     )
     assert isinstance(said, NotApplicable)
 

@@ -7,12 +7,13 @@ import pytest
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.competition import Competition
 from tfdoctor.facts.dataset_properties import DatasetProperties
 from tfdoctor.facts.host_memory import HostMemory
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
 from tfdoctor.rules import uncached_preprocessing
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
 ROOM = HostMemory(total=10e6, used=6e6)
@@ -38,11 +39,17 @@ def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Datas
     return stage(number, "Map", **(parts | more))
 
 
+ALONE = Competition(crowded=False)
+CROWDED = Competition(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
+UNKNOWN = Competition(crowded=None)
+
+
 def check(
     *datasets: Dataset,
     passes: float | None = 4.0,
     wait: float = 30.0,
     memory: HostMemory | Unavailable = ROOM,
+    competition: Competition = ALONE,
 ) -> Verdict:
     """Each dataset with a function works for 10 ms."""
     chain = tuple(reversed(datasets))
@@ -61,6 +68,7 @@ def check(
         InputPipeline.of(ahead, *stages),
         Breakdown.of(input=wait, device=40.0 - wait),
         memory,
+        competition,
     )
 
 
@@ -181,3 +189,25 @@ def test_pipelines_that_meet_must_all_give_the_same() -> None:
 def test_functions_of_a_library_are_left_alone() -> None:
     """The user cannot put a cache into Keras' own pipeline."""
     assert isinstance(check(source(), mapped(1, "DecodePng", function_at=None)), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("competition", "of"), [(CROWDED, Finding), (ALONE, Healthy), (UNKNOWN, NotApplicable)]
+)
+def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
+    competition: Competition, of: type
+) -> None:
+    """A CPU computes and makes batches: a step may be slow for work that it never waits for."""
+    said = check(source(), mapped(1, "DecodePng"), wait=0.0, competition=competition)
+    assert isinstance(said, of)
+    if isinstance(said, Finding):
+        _, relief = said.effects
+        assert (relief.stage, relief.bound) == (Stage.DEVICE, Bound.AT_MOST)
+        assert relief.scales == pytest.approx(1 - 10.0 * 0.95 / 38.0)
+
+
+def test_below_a_fifth_of_the_step_reading_the_cache_leaves_nothing() -> None:
+    """Measured: 8 to 13 % on paper, and nothing on the clock."""
+    little = Competition(crowded=True, cores=1.3, compute_ms=40.0)
+    said = check(source(), mapped(1, "DecodePng"), wait=0.0, competition=little)
+    assert isinstance(said, Healthy)

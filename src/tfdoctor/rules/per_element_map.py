@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.competition import Competition
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.program import Dataset
@@ -85,6 +86,7 @@ class Limits:
         0.3,
         "of a call that its operations can take for the bytes which they write: above it, the work "
         "dominates",
+        most=1.0,
     )
     elements: float = limit(
         8.0, "elements per step, up to which calls are too few to matter", least=1.0
@@ -98,13 +100,14 @@ def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     functions: MapFunctions | Unavailable,
+    competition: Competition,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for calls that cost more than what they compute, where the pipeline is slowest."""
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary=f"Calls of maps cost little: {breakdown.little_wait}")
+        return Healthy(summary=f"Calls of maps keep nobody waiting: {breakdown.little_wait}")
     slowest = pipeline.slowest.stages if pipeline.slowest else {}
     maps = [s for s in pipeline.stages if s.path in slowest and MAP.fullmatch(s.kind) and s.work_ms]
     if not maps:
@@ -117,10 +120,12 @@ def check(
         return NotApplicable(
             reason=f"what the function of {stage.title} computes could not be told from the record"
         )
-    return _judged(stage, function, limits)
+    return _judged(stage, function, competition, limits)
 
 
-def _judged(stage: StageTime, function: MapFunction, limits: Limits) -> Verdict:
+def _judged(
+    stage: StageTime, function: MapFunction, competition: Competition, limits: Limits
+) -> Verdict:
     elements = stage.calls * (function.batch if stage.kind.startswith(FUSED) else 1)
     call = stage.work_ms / elements if elements else 0.0
     said = f"{stage.title} takes {milliseconds(call)} for each element"
@@ -143,7 +148,7 @@ def _judged(stage: StageTime, function: MapFunction, limits: Limits) -> Verdict:
         remedies=(
             Remedy("Batch first, then map whole batches", _code(stage), stage.at, "vectorized-map"),
         ),
-        effects=(effect,),
+        effects=(effect, *competition.relief(stage.work_ms * (1.0 - left))),
     )
 
 
@@ -195,4 +200,5 @@ def _example(work: float, nbytes_written: int) -> Verdict:
         InputPipeline.of(ahead, stage),
         Breakdown.of(input=5.8, host=2.3),
         MapFunctions({CSV.id: decode}),
+        Competition(crowded=False),
     )

@@ -5,8 +5,9 @@
 Which functions of the pipeline that feeds the run give the same for the same element in every pass: those
 before any random operation, none of which runs Python or keeps a state of its own. Where the step waits for
 input, the work of these functions counts that no cache keeps, if the run passes over its data at least
-twice and what they make fits into the memory that is free (size of an element times their number). Random
-operations are looked for in the functions' graphs, branches and loops included.
+twice and what they make fits into the memory that is free (size of an element times their number). On a CPU
+whose cores are all at work it counts too for the time that it keeps from the compute, which shares them.
+Random operations are looked for in the functions' graphs, branches and loops included.
 
 ## Why it matters
 
@@ -32,18 +33,19 @@ known before they are read.
 - [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.competition import Competition
 from tfdoctor.facts.dataset_properties import DatasetProperties
 from tfdoctor.facts.host_memory import HostMemory
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
 from tfdoctor.humanize import number, quantity
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, nbytes
+from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Effect,
     Finding,
@@ -72,24 +74,34 @@ class Limits:
         0.5,
         "of the host's free memory that a cache may take: the rest is for buffers, checkpoints and "
         "what the run has not asked for yet",
+        most=1.0,
+    )
+    taken: float = limit(
+        0.2,
+        "of the step that the work keeps from the compute of a CPU whose cores are all at work, at most: "
+        "from it on a step that does not wait for its input is judged too; of less, reading the cache leaves "
+        "nothing (three scripts of benchmarks/accuracy)",
+        most=1.0,
     )
 
 
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it would be kept
     cacheable: Cacheable,
     properties: DatasetProperties,
     pipeline: InputPipeline,
     breakdown: Breakdown,
     memory: HostMemory | Unavailable,
+    competition: Competition,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Find work that is the same in every pass, and ask whether its result fits into memory."""
     stages = _work(cacheable, pipeline)
-    if not breakdown.waits_for_input:
-        return _not_waiting(pipeline, breakdown)
+    work = sum(stage.work_ms for stage in stages)
+    if not breakdown.waits_for_input and not _crowds_out(work, competition, breakdown, limits):
+        return _not_waiting(pipeline, breakdown, work, competition, limits)
     if cacheable.last is None or not stages:
         return _nothing(cacheable)
     passes, size = properties.passes, properties.nbytes(cacheable.last)
@@ -102,7 +114,15 @@ def check(
         )
     if isinstance(memory, Unavailable):
         return NotApplicable(reason=f"a cache would take {quantity(nbytes(size))}, but {memory}")
-    return _weighed(cacheable, stages, (passes, size), memory, limits)
+    return _relieved(
+        _weighed(cacheable, stages, (passes, size), memory, limits), competition.relief(work)
+    )
+
+
+def _relieved(found: Verdict, relief: tuple[Effect, ...]) -> Verdict:
+    if not isinstance(found, Finding):
+        return found
+    return replace(found, effects=(*found.effects, *relief))
 
 
 def _weighed(
@@ -143,10 +163,35 @@ def _work(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:
     return [s for s in pipeline.stages if s.work_ms and s.dataset and s.dataset.id in kept]
 
 
-def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
+def _crowds_out(
+    work_ms: float, competition: Competition, breakdown: Breakdown, limits: Limits
+) -> bool:
+    return competition.taken_ms(work_ms) >= limits.taken * breakdown.step_ms
+
+
+def _not_waiting(
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    work_ms: float,
+    competition: Competition,
+    limits: Limits,
+) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
+    if competition.crowded is None and work_ms >= limits.taken * breakdown.step_ms:
+        return NotApplicable(reason=f"{breakdown.little_wait}, {COMPETES}")
+    taken = competition.taken_ms(work_ms) / breakdown.step_ms
+    measures = (Measure(TAKEN, ratio(taken), ratio(limits.taken)),) if taken else ()
+    return Healthy(summary=f"A cache would save little: {breakdown.little_wait}", evidence=measures)
+
+
+TAKEN = "of the step that the work keeps from the compute, at most"
+
+
+COMPETES = (
+    "but making its batches may keep the compute from the CPU's cores: how busy they were was not sampled; "
+    "record with `tfdoctor profile`"
+)
 
 
 def _nothing(cacheable: Cacheable) -> Verdict:
@@ -208,6 +253,7 @@ def sick() -> Verdict:
         _pipeline(),
         Breakdown.of(input=30.0, device=10.0),
         HostMemory(total=16e9, used=4e9),
+        Competition(crowded=False),
     )
 
 
@@ -218,6 +264,7 @@ def healthy() -> Verdict:
         _pipeline(),
         Breakdown.of(input=30.0, device=10.0),
         HostMemory(total=16e9, used=4e9),
+        Competition(crowded=False),
     )
 
 
