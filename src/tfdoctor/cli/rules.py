@@ -1,7 +1,6 @@
 """``tfdoctor rules`` and ``tfdoctor explain``: what is checked, and each rule's page."""
 
 import json
-import shutil
 import sys
 from dataclasses import asdict
 from enum import StrEnum
@@ -14,9 +13,6 @@ from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, se
 if TYPE_CHECKING:
     from tfdoctor.rule import Rule
     from tfdoctor.rulebook import Rulebook
-
-WIDEST = 100
-"""Columns of a page in the terminal."""
 
 
 class Listing(StrEnum):
@@ -48,22 +44,29 @@ def explain(
     rules: OwnRules = None,
 ) -> None:
     """Show the page of a rule: what it checks, why, how to fix it, its limits as they are set, and an example."""
-    from tfdoctor.rule_page import rule_page  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rule_page import rule_page  # noqa: PLC0415 - same
 
     applied = book(settings(config, rules=rules))
     found = _known(applied, rule)
     page = rule_page(found, off=_off(applied).get(found.name, ""))
-    typer.echo(_rendered(page) if sys.stdout.isatty() else page.rstrip("\n"))
+    typer.echo(rendered(page) if sys.stdout.isatty() else page.rstrip("\n"))
 
 
 def _known(applied: "Rulebook", name: str) -> "Rule":
     """Return a rule as it applies; one that is switched off as it comes."""
-    from tfdoctor.errors import ConfigError  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.nearest import hint  # noqa: PLC0415 - same
+    from tfdoctor.config import ALL  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.errors import ConfigError  # noqa: PLC0415 - same
+    from tfdoctor.nearest import nearest  # noqa: PLC0415 - same
+    from tfdoctor.rule import Topic  # noqa: PLC0415 - same
 
     known = {one.name: one for one in (*applied.known, *applied.rules)}
+    if name in {ALL, *Topic}:
+        raise ConfigError(f"{name} is no rule but several: `tfdoctor rules` lists them.")
     if name not in known:
-        raise ConfigError(f"unknown rule {name!r}: {hint(name, known)}")
+        near = nearest(name, known)
+        more = f"did you mean {near!r}?" if near else "`tfdoctor rules` lists those that there are."
+        raise ConfigError(f"unknown rule {name[:60]!r}: {more}")
     return known[name]
 
 
@@ -71,19 +74,9 @@ def _off(applied: "Rulebook") -> dict[str, str]:
     return {one.rule: one.why for one in applied.settings.off}
 
 
-def _rendered(page: str) -> str:
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
-    from rich.markdown import Markdown  # noqa: PLC0415 - same
-
-    width = min(WIDEST, shutil.get_terminal_size().columns)
-    console = Console(width=width, force_terminal=True)
-    with console.capture() as captured:
-        console.print(Markdown(page))
-    return captured.get().rstrip("\n")
-
-
 def _text(applied: "Rulebook") -> str:
-    from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.cli.screen import wrapped  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rule import Topic  # noqa: PLC0415 - same
 
     off = _off(applied)
     lines = []
@@ -101,7 +94,7 @@ def _text(applied: "Rulebook") -> str:
         lines += [""] if mine else []
     count = len(applied.known)
     applied_count = f"{count - len(off)} of {count} rules apply" if off else f"{count} rules"
-    return "\n".join([*lines, f"{applied_count}; `tfdoctor explain RULE` shows the page of one."])
+    return wrapped([*lines, f"{applied_count}; `tfdoctor explain RULE` shows the page of one."])
 
 
 def _json(applied: "Rulebook") -> str:

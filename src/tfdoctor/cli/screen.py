@@ -1,0 +1,59 @@
+"""A page of Markdown on a terminal, and lines no wider than it is."""
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Markdown, MarkdownElement, TableElement
+from rich.table import Table
+
+WIDEST = 100
+"""Columns of a page in the terminal."""
+
+NARROWEST = 25
+"""Columns below which nothing is folded any more: a word a line helps nobody."""
+
+
+class _FoldingTable(TableElement):
+    """Continues a word that is too long for its cell on the next line, where rich would cut it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for each in super().__rich_console__(console, options):
+            if isinstance(each, Table):
+                for column in each.columns:
+                    column.overflow = "fold"
+            yield each
+
+
+class _Page(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "table_open": _FoldingTable,
+    }
+
+
+def rendered(page: str) -> str:
+    """Return a page as the terminal shows it."""
+    console = Console(width=_width(), force_terminal=True)
+    with console.capture() as captured:
+        console.print(_Page(page))
+    return captured.get().rstrip("\n")
+
+
+def wrapped(lines: Iterable[str]) -> str:
+    """Return lines as they are, or on a terminal broken between words, each with its own indent."""
+    if not sys.stdout.isatty():
+        return "\n".join(lines)
+    return "\n".join(piece for line in lines for piece in _broken(line, _width()))
+
+
+def _broken(line: str, width: int) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _width() -> int:
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
