@@ -1,7 +1,7 @@
 """Recordings of files in a folder, and findings about their lines."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.report.diagnoses import rule
@@ -11,13 +11,16 @@ from tfdoctor.recording import Recording
 from tfdoctor.verdict import Finding, Location, Remedy
 
 
-def recorded(folder: Path, files: Sequence[str]) -> Recording:
-    """Return the recording of a run in a folder, with the hashes of these files."""
+def recorded(
+    folder: Path, files: Sequence[str], run: Mapping[str, object] | None = None
+) -> Recording:
+    """Return the recording of a run in a folder, with the hashes of these files and these settings."""
     hashes = {
         str(folder / name): hashlib.sha256((folder / name).read_bytes()).hexdigest()
         for name in files
     }
-    return Recording(None, Manifest(cwd=str(folder)), (), {"sources": hashes}, (), ())
+    program = {"sources": hashes, "run": run or {}}
+    return Recording(None, Manifest(cwd=str(folder)), (), program, (), ())
 
 
 def finding(name: str, *remedies: Remedy) -> Result:

@@ -27,7 +27,8 @@ def make(d):
 {tab})
 
 model = keras.Sequential([keras.layers.Dense(2)])
-model.compile("sgd", "mse")"""
+model.compile("sgd", "mse")
+model.fit(make(d))"""
 
 CHANGED = """\
 import keras
@@ -45,9 +46,11 @@ def make(d):
 {tab}).prefetch(tf.data.AUTOTUNE)
 
 model = keras.Sequential([keras.layers.Dense(2, dtype="float32")])
-model.compile("sgd", "mse", jit_compile=True, steps_per_execution=16)"""
+model.compile("sgd", "mse", jit_compile=True, steps_per_execution=16)
+model.fit(make(d))"""
 
 POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
+EPOCH = {"steps_per_epoch": 320}
 TOGETHER = "model.compile(..., steps_per_execution=16)"
 
 WRITTEN = st.fixed_dictionaries(
@@ -85,7 +88,7 @@ def test_git_makes_the_edited_text_of_any_file(tmp_path: Path, how: dict[str, st
     found = [
         finding(trial, remedy(trial, "a b.py", line + add, code)) for trial, line, code in asked
     ]
-    results, patch = edited(recorded(tmp_path, ["a b.py"]), found, None)
+    results, patch = edited(recorded(tmp_path, ["a b.py"], EPOCH), found, None)
 
     assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
     git_apply(patch, tmp_path)
@@ -174,12 +177,12 @@ def test_nothing_writes_to_the_file(tmp_path: Path) -> None:
 @pytest.fixture
 def compiled(tmp_path: Path) -> Path:
     """A folder with a script of one line that several remedies want."""
-    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\n')
+    (tmp_path / "train.py").write_text('model.compile("sgd", "mse")\nmodel.fit(x)\n')
     return tmp_path
 
 
 def reasons(folder: Path, *found: object, order: Order | None = None) -> list[str]:
-    results, _ = edited(recorded(folder, ["train.py"]), found, order)  # type: ignore[arg-type]
+    results, _ = edited(recorded(folder, ["train.py"], EPOCH), found, order)  # type: ignore[arg-type]
     return [edit.missing for result in results for edit in result.edits]
 
 
@@ -209,6 +212,25 @@ def test_a_remedy_without_a_line_is_sought_where_the_run_trains(compiled: Path) 
     assert reasons(compiled, finding("a", remedy("jit-compile", line=0))) == [""]
 
 
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        (EPOCH, ""),
+        (
+            {"steps_per_epoch": 65},
+            "an epoch has 65 steps, which 16 does not divide: Keras may train on more",
+        ),
+        ({}, "the recording does not tell how many steps an epoch has"),
+    ],
+)
+def test_steps_together_have_to_fill_the_epochs(
+    compiled: Path, run: dict[str, object], why: str
+) -> None:
+    found = [finding("a", remedy("steps-per-execution", code=TOGETHER))]
+    results, _ = edited(recorded(compiled, ["train.py"], run), found, None)
+    assert results[0].edits[0].missing == why
+
+
 def test_a_change_by_hand_says_so(compiled: Path) -> None:
     found = [finding("a", remedy("")), finding("b", remedy("vectorized-map"))]
     assert reasons(compiled, *found) == [
@@ -219,12 +241,12 @@ def test_a_change_by_hand_says_so(compiled: Path) -> None:
 
 def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:
     other = tmp_path / "library.py"
-    other.write_text('model.compile("sgd")\n')
+    other.write_text('model.compile("sgd", "mse")\n')
     folder = tmp_path / "run"
     folder.mkdir()
     recording = recorded(folder, [str(other)])
     results, patch = edited(recording, [finding("a", remedy("jit-compile", str(other)))], None)
-    assert results[0].edits[0].after == 'model.compile("sgd", jit_compile=True)'
+    assert results[0].edits[0].after == 'model.compile("sgd", "mse", jit_compile=True)'
     assert (
         results[0].edits[0].missing.endswith("is not below the folder in which the run was started")
     )

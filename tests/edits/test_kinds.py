@@ -54,14 +54,22 @@ MADE = [
     ),
     ("cache", "d = files.shuffle(9).map(f)", None),
     ("drop-remainder", "d = d.batch(8)", "d = d.batch(8, drop_remainder=True)"),
-    ("drop-remainder", "d = d.batch(8, drop_remainder=False)", "d = d.batch(8, drop_remainder=True)"),
+    ("drop-remainder", "d = d.batch(8, drop_remainder=False)", None),  # somebody chose that
     ("drop-remainder", "d = d.batch(*sizes)", None),
     ("jit-compile", "model.compile('adam', 'mse')", "model.compile('adam', 'mse', jit_compile=True)"),
-    ("jit-compile", "model.compile(loss='mse', jit_compile=False)", "model.compile(loss='mse', jit_compile=True)"),
+    ("jit-compile", "model.compile(loss='mse', jit_compile=False)", None),
+    ("jit-compile", "model.compile(loss='mse', jit_compile=None)", "model.compile(loss='mse', jit_compile=True)"),
     ("jit-compile", "model.compile(run_eagerly=True)", None),
     ("jit-compile", "model.compile(**settings)", None),
-    ("steps-per-execution", "model.compile('adam', 'mse')", "model.compile('adam', 'mse', steps_per_execution=16)"),
-    ("steps-per-execution", "model.compile(steps_per_execution=4)", None),
+    (
+        "steps-per-execution",
+        "model.compile('adam', 'mse')\nmodel.fit(x)",
+        "model.compile('adam', 'mse', steps_per_execution=16)\nmodel.fit(x)",
+    ),
+    ("steps-per-execution", "model.compile('adam', 'mse')", None),  # fit() is in another file
+    ("steps-per-execution", "model.compile(steps_per_execution=4)\nmodel.fit(x)", None),
+    ("steps-per-execution", "rx.compile('adam')\nmodel.fit(x)", None),  # a regular expression
+    ("steps-per-execution", "rx.compile('adam', flags)\nmodel.fit(x)", None),
     ("run-eagerly-off", "model.compile('adam', run_eagerly=True)", "model.compile('adam', run_eagerly=False)"),
     ("run-eagerly-off", "tf.config.run_functions_eagerly(True)", "tf.config.run_functions_eagerly(False)"),
     ("run-eagerly-off", "model.run_eagerly = True", "model.run_eagerly = False"),
@@ -134,7 +142,7 @@ def evaluate(x):
 """
 
 
-@pytest.mark.parametrize("decorator", ["", "()", "(jit_compile=False)"])
+@pytest.mark.parametrize("decorator", ["", "()", "(jit_compile=None)"])
 def test_a_loop_of_ones_own_is_compiled_at_its_function(decorator: str) -> None:
     made = edited("jit-compile", FUNCTIONS.format(decorator=decorator))
     assert made == FUNCTIONS.format(decorator="(jit_compile=True)")
@@ -186,6 +194,13 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
         SEQUENTIAL.replace("keras.layers.Dense(2)", "*head"),
         FUNCTIONAL.replace("y)\nmodel", "y)\ny = y * 2\nmodel"),
         FUNCTIONAL.replace("Model(x, y)", "Model(x, [y, x])"),
+        ADDED.replace(
+            "model.add(tf.keras.layers.Dense(2))", "for _ in s: model.add(tf.keras.layers.Dense(2))"
+        ),
+        ADDED.replace(
+            "model.add(tf.keras.layers.Dense(2))",
+            "[model.add(tf.keras.layers.Dense(2)) for _ in s]",
+        ),
         "class Mine(keras.Model):\n    pass\n" + SEQUENTIAL,
         "import os\n\ntry:\n    import keras\nexcept ImportError:\n    raise\n" + SEQUENTIAL[13:],
         "import keras\n\nmodel = keras.applications.ResNet50()\nkeras.layers.Dense(8)\n",

@@ -18,6 +18,7 @@ import tensorflow as tf
 d = tf.data.Dataset.range(8).map(f)
 d = d.batch(2)
 model.compile("adam", "mse")
+model.fit(d)
 """
 
 MAP = ("parallel-map", remedy("parallel-map", line=3))
@@ -47,7 +48,7 @@ def order(kind: Relationship, rule: str, *others: str) -> Order:
 
 def test_edits_of_several_findings_are_one_patch(folder: Path) -> None:
     found = [finding(*MAP), finding(*BATCH), finding(*JIT)]
-    results, patch = edited(recorded(folder, ["train.py"]), found, None)
+    results, patch = edited(recorded(folder, ["train.py"], {"steps_per_epoch": 80}), found, None)
     assert missing(results) == ["", "", ""]
     assert patched(folder, patch) == TEXT.replace(
         "map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)"
@@ -61,7 +62,9 @@ def test_what_excludes_another_is_not_beside_it(folder: Path, first: str) -> Non
     both = [finding(*JIT), finding("steps-per-execution", STEPS)]
     found = sorted(both, key=lambda result: result.rule.name != first)
     excluded = order(Relationship.INSTEAD, "jit-compile", "steps-per-execution")
-    results, patch = edited(recorded(folder, ["train.py"]), found, excluded)
+    results, patch = edited(
+        recorded(folder, ["train.py"], {"steps_per_epoch": 80}), found, excluded
+    )
     assert missing(results) == ["", f"it excludes that of {first}, which is in the patch"]
     assert (b"jit_compile" in patch) == (first == "jit-compile")
 
@@ -69,7 +72,9 @@ def test_what_excludes_another_is_not_beside_it(folder: Path, first: str) -> Non
 def test_what_saves_nothing_beside_the_others_is_left_out(folder: Path) -> None:
     found = [finding(*MAP), finding(*BATCH), finding(*JIT)]
     unneeded = order(Relationship.UNNEEDED, "parallel-map", "drop-remainder", "jit-compile")
-    results, patch = edited(recorded(folder, ["train.py"]), found, unneeded)
+    results, patch = edited(
+        recorded(folder, ["train.py"], {"steps_per_epoch": 80}), found, unneeded
+    )
     assert [result.rule.name for result in results] == [name for name, _ in (MAP, BATCH, JIT)]
     assert missing(results) == [
         "it saves nothing more beside drop-remainder and jit-compile",
@@ -87,7 +92,7 @@ def after(result: Result, *others: str) -> Result:
 
 def test_what_saves_nothing_before_others_is_left_out_without_them(folder: Path) -> None:
     found = [after(finding(*JIT), "parallel-map"), finding("parallel-map", remedy("", line=3))]
-    results, patch = edited(recorded(folder, ["train.py"]), found, None)
+    results, patch = edited(recorded(folder, ["train.py"], {"steps_per_epoch": 80}), found, None)
     said = "it saves nothing before parallel-map, which is not in the patch"
     assert missing(results) == [said, "it is a change to make by hand"]
     assert results[0].edits[0].after.endswith("jit_compile=True)")
@@ -96,12 +101,12 @@ def test_what_saves_nothing_before_others_is_left_out_without_them(folder: Path)
 
 def test_what_saves_something_after_others_is_in_the_patch_with_them(folder: Path) -> None:
     found = [after(finding(*JIT), "parallel-map"), finding(*MAP)]
-    results, _ = edited(recorded(folder, ["train.py"]), found, None)
+    results, _ = edited(recorded(folder, ["train.py"], {"steps_per_epoch": 80}), found, None)
     assert missing(results) == ["", ""]
 
 
 def test_what_the_others_would_save_counts_only_where_they_are_in_the_patch(folder: Path) -> None:
     found = [finding(*MAP), finding("cost", remedy("", line=4))]
     unneeded = order(Relationship.UNNEEDED, "parallel-map", "cost")
-    results, _ = edited(recorded(folder, ["train.py"]), found, unneeded)
+    results, _ = edited(recorded(folder, ["train.py"], {"steps_per_epoch": 80}), found, unneeded)
     assert missing(results) == ["", "it is a change to make by hand"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
 from tfdoctor.edits.diff import Change, unified
-from tfdoctor.edits.kinds import BY_HAND, KINDS
+from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.module import Module
 from tfdoctor.edits.source import Source, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
@@ -33,6 +33,8 @@ class Draft:
         """
         if remedy.trial not in KINDS:
             raise Declined(BY_HAND.get(remedy.trial, "it is a change to make by hand"))
+        if remedy.trial in CHECKS:
+            CHECKS[remedy.trial](self.sources.run, remedy.code)
         at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line that it belongs to is not known")

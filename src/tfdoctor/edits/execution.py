@@ -1,14 +1,31 @@
 """Edits of how the steps of a training run: compiled, together, not eagerly."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
+from tfdoctor.edits.callbacks import must_see_epochs_only
 from tfdoctor.edits.module import Module, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 FUNCTION = "tensorflow.function"
+
+COMPILED_WITH = frozenset(
+    [
+        "jit_compile",
+        "loss",
+        "loss_weights",
+        "metrics",
+        "optimizer",
+        "run_eagerly",
+        "steps_per_execution",
+        "weighted_metrics",
+    ]
+)
+"""Arguments of a model's compile()."""
 
 _STEPS = re.compile(r"steps_per_execution=(\d+)")
 
@@ -25,7 +42,7 @@ def jit_compile(module: Module, line: int, _: str) -> list[Splice]:
     call = _compile(module, line)
     if written(module, call, "run_eagerly") not in ("", "False"):
         raise Declined("the model is told to run eagerly, which excludes it")
-    return [setting(module, call, "jit_compile", "True", instead_of=("False", "None", '"auto"'))]
+    return [setting(module, call, "jit_compile", "True", instead_of=("None", '"auto"'))]
 
 
 def steps_per_execution(module: Module, line: int, example: str) -> list[Splice]:
@@ -35,8 +52,22 @@ def steps_per_execution(module: Module, line: int, example: str) -> list[Splice]
         raise Declined("the rule does not say how many steps")
     if re.search(r"\bon_(train_)?batch_(begin|end)\b", module.text):
         raise Declined("a callback of the file looks at each batch, and would see fewer")
+    must_see_epochs_only(module)
+    if re.search(r"\bvalidation_steps\b|\.evaluate\([^)]*\bsteps\b", module.text):
+        raise Declined("the steps of an evaluation are told, and Keras would round them up")
     call = _compile(module, line)
-    return [setting(module, call, "steps_per_execution", number[1], instead_of=("1", "None"))]
+    return [setting(module, call, "steps_per_execution", number[1], instead_of=("None",))]
+
+
+def must_fill_epochs(run: Mapping[str, Any], example: str) -> None:
+    """Decline steps together that do not fill the epochs of the run, as the recording tells them."""
+    number, steps = _STEPS.search(example), run.get("steps_per_epoch")
+    if not isinstance(steps, int) or steps < 1:
+        raise Declined("the recording does not tell how many steps an epoch has")
+    if number is not None and steps % int(number[1]):
+        raise Declined(
+            f"an epoch has {steps} steps, which {number[1]} does not divide: Keras may train on more"
+        )
 
 
 def run_eagerly_off(module: Module, line: int, _: str) -> list[Splice]:
@@ -80,14 +111,28 @@ def _compile(module: Module, line: int) -> cst.Call:
 
 
 def _compiles(module: Module) -> list[cst.Call]:
-    """Return the calls of a compile() that is a model's: of a thing that was not imported."""
+    """Return the calls of a compile() that is a model's, by what it is given or is done with the thing."""
     return [
         call
         for call in module.all(cst.Call)
         if isinstance(call.func, cst.Attribute)
         and last_name(call.func) == "compile"
         and dotted(call.func.value).partition(".")[0] not in module.imports
+        and _of_model(module, call, call.func.value)
     ]
+
+
+def _of_model(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> bool:
+    """Say whether a compile() is no regular expression's: that takes a pattern and flags."""
+    named = {each.keyword.value for each in call.args if each.keyword}
+    second = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
+    trained = rf"(?<![\w.]){re.escape(module.written(receiver))}\.(fit|evaluate|train_on_batch)\("
+    return (
+        bool(named & COMPILED_WITH)
+        or any(each.star for each in call.args)
+        or isinstance(second, cst.SimpleString | cst.Call)
+        or re.search(trained, module.text) is not None
+    )
 
 
 def _functions(module: Module) -> list[tuple[cst.FunctionDef, cst.Decorator]]:
@@ -109,5 +154,5 @@ def _undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
 def _decorated(module: Module, decorator: cst.Decorator) -> Splice:
     made = decorator.decorator
     if isinstance(made, cst.Call):
-        return setting(module, made, "jit_compile", "True", instead_of=("False", "None"))
+        return setting(module, made, "jit_compile", "True", instead_of=("None",))
     return insert(module.span(made)[1], "(jit_compile=True)")

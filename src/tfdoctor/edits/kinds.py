@@ -1,8 +1,14 @@
 """Which remedies are edits, by the name of their trial."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from tfdoctor.edits.execution import jit_compile, run_eagerly_off, steps_per_execution
+from tfdoctor.edits.execution import (
+    jit_compile,
+    must_fill_epochs,
+    run_eagerly_off,
+    steps_per_execution,
+)
 from tfdoctor.edits.module import Module
 from tfdoctor.edits.options import autotune_on
 from tfdoctor.edits.pipelines import Calls, cache, parallel, prefetch
@@ -18,13 +24,18 @@ KINDS: dict[str, Kind] = {
     "parallel-batch": parallel("batch", 2),
     "parallel-interleave": parallel("interleave", 3),
     "cache": cache,
-    "drop-remainder": Calls("batch", "drop_remainder", "True", ("False",), 1),
+    "drop-remainder": Calls("batch", "drop_remainder", "True", (), 1),
     "mixed-precision": mixed_precision,
     "jit-compile": jit_compile,
     "steps-per-execution": steps_per_execution,
     "run-eagerly-off": run_eagerly_off,
     "autotune-on": autotune_on,
 }
+
+CHECKS: dict[str, Callable[[Mapping[str, Any], str], None]] = {
+    "steps-per-execution": must_fill_epochs
+}
+"""What the run's recorded settings say against an edit: from them and the rule's example to Declined, or None."""
 
 BY_HAND = {
     "vectorized-map": "the mapped function has to take whole batches, which only its author can see to",

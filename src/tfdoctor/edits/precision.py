@@ -5,6 +5,7 @@ where the file shows beyond doubt which layer is the last one.
 """
 
 import re
+from itertools import chain
 
 import libcst as cst
 
@@ -115,10 +116,15 @@ def _of_sequential(module: Module, model: cst.Call) -> cst.Call | None:
     match model.args[0].value if model.args else None:
         case cst.List(elements=[*_, cst.Element(value=cst.Call() as last)]) if not added:
             return last
-        case None if added and _same_block(module, [model, *added]):
+        case None if added and _same_block(module, [model, *added]) and _alone(module, added):
             return newest if isinstance(newest := added[-1].args[0].value, cst.Call) else None
         case _:
             return None
+
+
+def _alone(module: Module, calls: list[cst.Call]) -> bool:
+    """Say whether each call is a statement: none is in a comprehension, which calls it again and again."""
+    return all(isinstance(module.parent(each), cst.Expr) for each in calls)
 
 
 def _of_functional(module: Module, model: cst.Call) -> cst.Call | None:
@@ -176,5 +182,6 @@ def _same_block(module: Module, nodes: list[cst.Call] | list[cst.CSTNode]) -> bo
 
 
 def _block(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the block of statements that a node is in."""
-    return next((each for each in module.around(node, cst.IndentedBlock)), module.tree)
+    """Return the block of statements that a node is in, of one line too: ``for _ in x: model.add(y)``."""
+    one_line = module.around(node, cst.SimpleStatementSuite)
+    return next(chain(one_line, module.around(node, cst.IndentedBlock)), module.tree)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
@@ -58,7 +59,7 @@ class Sources:
         self.cwd = recording.manifest.cwd if recording.manifest else ""
         self.hashes: Mapping[str, str] = hashes if isinstance(hashes, Mapping) else {}
         settings = program.get("run")
-        self._fit_at = settings.get("fit_at") if isinstance(settings, Mapping) else None
+        self.run: Mapping[str, Any] = settings if isinstance(settings, Mapping) else {}
         self._read: dict[str, Source | Declined] = {}
 
     def __getitem__(self, path: str) -> Source:
@@ -96,8 +97,8 @@ class Sources:
     def trains(self) -> Location | None:
         """Return the file that calls fit, else the only file, with line 0: unknown; None when no file is known."""
         prefix = f"{self.cwd}/" if self.cwd else ""
-        if self._fit_at:
-            return Location(str(self._fit_at[0]).removeprefix(prefix), 0)
+        if at := self.run.get("fit_at"):
+            return Location(str(at[0]).removeprefix(prefix), 0)
         if len(self.hashes) != 1:
             return None
         return Location(next(iter(self.hashes)).removeprefix(prefix), 0)
