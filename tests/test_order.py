@@ -101,7 +101,8 @@ def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> N
     assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
     assert told(found, Relationship.CEILING) == [("input-bound", ("sequential-map",))]
     assert said(found)[1] == (
-        "input-bound is a ceiling for the input as a whole; sequential-map is about a part of it: "
+        "input-bound is a ceiling for the time that the step waits for input; sequential-map names a "
+        "cause of it: "
         "follow that first, then record again."
     )
 

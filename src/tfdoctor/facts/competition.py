@@ -13,6 +13,9 @@ CROWDED = 0.75
 """Share of the usable cores at work from which one thread's work is another one's wait, as in starved-cpu: a
 short window's samples reach beyond it."""
 
+LEAST = 0.01
+"""Share of the compute that is left in any case: it has work of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Competition:
@@ -51,5 +54,5 @@ class Competition:
         taken = self.taken_ms(work_ms)
         if not taken:
             return ()
-        left = 1.0 - taken / self.compute_ms
+        left = max(LEAST, 1.0 - taken / self.compute_ms)
         return (Effect(Stage.DEVICE, left, "", ms(self.compute_ms), bound=Bound.AT_MOST),)

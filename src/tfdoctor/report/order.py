@@ -43,9 +43,9 @@ def _relation(relation: Relation) -> str:
             return f"Once {others} {_is(relation)} followed, {rule} saves nothing more."
         case Relationship.CEILING:
             alone = len(relation.others) == 1
-            parts, them = ("is about a part", "that") if alone else ("are about parts", "these")
+            name, them = ("names a cause", "that") if alone else ("name causes", "these")
             return (
-                f"{rule} is a ceiling for the {why} as a whole; {others} {parts} of it: "
+                f"{rule} is a ceiling for the time that the step waits for {why}; {others} {name} of it: "
                 f"follow {them} first, then record again."
             )
 
