@@ -284,6 +284,17 @@ def test_only_what_hides_a_saving_is_named() -> None:
     assert found.saving.after == ("input-bound",)
 
 
+def test_nothing_rests_on_what_turned_out_to_save_nothing() -> None:
+    """Neither change of the input uncovers the product by itself; a trifle is no finding."""
+    one = states("one", Effect(Stage.INPUT, 0.3, "map"))
+    two = states("two", Effect(Stage.INPUT, 0.5, "map"))
+    trifle = states("trifle", part(0.04, "bias"))
+    found = examine(one, two, trifle, MATMUL, chart=bound_by_input())
+    assert isinstance(found["trifle"].outcome, Healthy)
+    assert found["float32-matmul"].saving
+    assert set(found["float32-matmul"].saving.after) == {"one", "two"}
+
+
 # All together
 
 

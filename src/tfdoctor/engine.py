@@ -1,7 +1,7 @@
 """Applies rules to a recording. Knows no particular rule and no renderer."""
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Result, Saving, Together
@@ -35,10 +35,17 @@ CRITICAL, WARNING = 0.20, 0.05
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     """Apply every rule; one that fails leaves the others untouched. Findings come first, by saving."""
     outcomes = [(rule, _apply(rule, chart)) for rule in rules]
-    model = model_of(chart)
+    return tuple(sorted(_judged(outcomes, model_of(chart)), key=_rank))
+
+
+def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:
+    """Judge each by what the others save, until none rests on one that turned out to save nothing."""
     effects = {rule.name: o.effects for rule, o in outcomes if isinstance(o, Finding)}
     results = [_judge(rule, outcome, model, effects) for rule, outcome in outcomes]
-    return tuple(sorted(results, key=_rank))
+    left = [(one.rule, one.outcome) for one in results]
+    if sum(isinstance(outcome, Finding) for _, outcome in left) == len(effects):
+        return results
+    return _judged(left, model)
 
 
 def together(chart: Chart, results: Iterable[Result]) -> Together | None:
