@@ -53,7 +53,7 @@ print("shapes", sorted({len(x) for x, _ in dataset}), "last", type(dataset).__na
 '''
 
 FIT_EDITS = {
-    "autotune-on": "",
+    "autotune-on": ".with_options(",
     "parallel-interleave": ".interleave(",
     "parallel-map": "dataset.map(",
     "cache": "dataset.map(",

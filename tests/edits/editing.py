@@ -9,7 +9,8 @@ from tfdoctor.edits.splice import spliced
 
 POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 SEVERAL = "model.compile(optimizer, loss, steps_per_execution=16)"
-EXAMPLES = {"mixed-precision": POLICY, "steps-per-execution": SEVERAL}
+OPTION = "# remove: options.autotune.enabled = False"
+EXAMPLES = {"mixed-precision": POLICY, "steps-per-execution": SEVERAL, "autotune-on": OPTION}
 """What the rules give as their example, where an edit takes its value from it."""
 
 

@@ -74,13 +74,36 @@ MADE = [
     ("run-eagerly-off", "tf.config.run_functions_eagerly(True)", "tf.config.run_functions_eagerly(False)"),
     ("run-eagerly-off", "model.run_eagerly = True", "model.run_eagerly = False"),
     ("run-eagerly-off", "model.compile(run_eagerly=debug)", None),
-    ("autotune-on", "o = tf.data.Options()\no.autotune.enabled = False\nd = 1", "o = tf.data.Options()\nd = 1"),
+    ("autotune-on", "o.autotune.enabled = False\nd = d.with_options(o)", "d = d.with_options(o)"),
+    (  # the options of another dataset
+        "autotune-on",
+        "o.threading.private_threadpool_size = 1\nother.autotune.enabled = False\nd = d.with_options(o)",
+        None,
+    ),
+    (
+        "autotune-on",
+        "o.autotune.enabled = False\nother.autotune.enabled = False\nd = d.with_options(o)",
+        "other.autotune.enabled = False\nd = d.with_options(o)",
+    ),
+    ("autotune-on", "o = p\no.autotune.enabled = False\no = q\nd = d.with_options(o)", None),
+    (
+        "autotune-on",
+        "def f():\n    o.autotune.enabled = False\n    return o\nd = d.with_options(f())",
+        "def f():\n    return o\nd = d.with_options(f())",
+    ),
+    (
+        "autotune-on",
+        "def f():\n    o.autotune.enabled = False\n    return o\nd = d.with_options(o)",
+        None,
+    ),
+    ("autotune-on", "if x:\n    o.autotune.enabled = False\nd = d.with_options(o)", None),
+    ("autotune-on", "o.autotune.enabled = True\nd = d.with_options(o)", None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("trial", "line", "expected"), MADE)
 def test_an_edit_changes_its_line_only(trial: str, line: str, expected: str | None) -> None:
-    names = {"prefetch": ".batch", "cache": ".map", "autotune-on": ""}
+    names = {"prefetch": ".batch", "cache": ".map", "autotune-on": ".with_options"}
     mark = names.get(trial, line.split("\n", maxsplit=1)[0])
     made = declined(trial, f"{HEAD}{line}\n", mark)
     assert made == (None if expected is None else f"{HEAD}{expected.replace('AUTO', AUTO)}\n")

@@ -55,7 +55,7 @@ def all_edits(source: Source) -> str:
     for line in range(len(module.lines.starts) + 1):
         for kind in KINDS.values():
             try:
-                found = kind(module, line, "steps_per_execution=4")
+                found = kind(module, line, "options.autotune.enabled = False")
             except Declined:
                 continue
             before_and_after(source.text, found)
