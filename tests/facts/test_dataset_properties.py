@@ -27,7 +27,7 @@ def properties(
     """The datasets stand source first."""
     program = Program(datasets=datasets, feeds=datasets[-1].id, settings=settings)
     told = manifest(steps=StepsSeen(seen=seen), plan={"stop_after": stop_after})
-    return DatasetProperties.measure(program, recording(manifest=told))
+    return DatasetProperties.measure(program, recording(manifest=told), None)
 
 
 SOURCE = dataset(0, "_TensorSliceDataset")
@@ -154,4 +154,4 @@ def test_files_of_unknown_length_are_passed_once_an_epoch() -> None:
 
 def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
     with pytest.raises(Unavailable, match=r"no tf\.data pipeline"):
-        DatasetProperties.measure(Program(), recording())
+        DatasetProperties.measure(Program(), recording(), None)

@@ -19,9 +19,12 @@ from tests.builders import (
     trace,
     wait,
 )
+from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.dataset_properties import DatasetProperties
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.iterators import Iterators, Node
+from tfdoctor.facts.iterator_node import Node
+from tfdoctor.facts.iterators import Iterators
 from tfdoctor.verdict import Location
 
 STEPS, EACH = 4, 100
@@ -290,6 +293,39 @@ def test_the_pipelines_of_two_epochs_are_one() -> None:
     measured = facts(lane("python", rows))
     assert measured.fact(Iterators).batches == STEPS
     assert stage(measured.fact(InputPipeline), "Root::Map").work_ms == pytest.approx(20)
+
+
+def of_epochs(*numbers: int) -> Any:
+    """A map whose dataset has another number in each step."""
+
+    def rows(at: float) -> Iterable[Row]:
+        number = numbers[round(at / EACH)]
+        yield iterator("Root", at, at + 30, number, name=f"BatchDatasetV2:{number + 1}")
+        name = f"fused(MapDataset:{number},BatchDatasetV2:{number + 1})"
+        yield iterator("Root::MapAndBatch", at, at + 20, 50 + number, number, name=name)
+
+    record = program(
+        written(2, "BatchDatasetV2:8", "_BatchDataset", "", 1),
+        written(1, "MapDataset:7", "_MapDataset", "decode"),
+        feeds=2,
+    )
+    return facts(lane("python", rows), program=record)
+
+
+def test_a_dataset_that_each_epoch_makes_anew_keeps_its_function_and_is_told() -> None:
+    """The record holds the one that was alive at its end; the trace saw others too."""
+    order = (4,) * (STEPS - 3) + (7, 1, 1)
+    measured = of_epochs(*order)
+    assert stage(measured.fact(InputPipeline), "Root::MapAndBatch").title == "MapAndBatch(decode)"
+    assert measured.fact(Iterators).remade
+    assert measured.fact(DatasetProperties).remade
+    assert "make the dataset once" in measured.fact(Cacheable).why
+
+
+def test_one_dataset_for_all_epochs_is_not_remade() -> None:
+    measured = of_epochs(*(7,) * STEPS)
+    assert not measured.fact(Iterators).remade
+    assert not measured.fact(DatasetProperties).remade
 
 
 def test_what_each_batch_was_waited_for_is_kept() -> None:

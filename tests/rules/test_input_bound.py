@@ -5,18 +5,26 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tfdoctor import engine
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.program import Dataset
 from tfdoctor.rule import Rule
 from tfdoctor.rules import input_bound
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True, name="inject/p/_1")
 
 
-def check(wait_ms: float, step_ms: float = 100.0, *stages: StageTime) -> Verdict:
+def check(
+    wait_ms: float,
+    step_ms: float = 100.0,
+    *stages: StageTime,
+    cacheable: Cacheable | None = None,
+) -> Verdict:
     pipeline = InputPipeline.of(AHEAD, *stages) if stages else None
-    return input_bound.check(Breakdown.of(input=wait_ms, device=step_ms - wait_ms), pipeline)
+    return input_bound.check(
+        Breakdown.of(input=wait_ms, device=step_ms - wait_ms), pipeline, cacheable
+    )
 
 
 def stage(kind: str, work: float = 50.0, **more: object) -> StageTime:
@@ -106,7 +114,25 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
 def test_tf_datas_own_handle_is_not_what_to_mend() -> None:
     """A trace may hold the pipeline's root alone: which stage is slow, it does not tell then."""
     root = StageTime(path="Root", kind="Root", work_ms=50.0, wall_ms=50.0)
-    found = input_bound.check(Breakdown.of(input=43.0, device=8.5), InputPipeline.of(root))
+    found = input_bound.check(Breakdown.of(input=43.0, device=8.5), InputPipeline.of(root), None)
     assert isinstance(found, Finding)
     assert "Root" not in found.summary + found.remedies[0].action
     assert found.remedies[0].action.startswith("Find out")
+
+
+def test_only_what_is_the_same_in_every_pass_is_to_be_done_once() -> None:
+    """Trap: a cache behind a random function freezes its draws."""
+    crop = Dataset(id=1, kind="_MapDataset", function="crop", function_at=Location("t.py", 3))
+    slow = stage("ParallelMapV2", dataset=crop)
+    for known in (None, Cacheable(why="crop draws random numbers")):
+        (remedy,) = remedies(check(40, 100, slow, cacheable=known))
+        assert remedy.action == "Make ParallelMapV2(crop) cheaper"
+        assert "cache" not in remedy.code
+    (remedy,) = remedies(check(40, 100, slow, cacheable=Cacheable(last=crop, kept=(crop,))))
+    assert "or do it once" in remedy.action
+    assert "cache()" in remedy.code
+
+
+def remedies(found: Verdict) -> tuple[Remedy, ...]:
+    assert isinstance(found, Finding)
+    return found.remedies

@@ -12,6 +12,11 @@ MOVABLE = frozenset(("Shuffle", "Repeat"))
 TIED = frozenset(("Batch", "PaddedBatch", "ParallelBatch", "Take", "Skip", "Shard", "Window"))
 """Kinds that yield something else when a shuffle or a repetition moves past them."""
 
+REMADE = (
+    "what a cache would save is not known: the dataset is made anew while the run trains, as in each epoch, "
+    "and a cache in memory would go with it; make the dataset once, before the loop, and record again"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Cacheable:
@@ -29,9 +34,15 @@ class Cacheable:
     why: str = ""
     frozen: Dataset | None = None
 
+    def holds(self, dataset: Dataset | None) -> bool:
+        """Whether a dataset's work comes out the same in every pass, so that a cache could keep it."""
+        return dataset is not None and any(one.id == dataset.id for one in self.kept)
+
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:
         """Go from the source to the trainer as long as everything comes out the same."""
+        if properties.remade:
+            return cls(why=REMADE)
         line = properties.line()
         walk = _Walk()
         meeting = list(properties.upstream(line[-1])) if line else []

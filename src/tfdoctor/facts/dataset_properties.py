@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.iterators import Iterators
 from tfdoctor.facts.program import WIDTHS, Dataset, Program
 from tfdoctor.recording import Recording
 
@@ -50,14 +51,16 @@ NARROWING = frozenset(
 class DatasetProperties:
     """The feeding datasets, consumers first, and how often the run passes over them.
 
-    ``passes`` are epochs, or what a ``repeat()`` amounts to; None is unknown.
+    ``passes`` are epochs, or what a ``repeat()`` amounts to; None is unknown. ``remade`` says that
+    several datasets of this form were seen, such as one made anew in each epoch.
     """
 
     chain: tuple[Dataset, ...]
     passes: float | None = None
+    remade: bool = False
 
     @classmethod
-    def measure(cls, program: Program, recording: Recording) -> Self:
+    def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:
         """Read the program record.
 
         Raises:
@@ -66,7 +69,8 @@ class DatasetProperties:
         if not program.feeding:
             raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
         found = cls(program.feeding)
-        return cls(program.feeding, _passes(found, program.settings, recording))
+        passes = _passes(found, program.settings, recording)
+        return cls(program.feeding, passes, remade=bool(iterators and iterators.remade))
 
     def line(self) -> tuple[Dataset, ...]:
         """Return the datasets from the trainer up to the source, or to where several sources meet."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.iterators import Iterators, Node
+from tfdoctor.facts.iterator_node import Node
+from tfdoctor.facts.iterators import Iterators
 from tfdoctor.facts.program import Dataset, Program
 from tfdoctor.facts.steps import PS_PER_MS, Steps
 from tfdoctor.verdict import Location

@@ -7,7 +7,7 @@ user's function runs in executor stretches that carry the id of its ``Instantiat
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from tfdoctor.facts.activity import executors
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.framework import Framework
+from tfdoctor.facts.iterator_node import Node
 from tfdoctor.facts.steps import PS_PER_MS, Steps, Window
 from tfdoctor.trace import Event, Intervals, Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
-
-ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
-"""Stages that make their elements on threads of their own; their GetNext waits and hands over."""
 
 ROOT = re.compile(r"Iterator::\w+")
 """The iterator that the trainer asks; what it asks in turn has a longer name."""
@@ -36,55 +34,8 @@ MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 """A stage with one upstream iterator per element or repetition; all of them are one node."""
 
 
-@dataclass(slots=True)
-class Node:
-    """One stage: all calls of one iterator, whichever epoch made it. Times in ps."""
-
-    path: str  # "Root::Prefetch::Map"
-    name: str = ""  # as tf.data calls the dataset: "MapDataset:4", "inject/prefetch_MapDataset/_12"
-    called: list[tuple[int, int]] = field(default_factory=list)  # when it was asked for an element
-    self_ps: int = 0  # of its own, on the thread that asked
-    function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
-    python_ps: int = 0  # how long its function was inside the Python interpreter
-    reading_ps: int = 0  # how long its function read whole files
-    reads: int = 0  # how many
-    parallelism: int | None = None  # as tf.data reports it
-
-    @property
-    def kind(self) -> str:
-        """The stage's own name: "Map"."""
-        return re.sub(r"\[\w*\]", "", self.path.rpartition("::")[2])
-
-    @property
-    def parent(self) -> str:
-        """The path of its consumer; of "Zip[1]" that is the Zip."""
-        return re.sub(r"\[\d+\]$", "", self.path.rpartition("::")[0])
-
-    @property
-    def asynchronous(self) -> bool:
-        """Whether it works on threads of its own."""
-        return bool(ASYNCHRONOUS.fullmatch(self.kind))
-
-    @property
-    def calls(self) -> int:
-        """How often it was asked for an element."""
-        return len(self.called)
-
-    @property
-    def self_wall_ps(self) -> float:
-        """Its own time where threads side by side count once: an interleave has several readers."""
-        asked = sum(end - start for start, end in self.called)
-        return self.self_ps * Intervals.union(self.called).total / asked if asked else 0.0
-
-    @property
-    def function_ps(self) -> int:
-        """How long its function ran, summed over threads."""
-        return sum(end - start for start, end in self.function)
-
-    @property
-    def function_wall_ps(self) -> int:
-        """How long its function ran on at least one thread."""
-        return Intervals.union(self.function).total
+NUMBERED = re.compile(r"\w+:\d+")
+"""tf.data's name of a dataset that a program made; alone, or in "fused(...)"."""
 
 
 @dataclass(slots=True)
@@ -107,6 +58,14 @@ class Iterators:
     def batches(self) -> int:
         """How many batches the training loop took."""
         return sum(map(len, self.waits_ms.values()))
+
+    @property
+    def remade(self) -> bool:
+        """Whether several datasets of the same form fed the steps: one made anew in each epoch, say."""
+        numbered = (NUMBERED.findall(node.name) for node in self.nodes.values())
+        nearest: list[str] = next(filter(None, numbered), [])
+        kinds = [name.partition(":")[0] for name in dict.fromkeys(nearest)]
+        return len(kinds) > len(set(kinds))
 
     @classmethod
     def measure(cls, trace: Trace, framework: Framework, steps: Steps | Unavailable) -> Self:
@@ -210,7 +169,9 @@ class _Walk:
     def _call(self, event: Event, stack: list[Frame]) -> Node:
         path = MANY.sub("", event.name.removeprefix(ITERATOR))
         node = self.nodes.setdefault(path, Node(path))
-        node.name = str(event.stats.get("name") or node.name)
+        name = str(event.stats.get("name") or "")
+        if name and name not in node.names:
+            node.names.append(name)
         node.parallelism = _integer(event.stats.get("parallelism"), node.parallelism)
         node.called.append((event.start_ps, event.end_ps))
         node.self_ps += event.duration_ps

@@ -33,6 +33,7 @@ NumPy arrays) is not visible as input.
 from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import INPUT_SHARE, READY_MS, Breakdown
+from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
@@ -76,7 +77,12 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(breakdown: Breakdown, pipeline: InputPipeline | None, limits: Limits = LIMITS) -> Verdict:
+def check(
+    breakdown: Breakdown,
+    pipeline: InputPipeline | None,
+    cacheable: Cacheable | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """Compare the exposed wait for input with the step."""
     wait, step = breakdown["input"], breakdown.step_ms
     if breakdown.unseen_input and not wait:
@@ -91,7 +97,7 @@ def check(breakdown: Breakdown, pipeline: InputPipeline | None, limits: Limits =
     return Finding(
         summary=f"Each step waits {milliseconds(wait)} of its {milliseconds(step)} for input{_because(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
-        remedies=_remedies(pipeline),
+        remedies=_remedies(pipeline, cacheable),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
 
@@ -119,7 +125,7 @@ def _row(stage: StageTime) -> tuple[Cell, ...]:
     return stage.title, where, ms(stage.work_ms), count(stage.concurrency), count(stage.calls)
 
 
-def _remedies(pipeline: InputPipeline | None) -> tuple[Remedy, ...]:
+def _remedies(pipeline: InputPipeline | None, cacheable: Cacheable | None) -> tuple[Remedy, ...]:
     critical = _critical(pipeline)
     if critical is None:
         return (
@@ -136,7 +142,9 @@ def _remedies(pipeline: InputPipeline | None) -> tuple[Remedy, ...]:
     if critical.kind == "Map":
         action = f"Run {critical.title} on several threads (see sequential-map)"
         return (Remedy(action, PARALLEL, critical.at, "parallel-map"),)
-    return (Remedy(f"Make {critical.title} cheaper, or do it once", CACHED, critical.at),)
+    if cacheable and cacheable.holds(critical.dataset):
+        return (Remedy(f"Make {critical.title} cheaper, or do it once", CACHED, critical.at),)
+    return (Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at),)
 
 
 PYTHON_FREE = """\
@@ -146,8 +154,12 @@ dataset = dataset.map(lambda path: tf.io.decode_jpeg(tf.io.read_file(path)),
 
 PARALLEL = "dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE)"
 
+CHEAPER = """\
+# fewer operations on smaller tensors; what needs no single example, on whole batches:
+dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
+
 CACHED = """\
-# when its result is the same in every epoch and fits into memory
+# its result is the same in every epoch: when it fits into memory
 dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
 
 
@@ -155,9 +167,11 @@ def sick() -> Verdict:
     """Steps of 52 ms that wait 43 ms for a sequential map."""
     slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=50.0, wall_ms=50.0)
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    return check(Breakdown.of(input=43.0, host=0.5, device=8.5), InputPipeline.of(ahead, slow))
+    return check(
+        Breakdown.of(input=43.0, host=0.5, device=8.5), InputPipeline.of(ahead, slow), None
+    )
 
 
 def healthy() -> Verdict:
     """Steps of 9 ms that hardly wait."""
-    return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None)
+    return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None, None)

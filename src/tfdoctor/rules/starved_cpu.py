@@ -192,8 +192,8 @@ LESS_WORK = """\
 # images: store them once at the size that the model takes, and decode that
 small = tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path), channels=3), (256, 256), antialias=True)
 tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))
-# what is the same in every epoch, do once:
-dataset = dataset.cache()  # before shuffle and augmentation, when it fits into memory"""
+# what needs no single example, on whole batches:
+dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
 
 IN_THE_MODEL = """\
 augment = keras.Sequential([keras.layers.RandomFlip("horizontal"), keras.layers.RandomRotation(0.1)])
