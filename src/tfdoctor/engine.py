@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Result, Saving, Together
+from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_model import StepModel
 from tfdoctor.humanize import milliseconds, percent
@@ -94,6 +95,8 @@ def _apply(rule: Rule, chart: Chart) -> Outcome:
         return chart.call(rule.bound())
     except Unavailable as missing:
         return NotApplicable(reason=str(missing))
+    except ConfigError as error:  # a rule of the user's own: the sentence names its file
+        return Errored(error=str(error), traceback=traceback.format_exc())
     except Exception as error:  # noqa: BLE001 - one broken rule must not silence the others
         return Errored(error=repr(error), traceback=traceback.format_exc())
 

@@ -130,7 +130,7 @@ class NotApplicable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errored:
-    """The rule itself failed: a defect of tfdoctor, never a statement about the run."""
+    """The rule itself failed: a defect of tfdoctor, or of a rule of the user's own; it says nothing of the run."""
 
     error: str
     traceback: str

@@ -93,6 +93,7 @@ def _details(shown: Page) -> Iterable[tuple[str, list[str]]]:
         "What was healthy": [_note(note) for note in shown.healthy],
         "What could not be checked": [_note(note) for note in shown.unchecked],
         "What failed in tfdoctor itself": [_note(note) for note in shown.errored],
+        "What failed in rules of your own": [_note(note) for note in shown.own_errored],
     }
     yield from ((f"{title} ({len(blocks)})", blocks) for title, blocks in groups.items())
     yield f"What was switched off ({len(shown.off)})", [_note(note) for note in shown.off]

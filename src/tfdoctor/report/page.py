@@ -105,11 +105,13 @@ class Page:
     off: tuple[Note, ...] = ()  # rules that the user switched off
     limits: tuple[str, ...] = ()  # limits that the user set
     own: tuple[str, ...] = ()  # rules of the user's own
+    own_errored: tuple[Note, ...] = ()  # those of them that failed
 
 
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     faults, healthy, unchecked, errored = _sorted(diagnosis.results)
+    own = tuple(map(text.name, diagnosis.settings.own))
     compared = hosts.section(diagnosis.hosts)
     return Page(
         title=text.name(diagnosis.subject.title),
@@ -122,7 +124,8 @@ def page(diagnosis: Diagnosis) -> Page:
         unrecorded=tuple(map(text.sentence, diagnosis.unrecorded)),
         healthy=healthy,
         unchecked=unchecked,
-        errored=errored,
+        errored=tuple(note for note in errored if note.rule not in own),
+        own_errored=tuple(note for note in errored if note.rule in own),
         opinion=_opinion(diagnosis.xprof),
         subject=_subject(diagnosis),
         samples=tables.lines(diagnosis.samples),
@@ -135,7 +138,7 @@ def page(diagnosis: Diagnosis) -> Page:
         order=order.said(diagnosis.order),
         off=tuple(map(_off, diagnosis.settings.off)),
         limits=tuple(map(sentences.limit_set, diagnosis.settings.limits)),
-        own=tuple(map(text.name, diagnosis.settings.own)),
+        own=own,
     )
 
 

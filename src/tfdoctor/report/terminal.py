@@ -149,7 +149,10 @@ def _rest(shown: Page) -> Text:
     ]
     said = [f"{counted(len(notes), 'rule')} {words}" for notes, words in counts if notes]
     rest = f"{', '.join(said).capitalize()}." if said else "No other rule has anything to say."
-    return Text("\n".join([rest, *_settings(shown)]))
+    own = [
+        f"Your own rule {note.rule} failed: {shorten(note.text, 240)}" for note in shown.own_errored
+    ]
+    return Text("\n".join([rest, *own, *_settings(shown)]))
 
 
 def _settings(shown: Page) -> list[str]:

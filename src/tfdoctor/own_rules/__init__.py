@@ -11,6 +11,8 @@ from types import ModuleType
 
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import kind_of, needs
+from tfdoctor.own_rules.guarded import guarded
+from tfdoctor.own_rules.lines import line_of
 from tfdoctor.rule import Rule, Topic
 
 PACKAGE = "tfdoctor_own_rules"
@@ -66,7 +68,7 @@ def _rule(path: Path) -> Rule:
     _check_parts(module, path)
     _check_needs(module, path)
     try:
-        return replace(Rule.from_module(module), own=True)
+        return guarded(replace(Rule.from_module(module), own=True), path)
     except ValueError as error:
         raise ConfigError(f"{path}: its docstring is no page of a rule: {error}.") from error
 
@@ -86,24 +88,12 @@ def _imported(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
-        line = _line(error, path)
+        line = line_of(error, path)
         said = " ".join(str(error).split())
         raise ConfigError(
             f"{path}{line} cannot be loaded: {type(error).__name__}: {said}."
         ) from error
     return module
-
-
-def _line(error: BaseException, path: Path) -> str:
-    """Return the last line of this file that a failure passed through, as ``:12``."""
-    if isinstance(error, SyntaxError):
-        return f":{error.lineno}" if error.lineno else ""
-    lines, trace = [], error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            lines.append(trace.tb_lineno)
-        trace = trace.tb_next
-    return f":{lines[-1]}" if lines else ""
 
 
 def _check_parts(module: ModuleType, path: Path) -> None:
