@@ -12,14 +12,17 @@ from tfdoctor.verdict import Finding, Location, Remedy
 
 
 def recorded(
-    folder: Path, files: Sequence[str], run: Mapping[str, object] | None = None
+    folder: Path,
+    files: Sequence[str],
+    run: Mapping[str, object] | None = None,
+    layers: Sequence[Mapping[str, str]] | None = (),
 ) -> Recording:
-    """Return the recording of a run in a folder, with the hashes of these files and these settings."""
+    """Return the recording of a run in a folder: the hashes of these files, its settings and layers."""
     hashes = {
         str(folder / name): hashlib.sha256((folder / name).read_bytes()).hexdigest()
         for name in files
     }
-    program = {"sources": hashes, "run": run or {}}
+    program = {"sources": hashes, "run": run or {}, "layers": layers}
     return Recording(None, Manifest(cwd=str(folder)), (), program, (), ())
 
 

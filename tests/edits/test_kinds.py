@@ -71,7 +71,7 @@ MADE = [
     ("steps-per-execution", "rx.compile('adam')\nmodel.fit(x)", None),  # a regular expression
     ("steps-per-execution", "rx.compile('adam', flags)\nmodel.fit(x)", None),
     ("run-eagerly-off", "model.compile('adam', run_eagerly=True)", "model.compile('adam', run_eagerly=False)"),
-    ("run-eagerly-off", "tf.config.run_functions_eagerly(True)", "tf.config.run_functions_eagerly(False)"),
+    ("run-eagerly-off", "tf.config.run_functions_eagerly(True)", None),  # of all functions: some may need it
     ("run-eagerly-off", "model.run_eagerly = True", "model.run_eagerly = False"),
     ("run-eagerly-off", "model.compile(run_eagerly=debug)", None),
     ("autotune-on", "o.autotune.enabled = False\nd = d.with_options(o)", "d = d.with_options(o)"),

@@ -52,16 +52,16 @@ def _given(module: Module, call: cst.Call) -> list[cst.BaseExpression | None]:
     positional = [each.value for each in call.args if each.keyword is None][_PLACE:]
     if not (named or positional):
         return []
-    match _meant(module, (named or positional)[0]):
+    match meant(module, (named or positional)[0]):
         case cst.Name(value="None"):
             return []
         case cst.List(elements=elements) | cst.Tuple(elements=elements):
-            return [_meant(module, each.value) for each in elements]
+            return [meant(module, each.value) for each in elements]
         case _:
             return [None]
 
 
-def _meant(module: Module, value: cst.BaseExpression) -> cst.BaseExpression | None:
+def meant(module: Module, value: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return what a name was given, where that happens once and nothing else is done with it."""
     if not isinstance(value, cst.Name) or value.value == "None":
         return value

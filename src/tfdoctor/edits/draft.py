@@ -34,7 +34,7 @@ class Draft:
         if remedy.trial not in KINDS:
             raise Declined(BY_HAND.get(remedy.trial, "it is a change to make by hand"))
         if remedy.trial in CHECKS:
-            CHECKS[remedy.trial](self.sources.run, remedy.code)
+            CHECKS[remedy.trial](self.sources.program, remedy.code)
         at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line that it belongs to is not known")

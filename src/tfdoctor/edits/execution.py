@@ -8,6 +8,7 @@ import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
 from tfdoctor.edits.callbacks import must_see_epochs_only
+from tfdoctor.edits.eager import must_compile
 from tfdoctor.edits.module import Module, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
@@ -59,9 +60,10 @@ def steps_per_execution(module: Module, line: int, example: str) -> list[Splice]
     return [setting(module, call, "steps_per_execution", number[1], instead_of=("None",))]
 
 
-def must_fill_epochs(run: Mapping[str, Any], example: str) -> None:
+def must_fill_epochs(program: Mapping[str, Any], example: str) -> None:
     """Decline steps together that do not fill the epochs of the run, as the recording tells them."""
-    number, steps = _STEPS.search(example), run.get("steps_per_epoch")
+    number = _STEPS.search(example)
+    steps = (program.get("run") or {}).get("steps_per_epoch")
     if not isinstance(steps, int) or steps < 1:
         raise Declined("the recording does not tell how many steps an epoch has")
     if number is not None and steps % int(number[1]):
@@ -71,7 +73,10 @@ def must_fill_epochs(run: Mapping[str, Any], example: str) -> None:
 
 
 def run_eagerly_off(module: Module, line: int, _: str) -> list[Splice]:
-    """Write False where the file asks for eager steps."""
+    """Write False where the file asks for eager steps of a model that needs none."""
+    if "run_functions_eagerly" in module.text:
+        raise Declined("all functions of the run are told to run eagerly, and some may need to")
+    must_compile(module)
     found = [
         *(value for call in module.all(cst.Call) for value in _asks(call)),
         *(
@@ -92,12 +97,8 @@ def run_eagerly_off(module: Module, line: int, _: str) -> list[Splice]:
 
 def _asks(call: cst.Call) -> list[cst.BaseExpression]:
     """Return the values by which a call may ask for eager steps."""
-    if last_name(call.func) == "compile":
-        return [
-            each.value for each in call.args if each.keyword and each.keyword.value == "run_eagerly"
-        ]
-    named = last_name(call.func) == "run_functions_eagerly"
-    return [call.args[0].value] if named and call.args and not call.args[0].keyword else []
+    named = [each for each in call.args if each.keyword and each.keyword.value == "run_eagerly"]
+    return [each.value for each in named] if last_name(call.func) == "compile" else []
 
 
 def _compile(module: Module, line: int) -> cst.Call:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
     jit_compile,
     must_fill_epochs,
@@ -33,9 +34,10 @@ KINDS: dict[str, Kind] = {
 }
 
 CHECKS: dict[str, Callable[[Mapping[str, Any], str], None]] = {
-    "steps-per-execution": must_fill_epochs
+    "steps-per-execution": must_fill_epochs,
+    "run-eagerly-off": must_be_of_keras,
 }
-"""What the run's recorded settings say against an edit: from them and the rule's example to Declined, or None."""
+"""What the program record says against an edit: from it and the rule's example to Declined, or None."""
 
 BY_HAND = {
     "vectorized-map": "the mapped function has to take whole batches, which only its author can see to",

@@ -54,12 +54,10 @@ class Sources:
     """The files of a recording, each read once."""
 
     def __init__(self, recording: Recording) -> None:
-        program = recording.program or {}
-        hashes = program.get("sources")
+        self.program: Mapping[str, Any] = recording.program or {}
+        hashes = self.program.get("sources")
         self.cwd = recording.manifest.cwd if recording.manifest else ""
         self.hashes: Mapping[str, str] = hashes if isinstance(hashes, Mapping) else {}
-        settings = program.get("run")
-        self.run: Mapping[str, Any] = settings if isinstance(settings, Mapping) else {}
         self._read: dict[str, Source | Declined] = {}
 
     def __getitem__(self, path: str) -> Source:
@@ -97,7 +95,7 @@ class Sources:
     def trains(self) -> Location | None:
         """Return the file that calls fit, else the only file, with line 0: unknown; None when no file is known."""
         prefix = f"{self.cwd}/" if self.cwd else ""
-        if at := self.run.get("fit_at"):
+        if at := (self.program.get("run") or {}).get("fit_at"):
             return Location(str(at[0]).removeprefix(prefix), 0)
         if len(self.hashes) != 1:
             return None

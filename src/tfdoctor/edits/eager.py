@@ -1,0 +1,91 @@
+"""Whether a step that runs eagerly may need to: by the recorded layers, and by what the file shows."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import libcst as cst
+
+from tfdoctor.edits.callbacks import meant
+from tfdoctor.edits.module import Module, dotted
+from tfdoctor.edits.splice import Declined
+
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+_KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
+
+
+def must_be_of_keras(program: Mapping[str, Any], _: str) -> None:
+    """Decline unless all layers of the run, and its model, are of Keras: others may need Python's values."""
+    layers = program.get("layers")
+    if layers is None:
+        raise Declined("the recording does not tell which layers the model has")
+    for each in layers:
+        ours = str(each.get("module")).partition(".")[0] in _KERAS
+        what = "a function" if ours else "which is not of Keras"
+        if not ours or each.get("class") == "Lambda":
+            raise Declined(f"{each.get('class')}, {what}, may need steps that run eagerly")
+
+
+def must_compile(module: Module) -> None:
+    """Decline where functions that are not Keras' own may be part of the step."""
+    for call in module.all(cst.Call):
+        given = [argument.value for argument in call.args]
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
+            if not all(_plain(module, value) for value in given):
+                raise Declined("what compile() is given may need steps that run eagerly")
+        elif _makes_layer(module, call) and any(_takes_function(module, each) for each in given):
+            raise Declined("a layer is given a function that may need steps that run eagerly")
+
+
+def _plain(module: Module, value: cst.BaseExpression) -> bool:
+    """Say whether an expression is made of constants and of what TensorFlow and Keras have."""
+    if _inside(module, cst.Lambda, value):
+        return False
+    for name in _roots(module, value):
+        if _of_keras(module, name) or name.value in ("True", "False", "None"):
+            continue
+        known = meant(module, name)
+        if known is None or not _plain(module, known):
+            return False
+    return True
+
+
+def _makes_layer(module: Module, call: cst.Call) -> bool:
+    """Say whether a thing of ``layers`` of Keras is called."""
+    first, _, rest = dotted(call.func).partition(".")
+    names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
+    return any("layers" in parts and parts[0] in _KERAS for parts in names)
+
+
+def _takes_function(module: Module, value: cst.BaseExpression) -> bool:
+    """Say whether a value may be, or hold, a function that is neither Keras' nor numpy's."""
+    defined = {each.name.value for each in module.all(cst.FunctionDef) + module.all(cst.ClassDef)}
+    roots = {name.value for name in _roots(module, value) if not _of_keras(module, name)}
+    imported = {name for name in roots if module.imports.get(name, {"numpy"}) != {"numpy"}}
+    return bool(_inside(module, cst.Lambda, value) or imported or roots & defined)
+
+
+def _of_keras(module: Module, name: cst.Name) -> bool:
+    origins = module.imports.get(name.value)
+    return origins is not None and all(each.partition(".")[0] in _KERAS for each in origins)
+
+
+def _roots(module: Module, value: cst.BaseExpression) -> list[cst.Name]:
+    """Return the names in an expression, without those of attributes and of arguments."""
+    return [name for name in _inside(module, cst.Name, value) if not _of_another(module, name)]
+
+
+def _of_another(module: Module, name: cst.Name) -> bool:
+    match module.parent(name):
+        case cst.Attribute(attr=attr):
+            return attr is name
+        case cst.Arg(keyword=keyword):
+            return keyword is name
+        case _:
+            return False
+
+
+def _inside(module: Module, kind: type[Node], outer: cst.BaseExpression) -> list[Node]:
+    """Return the nodes of a kind that are an expression, or written in it."""
+    first, last = module.span(outer)
+    return [each for each in module.all(kind) if first <= module.span(each)[0] < last]
