@@ -73,3 +73,12 @@ def test_a_record_without_edges_gives_no_verdict() -> None:
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=90.0)
     assert isinstance(check(program(3), 0.05, unnamed), NotApplicable)
+
+
+def test_products_in_the_body_of_a_loop_are_not_called_healthy() -> None:
+    """Trap: the steps of a recurrent layer, whose graph is not recorded."""
+    looped = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
+    said = check(program(1), 0.05, looped)
+    assert isinstance(said, NotApplicable)
+    assert said.reason.startswith("440 small products per step (5.00 ms)")
+    assert isinstance(check(program(8), 0.05, looped), Finding)

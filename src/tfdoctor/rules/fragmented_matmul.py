@@ -21,6 +21,8 @@ the calls' time remains; the wider product has more to do in it.
 
 All hardware. Products that depend on each other, such as the layers of a stack or the steps of a recurrent
 layer, take different tensors and are not counted; nor are query, key and value alone, which are three.
+Where many small products run in a graph that was not recorded, such as the body of a loop, it says so and
+judges nothing.
 
 ## Sources
 
@@ -32,6 +34,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.sibling_products import SiblingProducts, Siblings
+from tfdoctor.facts.unrecorded_products import UnrecordedProducts
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -66,6 +69,12 @@ class Limits:
         "ms of a call: twice the fixed cost of a small product on a CPU (benchmarks/precision.py); "
         "a longer one is mostly arithmetic, which stays",
     )
+    unseen: float = limit(
+        0.05,
+        "of the compute time, in small products of which the record does not tell what they multiply: from "
+        "it on none is said to share a tensor or not",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -82,6 +91,9 @@ def check(siblings: SiblingProducts, operations: Operations, limits: Limits = LI
         return Healthy(
             summary=f"The products that share a tensor are large enough: up to {milliseconds(each)} each"
         )
+    products = UnrecordedProducts.measure(operations)
+    if not small and (said := products.repeated(limits.products, limits.each_ms, limits.unseen)):
+        return NotApplicable(reason=f"{said}: {LOOP}")
     if not small:
         return Healthy(summary="No tensor is multiplied by many weights of one shape")
     total = sum(group.ms for group in small)
@@ -122,6 +134,11 @@ def _table(groups: list[Siblings]) -> Table:
     )  # fmt: skip
     return Table(("tensor", "your line", "products", "weights", "per step, with gradients"), rows)
 
+
+LOOP = (
+    "which of them one product could do is not known. A recurrent layer's loop over time costs the host too: "
+    "`unroll=True` (short sequences) or jit_compile=True may shorten it, which only a trial tells"
+)
 
 ONE_PRODUCT = """\
 # instead of [Dense(width)(x) for _ in range(heads)]:
