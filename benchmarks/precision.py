@@ -116,6 +116,27 @@ ALONE: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
 )
 """Without gradients of their own: they are ones."""
 
+ACTIVATIONS: tuple[tuple[str, Call], ...] = (
+    ("Elu", lambda x, _: tf.raw_ops.Elu(features=x)),
+    ("Erf", lambda x, _: tf.raw_ops.Erf(x=x)),
+    ("Erfc", lambda x, _: tf.raw_ops.Erfc(x=x)),
+    ("Exp", lambda x, _: tf.raw_ops.Exp(x=x)),
+    ("Log", lambda _, y: tf.raw_ops.Log(x=y)),
+    ("Relu6", lambda x, _: tf.raw_ops.Relu6(features=x)),
+    ("Sigmoid", lambda x, _: tf.raw_ops.Sigmoid(x=x)),
+    ("SigmoidGrad", lambda x, y: tf.raw_ops.SigmoidGrad(y=x, dy=y)),
+    ("Softplus", lambda x, _: tf.raw_ops.Softplus(features=x)),
+    ("Tanh", lambda x, _: tf.raw_ops.Tanh(x=x)),
+    ("TanhGrad", lambda x, y: tf.raw_ops.TanhGrad(y=x, dy=y)),
+    ("Mul", lambda x, y: tf.raw_ops.Mul(x=x, y=y)),
+    ("AddV2", lambda x, y: tf.raw_ops.AddV2(x=x, y=y)),
+    ("ReluGrad", lambda x, y: tf.raw_ops.ReluGrad(gradients=x, features=y)),
+)
+"""What is computed value by value (``facts/narrowed.py``), and three that only move bytes."""
+
+VALUES = (64, 128, 768)
+"""25 MB in float32: more than the call from Python counts, and than the caches hold."""
+
 
 def seconds(run: Callable[..., object], x: tf.Tensor, w: tf.Tensor) -> float:
     """Time one call."""
@@ -175,6 +196,10 @@ def main() -> None:
         wide, thin = compare(run, tf.random.normal(x), tf.random.normal(w))
         if name.startswith("small"):
             wide, thin = wide / TIMES, thin / TIMES
+        print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+    for name, call in ACTIVATIONS:
+        x, y = tf.random.normal(VALUES), tf.abs(tf.random.normal(VALUES)) + 0.5
+        wide, thin = compare(tf.function(call), x, y)
         print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
     print(f"casts of a mixed policy: {casts() * 1e3:.1f} us for each layer of three products")
 
