@@ -1,6 +1,8 @@
 """cost: what steps and savings cost at a price, and nothing without one."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from tfdoctor.facts.matrix_unit import MatrixUnit
 from tfdoctor.facts.price import Epoch, Price
 from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
+from tfdoctor.report.sentences import verdict
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.cost import LIMITS, check
 from tfdoctor.units import Quantity, Unit
@@ -118,7 +121,50 @@ def test_the_option_reaches_the_report(tmp_path: Path) -> None:
     assert "A thousand steps cost $" in mine["summary"]
 
 
-@pytest.mark.parametrize("price", ["0", "-1", "free"])
-def test_a_price_of_nothing_is_a_usage_error(price: str) -> None:
-    done = CliRunner().invoke(cli.app, ["report", str(SAMPLE), "--usd-per-hour", price])
+@pytest.mark.parametrize("price", ["0", "-1", "free", "nan", "inf", "-inf", "1e400", "1e12"])
+def test_what_is_no_price_is_a_usage_error(price: str) -> None:
+    done = CliRunner().invoke(cli.app, ["report", str(SAMPLE), f"--usd-per-hour={price}"])
     assert done.exit_code == 2
+    assert "wrote" not in done.output
+
+
+def test_the_sentence_says_what_a_price_is(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tfdoctor", "report", str(SAMPLE), "--usd-per-hour=nan"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "nan is no price of an hour: give US dollars" in done.stderr
+
+
+@pytest.mark.parametrize("idle", ["0", "1"], ids=["a finding", "healthy"])
+def test_the_money_is_one_line_and_no_change(idle: str, tmp_path: Path) -> None:
+    (tmp_path / "ci.toml").write_text(f"[limits.cost]\nidle = {idle}")
+    options = ["--usd-per-hour", "2.5", "--format", "html,md", "--out", str(tmp_path)]
+    done = CliRunner().invoke(
+        cli.app, ["report", str(SAMPLE), *options, "--config", str(tmp_path / "ci.toml")]
+    )
+    assert done.exit_code == 0
+    said = " ".join(done.output.split())
+    assert said.count("A thousand steps cost $") == 1
+    assert "cheaper machine" not in said
+    markdown = (tmp_path / "report.md").read_text("utf-8")
+    head, _, details = markdown.partition("<details>")
+    assert "A thousand steps cost" in head
+    assert "cheaper machine" not in head
+    assert ("cheaper machine" in details) is (idle == "0")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    summary = page[: page.index('id="findings"')]
+    assert "A thousand steps cost" in summary
+    assert "cheaper machine" not in summary
+
+
+def test_a_price_alone_is_no_fault() -> None:
+    rules = [rule for rule in all_rules() if rule.name == "cost"]
+    found = diagnose(Recording.open(SAMPLE), rules, "x", ask_xprof=False, price=PRICE)
+    assert isinstance(found.results[0].outcome, Finding)
+    assert "fault was found" not in " ".join(verdict(found))

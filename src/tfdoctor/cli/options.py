@@ -37,10 +37,22 @@ Scrub = Annotated[
     ),
 ]
 
+CHEAPEST, DEAREST = 0.01, 10_000_000.0
+"""US dollars an hour: no machine is cheaper, no job of the largest clusters dearer."""
+
+
+def _price(value: float | None) -> float | None:
+    if value is not None and not CHEAPEST <= value <= DEAREST:  # nan is neither
+        raise typer.BadParameter(
+            f"{value:g} is no price of an hour: give US dollars, at least {CHEAPEST}, such as 3.20"
+        )
+    return value
+
+
 UsdPerHour = Annotated[
     float | None,
     typer.Option(
-        min=0.01,
+        callback=_price,
         metavar="PRICE",
         help="What all machines of the job cost an hour; the report then says what a step and its waste cost.",
     ),

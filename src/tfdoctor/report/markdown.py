@@ -46,10 +46,11 @@ def _head(shown: Page) -> list[str]:
         _bar(shown),
         *_hosts(shown.hosts),
         f"### What to change on {escaped(shown.hosts.shown)}"
-        if shown.hosts and shown.faults
+        if shown.hosts and shown.fixes
         else "",
-        _fixes(shown.faults),
+        _fixes(shown.fixes),
         "\n".join(f"- {escaped(sentence)}" for sentence in shown.order[:ROWS]),
+        escaped(shown.money),
         " ".join([level, *map(escaped, shown.trust[:6])]),
     ]
 

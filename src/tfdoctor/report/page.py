@@ -9,7 +9,7 @@ from itertools import starmap, zip_longest
 from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Edit, Off, Result, Saving, SecondOpinion
 from tfdoctor.humanize import location, milliseconds, share
-from tfdoctor.report import hosts, order, sentences, tables
+from tfdoctor.report import hosts, money, order, sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 
@@ -63,6 +63,7 @@ class Fault:
     why: str  # Markdown of the rule's documentation
     sources: str  # likewise
     own: bool = False  # a rule of the user's own: tfdoctor has no page of it
+    money: bool = False  # what the run costs: no change to make
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,12 @@ class Page:
     limits: tuple[str, ...] = ()  # limits that the user set
     own: tuple[str, ...] = ()  # rules of the user's own
     own_errored: tuple[Note, ...] = ()  # those of them that failed
+    money: str = ""  # what the run costs, where a price was given
+
+    @property
+    def fixes(self) -> tuple[Fault, ...]:
+        """The faults that are changes to make: those before what the run costs."""
+        return tuple(fault for fault in self.faults if not fault.money)
 
 
 def page(diagnosis: Diagnosis) -> Page:
@@ -139,6 +146,7 @@ def page(diagnosis: Diagnosis) -> Page:
         off=tuple(map(_off, diagnosis.settings.off)),
         limits=tuple(map(sentences.limit_set, diagnosis.settings.limits)),
         own=own,
+        money=money.said(diagnosis.results),
     )
 
 
@@ -187,6 +195,7 @@ def _sorted(results: Iterable[Result]) -> Groups:
             case Errored(error=error, traceback=trace):
                 trace, said = text.block(trace), text.prose(error)
                 errored.append(Note(rule=rule, title=title, text=said, traceback=trace))
+    faults.sort(key=lambda fault: fault.money)
     return tuple(faults), tuple(healthy), tuple(unchecked), tuple(errored)
 
 
@@ -212,6 +221,7 @@ def _fault(result: Result, finding: Finding) -> Fault:
         why=doc.sections.get("Why it matters", ""),
         sources=doc.sections.get("Sources", ""),
         own=result.rule.own,
+        money=money.is_about_money(result),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, LimitSet, Result, Saving, StepsSummary
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share
+from tfdoctor.report.money import is_about_money
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable
@@ -146,8 +147,9 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
 
 
 def _slows_the_run(result: Result) -> bool:
-    """Return whether a result is a fault of the run: a poor recording of it is none."""
-    return isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+    """Return whether a result is a fault of the run: a poor recording of it is none, nor is its price."""
+    fault = isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+    return fault and not is_about_money(result)
 
 
 ONLY_TOGETHER = "Some of that they gain only together: one is worth more after another."

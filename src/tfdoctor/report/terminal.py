@@ -58,8 +58,9 @@ def _page(shown: Page, width: int) -> RenderableType:
         Text(" ".join(shown.verdict), style="bold"),
         _bar(shown.segments, width),
         _hosts(shown.hosts),
-        _fixes(shown.faults),
+        _fixes(shown.fixes),
         _order(shown.order),
+        Text(shown.money) if shown.money else None,
         _trust(shown),
         _rest(shown),
     ]

@@ -89,7 +89,7 @@ def check(
         summary=f"{said}, of which {percent(idle)} pay for a device that does not compute",
         evidence=evidence,
         remedies=(
-            Remedy("Follow the other findings, from the first; then weigh a cheaper machine"),
+            Remedy("Once the other findings are followed, weigh a smaller or cheaper machine"),
         ),
         severity=Severity.NOTE,
     )
