@@ -157,3 +157,16 @@ def test_an_older_record_does_not_tell_the_options() -> None:
         DataOptions.measure(old)
     with pytest.raises(Unavailable, match=r"no tf\.data pipeline"):
         DataOptions.measure(Program())
+
+
+def test_the_options_of_kerass_own_pipelines_are_not_the_users() -> None:
+    """Trap: fit(x, y) on arrays switches the default optimizations off."""
+    off = {"experimental_optimization.apply_default_optimizations": False}
+    made = Dataset(id=0, kind="_OptionsDataset", options=off, at=Location("t.py", 3))
+    arrays = DataOptions.measure(Program(datasets=(made,), feeds=0, input_kind="arrays"))
+    assert (arrays.by_keras, arrays.at) == (True, None)
+    breakdown = Breakdown.of(input=22.0, device=10.0)
+    said = disabled_autotune.check(arrays, PLAIN, breakdown, GPU, ONE_BUSY)
+    assert isinstance(said, Healthy)
+    assert said.summary.startswith("The script sets no options")
+    assert isinstance(check(off, PLAIN), Finding)

@@ -19,13 +19,20 @@ EVERYTHING = ("autotune.enabled", "autotune", "apply_default_optimizations")
 PARALLEL_COPY = "parallel_batch"
 DEFAULTS = "apply_default_optimizations"
 
+ARRAYS = "arrays"
+"""The kind of input of which Keras builds the whole pipeline, with options of its own (Keras 2 and 3)."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """What was set, by the option's dotted name; ``at`` is the line that gave it to the pipeline."""
+    """What was set, by the option's dotted name; ``at`` is the line that gave it to the pipeline.
+
+    ``by_keras`` says that Keras made the pipeline out of arrays: no option is the user's then.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     at: Location | None = None
+    by_keras: bool = False
 
     @classmethod
     def measure(cls, program: Program) -> Self:
@@ -41,6 +48,8 @@ class DataOptions:
                 "the options of tf.data were not recorded: the pipeline was made inside a graph, or the "
                 "recording is of an earlier tfdoctor"
             )
+        if program.input_kind == ARRAYS:
+            return cls(program.feeding[0].options, by_keras=True)
         given = (one.at for one in program.feeding if one.kind.strip("_") == "OptionsDataset")
         return cls(program.feeding[0].options, next(given, None))
 

@@ -200,7 +200,7 @@ def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ..
     code = f"dataset = dataset.batch({_number(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
     parallel = Remedy("Make several batches at once", code, stage.at, "parallel-batch")
     off = options.no_parallel_copy if options else ""
-    if not (options and off):
+    if not (options and off) or options.by_keras:
         return (parallel,)
     kept = f"# options.{off} = False  # leave this out: tf.data then copies on all its threads"
     return parallel, Remedy(f"Or leave {off} as tf.data has it", kept, options.at)
