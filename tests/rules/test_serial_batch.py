@@ -244,3 +244,13 @@ def test_four_cores_leave_a_quarter_of_the_copy() -> None:
 
 def test_the_same_steps_with_batches_of_numbers_are_healthy() -> None:
     assert isinstance(in_a_trace("8").outcome, Healthy)
+
+
+def test_an_option_that_keras_set_is_not_the_users_to_leave_out() -> None:
+    wide = batch(written(MEBIBYTE))
+    mine, kerass = (
+        check(wide, options=DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True)
+    )
+    assert isinstance(mine, Finding)
+    assert isinstance(kerass, Finding)
+    assert (len(mine.remedies), len(kerass.remedies)) == (2, 1)
