@@ -1,4 +1,4 @@
-"""An image user: large images, copied into a batch by one thread."""
+"""An image user: large images, copied into a batch by one thread, for an old option asks for that."""
 
 import keras
 import numpy as np
@@ -13,6 +13,9 @@ labels = np.arange(len(images)) % 4
 dataset = tf.data.Dataset.from_tensor_slices((images, labels)).repeat()
 dataset = dataset.batch(64)
 dataset = dataset.prefetch(tf.data.AUTOTUNE)
+options = tf.data.Options()
+options.experimental_optimization.parallel_batch = False
+dataset = dataset.with_options(options)
 
 model = keras.Sequential(
     [
