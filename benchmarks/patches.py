@@ -104,7 +104,9 @@ def advised(case: Case, folder: Path) -> tuple[bytes, str]:
 def unasked(case: Case, folder: Path) -> tuple[bytes, str]:
     """Return the patch of an edit that nothing advised."""
     text = (folder / "train.py").read_text("utf-8")
-    after = spliced(text, KINDS[case.trial](Module(text), 0, ""))
+    batch = next((at for at, one in enumerate(text.split("\n"), 1) if ".batch(" in one), 0)
+    line = batch if case.trial == "drop-remainder" else 0
+    after = spliced(text, KINDS[case.trial](Module(text), line, ""))
     return unified([Change("train.py", text.encode(), after.encode())]), "not advised here"
 
 

@@ -37,7 +37,7 @@ dataset = dataset.interleave(tf.data.TextLineDataset, cycle_length=2)
 dataset = dataset.map(
     parse,  # cheap
 )
-dataset = dataset.repeat(3).batch(4).with_options(options)
+dataset = dataset.repeat().batch(4).with_options(options)
 
 model = keras.Sequential(
     [
@@ -46,10 +46,9 @@ model = keras.Sequential(
     ]
 )
 model.compile("sgd", "mse")
-model.fit(dataset, epochs=2, verbose=0)
+model.fit(dataset, epochs=2, steps_per_epoch=16, verbose=0)
 told = {layer.name: layer.compute_dtype for layer in model.layers}
 print("steps", model.steps_per_execution, "jit", model.jit_compile is True, "types", [*told.values()])
-print("shapes", sorted({len(x) for x, _ in dataset}), "last", type(dataset).__name__)
 '''
 
 FIT_EDITS = {
@@ -65,19 +64,16 @@ FIT_EDITS = {
     "steps-per-execution": "compile(",
 }
 
-LOOP = '''"""Trains in a loop of its own, and was debugged once."""
+LOOP = '''"""Trains in a loop of its own."""
 import tensorflow as tf
 
-tf.config.run_functions_eagerly(True)
 dataset = tf.data.Dataset.range(200).map(lambda x: tf.cast(x, "float32")).batch(4)
 weight = tf.Variable(1.0)
-runs = []
 
 
 @tf.function
 def step(x):
     """Take a step."""
-    runs.append(x)
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean((weight * x / 200.0) ** 2)
     weight.assign_sub(0.1 * tape.gradient(loss, weight))
@@ -86,14 +82,24 @@ def step(x):
 
 for x in dataset:
     step(x)
-print("python ran", len(runs), "compiled", step._jit_compile)
+print("traced", step.experimental_get_tracing_count(), "compiled", step._jit_compile)
 '''
 
 LOOP_EDITS = {
-    "run-eagerly-off": "run_functions_eagerly",
     "jit-compile": "def step",
     "prefetch": ".batch(",
 }
+
+EAGER = '''"""Was debugged once."""
+import keras
+import numpy as np
+
+x = np.random.rand(200, 4)
+model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(1)])
+model.compile("sgd", "mse", run_eagerly=True)
+model.fit(x, x.sum(1), batch_size=8, verbose=0)
+print("eager", model.run_eagerly)
+'''
 
 RULE = '''"""Advises an edit.
 
@@ -195,18 +201,24 @@ def test_all_edits_of_a_fit_go_together_and_it_trains(tmp_path: Path) -> None:
     patch = patched(tmp_path, FIT, FIT_EDITS)
     said = trained(tmp_path)
     assert "steps 16 jit True types ['bfloat16', 'float32']" in said
-    assert "shapes [4] last _PrefetchDataset" in said
     text = (tmp_path / "train.py").read_text("utf-8")
     assert text.count("num_parallel_calls=tf.data.AUTOTUNE") == 3
     assert "# cheap\n" in text
     assert ".cache()" in text
+    assert ".batch(4, drop_remainder=True, num_parallel_calls=tf.data.AUTOTUNE)" in text
+    assert ".with_options(options).prefetch(tf.data.AUTOTUNE)" in text
     assert patch.count(b"\n-") <= 8  # lines; the other ones stay
 
 
 def test_a_loop_of_ones_own_is_compiled(tmp_path: Path) -> None:
     patched(tmp_path, LOOP, LOOP_EDITS)
-    assert re.search(r"python ran [12] compiled True", trained(tmp_path))
+    assert re.search(r"traced [12] compiled True", trained(tmp_path))
     report = json.loads((tmp_path / "rec" / "report.json").read_text("utf-8"))
     edits = [each["edit"] for result in report["results"] for each in result["remedies"]]
     assert all(edit["in_patch"] for edit in edits)
     assert any(edit["after"] == "@tf.function(jit_compile=True)" for edit in edits)
+
+
+def test_a_model_is_compiled_again_after_it_was_debugged(tmp_path: Path) -> None:
+    patched(tmp_path, EAGER, {"run-eagerly-off": "compile("})
+    assert trained(tmp_path).splitlines()[-1] == "eager False"

@@ -36,6 +36,12 @@ def test_without_a_function_there_is_nothing_to_say() -> None:
         (("1", "2"), "a tensor instead of a Python number"),
         (("True", "False"), "a tensor instead of a Python number"),
         (("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(32, 4))"), "one shape"),
+        (("TensorSpec(shape=(32, 41))", "TensorSpec(shape=(32, 57))"), "a few lengths"),
+        (
+            ("TensorSpec(shape=(3,), dtype=tf.int32)", "TensorSpec(shape=(3,), dtype=tf.int64)"),
+            "what is new",
+        ),
+        (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what is new"),
         (("<object at 1>", "<object at 2>"), "what is new"),
         ((), "what is new"),
     ],

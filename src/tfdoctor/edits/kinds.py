@@ -12,7 +12,7 @@ from tfdoctor.edits.execution import (
 )
 from tfdoctor.edits.module import Module
 from tfdoctor.edits.options import autotune_on
-from tfdoctor.edits.pipelines import Calls, cache, parallel, prefetch
+from tfdoctor.edits.pipelines import cache, drop_remainder, parallel, prefetch
 from tfdoctor.edits.precision import mixed_precision
 from tfdoctor.edits.splice import Splice
 
@@ -25,7 +25,7 @@ KINDS: dict[str, Kind] = {
     "parallel-batch": parallel("batch", 2),
     "parallel-interleave": parallel("interleave", 3),
     "cache": cache,
-    "drop-remainder": Calls("batch", "drop_remainder", "True", (), 1),
+    "drop-remainder": drop_remainder,
     "mixed-precision": mixed_precision,
     "jit-compile": jit_compile,
     "steps-per-execution": steps_per_execution,

@@ -7,6 +7,7 @@ import libcst as cst
 from tfdoctor.edits.arguments import setting
 from tfdoctor.edits.module import Module, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.uses import must_only_train
 
 TRANSFORMATIONS = frozenset(
     [
@@ -101,6 +102,13 @@ class Calls:
         ]
 
 
+def drop_remainder(module: Module, line: int, _: str) -> list[Splice]:
+    """Give ``drop_remainder=True`` to the batch() on a line, of a dataset that is only trained on."""
+    call = _one(module, line, {"batch"})
+    must_only_train(module, call)
+    return [setting(module, call, "drop_remainder", "True", instead_of=(), position=1)]
+
+
 def cache(module: Module, line: int, _: str) -> list[Splice]:
     """Insert ``.cache()`` right after the stage that is written on a line."""
     call = _one(module, line, TRANSFORMATIONS | MAKERS)
@@ -144,24 +152,32 @@ def _within(module: Module, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
 
 
 def _one(module: Module, line: int, methods: Iterable[str]) -> cst.Call:
-    """Return the only call of such a method on a line, or in the file where the line is not known (0).
+    """Return the only call of such a method on a line.
 
     Python 3.10 and older tell the line on which the whole expression begins.
     """
+    _must_be_known(line)
     wanted = set(methods)
     calls = [call for call in module.all(cst.Call) if _method(call) in wanted]
-    found = [call for call in calls if _line(module, call) == line or not line]
+    found = [call for call in calls if _line(module, call) == line]
     found = found or [call for call in calls if module.covers(call, line)]
     if len(found) != 1:
-        where = f"line {line}" if line else "the file"
+        where = f"line {line}"
         named = f".{next(iter(wanted))}()" if len(wanted) == 1 else "a transformation"
         many = "several calls" if found else "no call"
         raise Declined(f"{where} has {many} of {named}")
     return found[0]
 
 
+def _must_be_known(line: int) -> None:
+    """Decline an unknown line (0): a file has pipelines that do not train."""
+    if not line:
+        raise Declined("the line of the pipeline is not known")
+
+
 def _whole_chain(module: Module, line: int) -> cst.Call:
     """Return the last call of the chain of transformations that goes through a line."""
+    _must_be_known(line)
     starts = [call for call in module.all(cst.Call) if _method(call) in TRANSFORMATIONS | MAKERS]
     here = [call for call in starts if _line(module, call) == line]
     here = here or [call for call in starts if module.covers(call, line)]

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.compiling import Compiling
+from tfdoctor.facts.open_shapes import OpenShapes
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -65,7 +66,12 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(compiling: Compiling, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(
+    compiling: Compiling,
+    breakdown: Breakdown,
+    shapes: OpenShapes | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """Look for compilations that go on."""
     evidence = (
         Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
@@ -87,9 +93,7 @@ def check(compiling: Compiling, breakdown: Breakdown, limits: Limits = LIMITS) -
         summary=f"XLA compiled in {compiling.steps} of {compiling.of} steps, for up to "
         f"{milliseconds(compiling.longest_ms)}{spent}",
         evidence=evidence,
-        remedies=(
-            Remedy("Keep the shapes of what is compiled the same", SHAPES, trial="drop-remainder"),
-        ),
+        remedies=(_remedy(shapes),),
         effects=()
         if rare
         else (
@@ -110,8 +114,18 @@ def _severity(share: float) -> Severity:
     return Severity.WARNING if share >= NOTABLE else Severity.NOTE
 
 
-SHAPES = """\
-dataset = dataset.batch(128, drop_remainder=True)
+def _remedy(shapes: OpenShapes | None) -> Remedy:
+    """Advise by what of the batches' shapes is open: whole batches do nothing for their length."""
+    if shapes is not None and shapes.lengths:
+        return Remedy("Pad the batches to a few lengths, each of which is compiled once", LENGTHS)
+    if shapes is not None and shapes.size and shapes.at:
+        return Remedy("Leave out the smaller batch", WHOLE, shapes.at, "drop-remainder")
+    return Remedy("Keep the shapes of what is compiled the same", f"{WHOLE}\n{LENGTHS}")
+
+
+WHOLE = "dataset = dataset.batch(128, drop_remainder=True)"
+
+LENGTHS = """\
 # sequences: padded to a few lengths, each of which is compiled once
 dataset = dataset.bucket_by_sequence_length(
     length, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[64, 32, 16, 8],
@@ -120,9 +134,11 @@ dataset = dataset.bucket_by_sequence_length(
 
 def sick() -> Verdict:
     """Batches of another length each: compiled in 20 of 20 steps."""
-    return check(Compiling(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0))
+    return check(
+        Compiling(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0), None
+    )
 
 
 def healthy() -> Verdict:
     """Compiled before the traced steps."""
-    return check(Compiling(0, 20, 0), Breakdown.of(host=0.5, device=4.0))
+    return check(Compiling(0, 20, 0), Breakdown.of(host=0.5, device=4.0), None)

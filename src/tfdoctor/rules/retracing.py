@@ -114,12 +114,22 @@ def _remedy(one: Retraced, at: Location | None) -> Remedy:
     """Advise by what changes: a Python number, a shape, or something else."""
     if one.changed and all(NUMBER.fullmatch(value) for value in one.changed):
         return Remedy(f"Give {one.name} a tensor instead of a Python number", TENSOR, at)
-    if one.changed and all(value.startswith("TensorSpec") for value in one.changed):
+    shapes = [SHAPED.match(value) for value in one.changed]
+    if all(shapes) and len({shape[0] for shape in shapes if shape}) > 1:
+        if len({shape[1] for shape in shapes if shape}) > 1:
+            return Remedy(
+                f"Leave the shape of what {one.name} gets open, or pad it to a few lengths",
+                OPEN,
+                at,
+            )
         return Remedy(f"Give {one.name} batches of one shape, or leave the shape open", SHAPE, at)
     return Remedy(
         f"Find out what is new at each call of {one.name}, and keep it the same", ONCE, at
     )
 
+
+SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
+"""A tensor's shape without its first dimension, the size of the batch."""
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
@@ -130,6 +140,12 @@ dataset = dataset.batch(128, drop_remainder=True)
 
 @tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, 32], tf.float32)]
 def train_step(x): ..."""
+
+OPEN = """\
+@tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, None], tf.int64)]
+def train_step(x): ...
+
+dataset = dataset.bucket_by_sequence_length(length, [64, 128, 256], [64, 32, 16, 8])"""
 
 ONCE = """\
 @tf.function  # made once, not in the loop; objects and Python values it is given stay the same
