@@ -217,9 +217,11 @@ def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
     assert "timer" in found.doubts[0].remedy
 
 
-@pytest.mark.parametrize(("long", "said"), [(91.0, True), (89.0, False)])
-def test_steps_left_out_with_most_of_the_time(long: float, *, said: bool) -> None:
+@pytest.mark.parametrize(
+    ("long", "level"), [(89.0, "high"), (91.0, "medium"), (359.0, "medium"), (361.0, "low")]
+)
+def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
     """Nine steps of 10 ms, and one that takes about as long as ten usual ones."""
     traced = trace([steps_of(*(10.0,) * 4, long, *(10.0,) * 5)])
-    assert ("that the breakdown leaves out" in doubts(traced)) is said
-    assert quality(traced).level == ("low" if said else "high")
+    assert ("that the breakdown leaves out" in doubts(traced)) is (level != "high")
+    assert quality(traced).level == level

@@ -24,6 +24,9 @@ UNEVEN = 0.25
 LEFT_OUT = 0.5
 """Of the traced time in steps that are no typical ones: what the others do is not what the run does."""
 
+NEARLY_ALL = 0.8
+"""Of the traced time in such steps: the typical ones are hardly any of the run."""
+
 SLOWED = 0.10
 """Profiling made the steps this much slower than those before it: short operations are overstated."""
 
@@ -139,14 +142,14 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
     )
     if steps.count < FEW_STEPS:
         return
-    yield from _of_steps_left_out(steps)
+    yield from _of_steps_left_out(steps, f"trace {_more(recording, framework)}")
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
     more = f"trace {_more(recording, framework)}"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
 
 
-def _of_steps_left_out(steps: Steps) -> Iterator[Doubt]:
+def _of_steps_left_out(steps: Steps, more: str) -> Iterator[Doubt]:
     whole = sum(step.end_ps - step.start_ps for step in steps.steps)
     usual = sum(step.end_ps - step.start_ps for step in steps.typical_steps)
     if (whole - usual) > LEFT_OUT * whole:
@@ -155,8 +158,8 @@ def _of_steps_left_out(steps: Steps) -> Iterator[Doubt]:
             f"{percent(1 - usual / whole)} of the traced time went by in "
             f"{counted(apart, 'step')} that the breakdown leaves out: its figures are of the others"
         )
-        remedy = "mend first what makes these steps long, then record again"
-        yield Doubt(what, remedy, grave=True)
+        remedy = f"{more} to see how often such steps come, and mend them first if they do"
+        yield Doubt(what, remedy, grave=whole - usual > NEARLY_ALL * whole)
 
 
 def _more(recording: Recording, framework: Framework) -> str:
