@@ -11,7 +11,7 @@ from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound
+from tfdoctor.verdict import Bound, Finding
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -43,6 +43,15 @@ def test_a_mean_far_beyond_a_usual_step_is_told_and_no_factor_of_usual_steps() -
     assert "others of" in said
     assert "so that the mean is 90.0 ms." in said
     assert "would bring usual steps to about 9 ms." in said
+
+
+def test_why_few_steps_took_long_comes_before_what_usual_ones_could_save() -> None:
+    mixed = with_steps(mean_ms=90.0)
+    compiled = replace(mixed.results[0], rule=diagnoses.rule("recompilation"), saving=None)
+    said = page(replace(mixed, results=(*mixed.results, compiled))).verdict[1]
+    assert isinstance(compiled.outcome, Finding)
+    assert said.startswith(f"{compiled.outcome.summary}. ")
+    assert "would bring usual steps" in said
 
 
 @pytest.mark.parametrize("mean", [64.9, None])

@@ -51,9 +51,16 @@ def test_one_long_step_is_no_pattern() -> None:
 def test_one_time_that_took_much_of_the_window_is_no_health() -> None:
     said = check({4: ("input", 100.0), 5: ("input", 100.0)})
     assert isinstance(said, NotApplicable)
-    assert (
-        "at one time, and 50 % of the traced time went by there for a wait for input" in said.reason
-    )
+    assert "at one time, for a wait for input: 50 % of the traced time" in said.reason
+
+
+def test_an_epochs_end_and_the_next_ones_begin_are_no_health_either() -> None:
+    said = check({4: ("between", 100.0), 5: ("input", 100.0)})
+    assert isinstance(said, NotApplicable)
+    assert "for what happens after them and a wait for input: 50 %" in said.reason
+    several = check({4: ("between", 50.0), 14: ("input", 50.0)})
+    assert isinstance(several, NotApplicable)
+    assert "at 2 times" in several.reason
 
 
 def test_long_steps_beside_each_other_are_one_time() -> None:
@@ -63,7 +70,7 @@ def test_long_steps_beside_each_other_are_one_time() -> None:
 
 
 def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
-    found = check({4: ("device", 50.0), 14: ("input", 50.0)})
+    found = check({4: ("device", 20.0), 14: ("input", 20.0)})
     assert isinstance(found, Healthy)
     assert "without a common cause" in found.summary
 

@@ -143,7 +143,20 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
         return _nothing_found(diagnosis.results, len(diagnosis.settings.off))
-    return _together(diagnosis) or _best_alone(findings)
+    said = [_together(diagnosis) or _best_alone(findings)]
+    if is_mixed(diagnosis.steps):
+        said = [*map(_of_long_steps, findings), *said]
+    return " ".join(filter(None, said))
+
+
+OF_LONG_STEPS = ("recompilation", "step-outlier")
+"""The rules that tell why few steps take much longer."""
+
+
+def _of_long_steps(result: Result) -> str:
+    if not isinstance(result.outcome, Finding) or result.rule.name not in OF_LONG_STEPS:
+        return ""
+    return text.sentence(text.prose(result.outcome.summary))
 
 
 def _slows_the_run(result: Result) -> bool:

@@ -100,11 +100,8 @@ def check(
     said = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
     grew = _common(long, breakdown, steps)
     times = sum(at - 1 not in long for at in long)
-    if share >= GRAVE and grew and times < limits.long:
-        return NotApplicable(
-            reason=f"{said}, at one time, and {percent(share)} of the traced time went by there for "
-            f"{NAMES[grew]}; whether that comes again is not seen: trace more with --steps"
-        )
+    if share >= GRAVE and (not grew or times < limits.long):
+        return NotApplicable(reason=f"{said}, {_unclear(long, breakdown, steps, share, times)}")
     if share < limits.share or times < limits.long or not grew:
         why = ", without a common cause" if times >= limits.long and not grew else ""
         once = ", at one time: that may be chance" if long and times < limits.long else ""
@@ -117,6 +114,17 @@ def check(
         evidence=(measure, Measure("usual step", ms(usual)), Table(COLUMNS, rows)),
         remedies=(Remedy(*REMEDIES[grew]),),
         severity=_severity(share),
+    )
+
+
+def _unclear(long: list[int], breakdown: Breakdown, steps: Steps, share: float, times: int) -> str:
+    """Say where much of the time went without a pattern that is seen: an epoch's end, say."""
+    parts = dict.fromkeys(NAMES[_grew(at, breakdown, steps)] for at in long)
+    when = "at one time" if times == 1 else f"at {times} times"
+    return (
+        f"{when}, for {' and '.join(parts)}: {percent(share)} of the traced time went by there (as where an "
+        "epoch ends, with a validation, a checkpoint or a shuffle buffer that fills anew); whether that comes "
+        "again is not seen: trace more with --steps"
     )
 
 
