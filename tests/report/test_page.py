@@ -50,7 +50,7 @@ def test_why_few_steps_took_long_comes_before_what_usual_ones_could_save() -> No
     compiled = replace(mixed.results[0], rule=diagnoses.rule("recompilation"), saving=None)
     said = page(replace(mixed, results=(*mixed.results, compiled))).verdict[1]
     assert isinstance(compiled.outcome, Finding)
-    assert said.startswith(f"{compiled.outcome.summary}. ")
+    assert said.startswith(f"{compiled.outcome.summary} Three changes")
     assert "would bring usual steps" in said
 
 
