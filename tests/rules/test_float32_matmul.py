@@ -7,11 +7,21 @@ from tfdoctor import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
+from tfdoctor.facts.narrowed import SLOWER, Narrowed
 from tfdoctor.facts.operations import Operations, OperationTime
 from tfdoctor.facts.program import Layer, Operation, Program
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Stage,
+    Verdict,
+)
 
 TO_BF16 = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "measured")
 CPU = Hardware("CPU", "x", "AVX512-BF16", TO_BF16)
@@ -25,7 +35,9 @@ def check(
     program: Program | None = None,
     norms: BatchNorms | None = None,
 ) -> Verdict:
-    return float32_matmul.check(Operations(rows), hardware, program, norms)
+    operations = Operations(rows)
+    beside = Narrowed.measure(operations, hardware, norms)
+    return float32_matmul.check(operations, hardware, program, beside)
 
 
 def test_float32_products_are_priced_one_by_one() -> None:
@@ -197,6 +209,24 @@ def test_gradients_of_strided_depthwise_convolutions_are_counted_against_it(
     assert all(effect.scales < 1 for effect in on_gpu.effects)
 
 
+@pytest.mark.parametrize(
+    ("layer", "dtype", "costs"),
+    [("act", "float32", True), ("act", "bfloat16", False), ("", "float32", False)],
+)
+def test_activations_that_a_cpu_widens_value_by_value_are_counted_against_it(
+    layer: str, dtype: str, *, costs: bool
+) -> None:
+    """Trap: EfficientNet's sigmoids made bfloat16 a third slower than float32."""
+    known = Operation(name="s", type="Sigmoid", inputs=((dtype, (16, 28, 28, 64)),))
+    sigmoid = OperationTime(name="s", type="Sigmoid", ms=2.0, layer=layer, operation=known)
+    found = check(product(ms=10), sigmoid)
+    assert isinstance(found, Finding)
+    worse = [(one.subject, one.scales) for one in found.effects if one.scales > 1]
+    assert worse == [("s", SLOWER["Sigmoid"])] * costs
+    said = [one.label for one in found.evidence if isinstance(one, Measure)]
+    assert any("take longer in 16 bit" in label for label in said) is costs
+
+
 def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
     found = check(product(ms=10), norms=NORMS, hardware=Hardware("GPU", "x", "TC", TO_BF16))
     assert isinstance(found, Finding)
@@ -249,3 +279,24 @@ def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32() -> N
         ]
         assert shown == [scales[-1]]
     assert scales == [1 / 16, 1 / 2]
+
+
+def test_products_of_unknown_precision_are_neither_narrow_nor_without_gain() -> None:
+    """Trap: an LSTM's products run in the body of a loop, which belongs to no layer."""
+    looped = product("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
+    head = product("MatMul", ms=0.04, layer="dense")
+    said = check(looped, head, RELU)
+    assert isinstance(said, NotApplicable)
+    assert "5.00 ms of 5.04 ms" in said.reason
+    narrow = check(looped, product("MatMul", ms=0.04, dtype="bfloat16"), RELU)
+    assert isinstance(narrow, NotApplicable)
+
+
+def test_a_finding_tells_what_it_did_not_count() -> None:
+    looped = product("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
+    found = check(looped, product(ms=20.0), RELU)
+    assert isinstance(found, Finding)
+    assert [
+        m.value.value for m in found.evidence if getattr(m, "label", "").endswith("not counted")
+    ] == [5.0]
+    assert {effect.subject for effect in found.effects} == {"model/layer/Conv2D"}

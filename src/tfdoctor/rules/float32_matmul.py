@@ -40,13 +40,12 @@ no such unit.
 
 from dataclasses import replace
 
-from tfdoctor.facts.batch_norm import CAST_PASSES, BatchNorms
 from tfdoctor.facts.hardware import Hardware, Narrowing
 from tfdoctor.facts.kernels import of_operation
+from tfdoctor.facts.narrowed import Narrowed
 from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.optimizer_work import OptimizerWork
 from tfdoctor.facts.program import Operation, Program
-from tfdoctor.facts.roofline import HALVES
+from tfdoctor.facts.unrecorded_products import UnrecordedProducts
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import count, ms, ratio
@@ -78,20 +77,9 @@ adds (benchmarks/precision.py: 5 to 11 us a layer of three products, whatever it
 MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which an operation on a TPU is bound by bytes, not by the MXU."""
 
-HALF_THE_BYTES = 0.5
-"""Of an accelerator's operation that is bound by memory, in 16 bit over that in float32. Variables, which the
-optimizer updates, stay float32; what a layer casts back to float32 gains less."""
-
-STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
-
-STRIDED_SCALES = 12.0
-"""Its time in bfloat16 over that in float32 on a CPU, with stride 2: the median of seven shapes, which
-took 9 to 27 times as long (benchmarks/precision.py, less 0.25 ms for the call itself, on an AMD EPYC with
-avx512_bf16, TensorFlow 2.21, 2026-11-21; with stride 1 it gains)."""
-
 
 def check(
-    operations: Operations, hardware: Hardware, program: Program | None, norms: BatchNorms | None
+    operations: Operations, hardware: Hardware, program: Program | None, beside: Narrowed
 ) -> Verdict:
     """Price every float32 matmul and convolution at the 16-bit rate."""
     narrowing = hardware.narrowing
@@ -114,16 +102,13 @@ def check(
     wide = [row for row in wide if row.layer not in kept]
     slow = [row for row in wide if _gains(row, hardware)]
     if not slow:
-        return Healthy(summary=_narrow_already(operations, wide))
+        reason = UnrecordedProducts.measure(operations).why_not_judged()
+        said = _narrow_already(operations, wide)
+        return NotApplicable(reason=reason) if reason else Healthy(summary=said)
     finding = _finding(slow, operations, hardware, narrowing, program)
-    costs = (
-        *_weights(wide, slow, hardware),
-        *_casts(norms, hardware),
-        *_strided(operations, hardware),
-    )
-    others = _others(operations, hardware)
-    evidence = (*finding.evidence, *_halved(others))
-    return replace(finding, evidence=evidence, effects=(*finding.effects, *others, *costs))
+    others = (*beside.gains, *beside.costs, *_weights(wide, slow, hardware))
+    evidence = (*finding.evidence, *_others(beside), *_left_open(operations))
+    return replace(finding, evidence=evidence, effects=(*finding.effects, *others))
 
 
 def _kept(program: Program | None) -> set[str]:
@@ -147,13 +132,22 @@ def _gains(row: OperationTime, hardware: Hardware) -> bool:
 
 
 def _narrow_already(operations: Operations, wide: list[OperationTime]) -> str:
-    narrow = sum(row.ms for row in operations.matrix if row.precision != "float32")
-    kept = sum(row.ms for row in operations.matrix) - narrow
+    narrow = sum(row.ms for row in operations.matrix if row.precision not in {"float32", ""})
+    kept = sum(row.ms for row in operations.matrix if row.precision == "float32")
     left = sum(row.ms for row in wide)
     if not left:
         but = f", but for {milliseconds(kept)} that the model keeps in float32" if kept else ""
         return f"The matmuls and convolutions ({milliseconds(narrow)} per step) run in 16 bit{but}"
     return f"{milliseconds(left)} of float32 matmuls and convolutions per step would gain nothing from 16 bit"
+
+
+def _left_open(operations: Operations) -> list[Measure]:
+    total = sum(row.ms for row in operations.matrix if not row.precision)
+    return (
+        [Measure("matmuls and convolutions of unknown precision, not counted", ms(total))]
+        if total
+        else []
+    )
 
 
 def _finding(
@@ -230,52 +224,14 @@ def _weights(
     )
 
 
-def _others(operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
-    """Return what 16 bit does to an accelerator's other operations, which move half the bytes at most.
-
-    Beside products in 16 bit they are in float32 on purpose, as Keras' normalization is.
-    """
-    mixed = any(row.precision in HALVES for row in operations.matrix)
-    if hardware.kind == "CPU" or mixed:
-        return ()
-    variables = OptimizerWork.measure(operations).rows
-    return tuple(
-        Effect(Stage.DEVICE, HALF_THE_BYTES, row.name, ms(row.ms), bound=Bound.AT_MOST)
-        for row in operations.rows
-        if row.precision == "float32" and not row.is_matrix and row not in variables
-    )
-
-
-def _halved(others: tuple[Effect, ...]) -> list[Measure]:
-    total = sum(effect.of.value for effect in others if effect.of)
-    label = "other float32 operations, which move half the bytes in 16 bit"
-    return [Measure(label, ms(total))] if total else []
-
-
-def _casts(norms: BatchNorms | None, hardware: Hardware) -> tuple[Effect, ...]:
-    """Return what the casts around unfused batch normalization will cost on a CPU, where nothing fuses them."""
-    if norms is None or hardware.kind != "CPU":
-        return ()
-    costs = [(norm, norms.passes_ms(norm, CAST_PASSES)) for norm in norms.unfused]
-    return tuple(
-        Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
-        for norm, cost in costs
-        if cost and norm.ms
-    )
-
-
-def _strided(operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
-    """Return what the gradients of strided depthwise convolutions will cost on a CPU."""
-    rows = [row for row in operations.rows if row.type == STRIDED_GRADIENT and _is_strided(row)]
-    if hardware.kind != "CPU":
-        return ()
-    return tuple(Effect(Stage.DEVICE, STRIDED_SCALES, row.name, ms(row.ms)) for row in rows)
-
-
-def _is_strided(row: OperationTime) -> bool:
-    """Say whether it computes in float32 with a stride; one of which nothing is known is taken to."""
-    strides = row.operation.attrs.get("strides") if row.operation else None
-    return row.precision in ("float32", "") and (strides is None or max(strides) > 1)
+def _others(beside: Narrowed) -> list[Measure]:
+    halved = sum(effect.of.value for effect in beside.gains if effect.of)
+    lost = sum((effect.scales - 1.0) * effect.of.value for effect in beside.costs if effect.of)
+    measures = {
+        "other float32 operations, which move half the bytes in 16 bit": halved,
+        "what other operations take longer in 16 bit on a CPU": lost,
+    }
+    return [Measure(label, ms(value)) for label, value in measures.items() if value]
 
 
 def _table(slow: list[OperationTime], operations: Operations) -> Table:
@@ -305,12 +261,12 @@ def _remedy(narrowing: Narrowing, at: Location | None) -> Remedy:
 
 def sick() -> Verdict:
     """A convolution of 80 ms in float32 on a CPU with avx512_bf16."""
-    return check(Operations((_conv("float32"),)), _hardware(), None, None)
+    return check(Operations((_conv("float32"),)), _hardware(), None, Narrowed())
 
 
 def healthy() -> Verdict:
     """The same convolution in bfloat16."""
-    return check(Operations((_conv("bfloat16"),)), _hardware(), None, None)
+    return check(Operations((_conv("bfloat16"),)), _hardware(), None, Narrowed())
 
 
 def _hardware() -> Hardware:
