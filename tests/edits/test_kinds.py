@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from tests.edits.editing import edited
-from tfdoctor.edits.kinds import BY_HAND, KINDS
+from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.splice import Declined
 
 AUTO = "tf.data.AUTOTUNE"
@@ -39,6 +39,13 @@ MADE = [
         "d = d.map(\n    f,  # slow\n)",
         "d = d.map(\n    f,  # slow\n    num_parallel_calls=AUTO,\n)",
     ),
+    ("parallel-map", "d = d.map(f, deterministic=False)", None),  # the order would change
+    ("parallel-map", "d = d.map(f)\no.deterministic = False", None),
+    (
+        "parallel-map",
+        "d = d.map(f, deterministic=True)",
+        "d = d.map(f, deterministic=True, num_parallel_calls=AUTO)",
+    ),
     ("parallel-batch", "d = d.batch(8)", "d = d.batch(8, num_parallel_calls=AUTO)"),
     (
         "parallel-interleave",
@@ -53,6 +60,8 @@ MADE = [
         "d = (\n    files\n    .map(f)\n    .cache()\n    .batch(2)\n)",
     ),
     ("cache", "d = files.shuffle(9).map(f)", None),
+    ("cache", "e = files.shuffle(9)\nc = e\nd = c.map(f)", None),  # shuffled under another name
+    ("cache", "e = files.take(9)\nc = e\nd = c.map(f)", "e = files.take(9)\nc = e\nd = c.map(f).cache()"),
     ("drop-remainder", "d = d.batch(8)\nmodel.fit(d)", "d = d.batch(8, drop_remainder=True)\nmodel.fit(d)"),
     ("drop-remainder", "model.fit(d.batch(8), epochs=3)", "model.fit(d.batch(8, drop_remainder=True), epochs=3)"),
     ("drop-remainder", "model.fit(d.batch(8, drop_remainder=False))", None),  # somebody chose that
@@ -171,6 +180,13 @@ def test_a_loop_of_ones_own_is_compiled_at_its_function(decorator: str) -> None:
     assert made == FUNCTIONS.format(decorator="(jit_compile=True)")
 
 
+@pytest.mark.parametrize("call", ["tf.print(x)", "tf.py_function(f, [x], tf.int64)"])
+def test_what_xla_cannot_compile_is_left(call: str) -> None:
+    text = FUNCTIONS.format(decorator="").replace("    return loss", f"    {call}\n    return loss")
+    with pytest.raises(Declined, match="what XLA cannot compile"):
+        edited("jit-compile", text)
+
+
 SEQUENTIAL = """import keras
 
 model = keras.Sequential([
@@ -231,3 +247,10 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
 )
 def test_a_policy_is_left_to_the_user_where_the_output_is_not_plain(text: str) -> None:
     assert declined("mixed-precision", text, "Dense(8") is None
+
+
+@pytest.mark.parametrize("trial", ["parallel-map", "parallel-batch", "parallel-interleave"])
+def test_examples_keep_their_order_whatever_file_says_otherwise(trial: str) -> None:
+    CHECKS[trial]({"datasets": [{"options": None}, {"options": {"deterministic": True}}]}, "")
+    with pytest.raises(Declined, match="in another order"):
+        CHECKS[trial]({"datasets": [{"options": {"deterministic": False}}]}, "")

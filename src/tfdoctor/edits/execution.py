@@ -39,6 +39,10 @@ def jit_compile(module: Module, line: int, _: str) -> list[Splice]:
     if functions and not any(module.covers(call, line) for call in models):
         if len(functions) > 1:
             raise Declined("the file has several tf.functions")
+        if re.search(
+            r"\b(py_function|numpy_function|tf\.print)\b", module.written(functions[0][0])
+        ):
+            raise Declined("the function does what XLA cannot compile")
         return [_decorated(module, functions[0][1])]
     call = _compile(module, line)
     if written(module, call, "run_eagerly") not in ("", "False"):

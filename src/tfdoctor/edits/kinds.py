@@ -12,7 +12,13 @@ from tfdoctor.edits.execution import (
 )
 from tfdoctor.edits.module import Module
 from tfdoctor.edits.options import autotune_on
-from tfdoctor.edits.pipelines import cache, drop_remainder, parallel, prefetch
+from tfdoctor.edits.pipelines import (
+    cache,
+    drop_remainder,
+    must_keep_order,
+    parallel,
+    prefetch,
+)
 from tfdoctor.edits.precision import mixed_precision
 from tfdoctor.edits.splice import Splice
 
@@ -36,6 +42,9 @@ KINDS: dict[str, Kind] = {
 CHECKS: dict[str, Callable[[Mapping[str, Any], str], None]] = {
     "steps-per-execution": must_fill_epochs,
     "run-eagerly-off": must_be_of_keras,
+    "parallel-map": must_keep_order,
+    "parallel-batch": must_keep_order,
+    "parallel-interleave": must_keep_order,
 }
 """What the program record says against an edit: from it and the rule's example to Declined, or None."""
 

@@ -1,6 +1,8 @@
 """Edits of tf.data pipelines."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import libcst as cst
 
@@ -63,6 +65,9 @@ RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resa
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 
+_KEEPS_ORDER = ("deterministic", "experimental_deterministic")
+_ORDER = "the examples would come in another order, for the pipeline is told not to keep it"
+
 
 def prefetch(module: Module, line: int, _: str) -> list[Splice]:
     """Append ``.prefetch(tf.data.AUTOTUNE)`` to the pipeline whose last stage is written on a line."""
@@ -70,6 +75,13 @@ def prefetch(module: Module, line: int, _: str) -> list[Splice]:
     if "prefetch" in _methods(call):
         raise Declined("the pipeline has a prefetch in the middle, which had better be moved")
     return [_appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
+
+
+def must_keep_order(program: Mapping[str, Any], _: str) -> None:
+    """Decline parallel calls where the recorded options let them change the order of the examples."""
+    given = [one.get("options") or {} for one in program.get("datasets") or ()]
+    if any(one.get(name) is False for one in given for name in _KEEPS_ORDER):
+        raise Declined(_ORDER)
 
 
 def parallel(method: str, position: int) -> "Calls":
@@ -89,6 +101,8 @@ class Calls:
     def __call__(self, module: Module, line: int, _: str) -> list[Splice]:
         """Return the splices; a value of "" is AUTOTUNE by the file's own name."""
         call = _one(module, line, {self.method})
+        if re.search(r"deterministic\s*=\s*(?!True\b|None\b)", module.text):
+            raise Declined(_ORDER)
         value = self.value or _autotune(module, call)
         return [
             setting(
@@ -124,16 +138,25 @@ def cache(module: Module, line: int, _: str) -> list[Splice]:
 
 def _assigned(module: Module, call: cst.Call) -> list[cst.Call]:
     """Return what the dataset that a chain begins with was given, above it in the file."""
-    node: cst.BaseExpression = call
+    above = [
+        each for each in module.all(cst.Assign) if module.span(each.value) <= module.span(call)
+    ]
+    names, found = [module.written(_root(call))], list[cst.Call]()
+    for name in names:  # grows by the names that a dataset had before
+        for each in above:
+            if module.written(each.targets[0].target) != name:
+                continue
+            found += [each.value] if isinstance(each.value, cst.Call) else []
+            earlier = module.written(_root(each.value))
+            names += [earlier] if earlier not in names else []
+    return found
+
+
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a chain of methods begins with."""
     while isinstance(node, cst.Call | cst.Attribute):
         node = node.func if isinstance(node, cst.Call) else node.value
-    return [
-        each.value
-        for each in module.all(cst.Assign)
-        if isinstance(each.value, cst.Call)
-        and module.written(each.targets[0].target) == module.written(node)
-        and module.span(each.value) <= module.span(call)
-    ]
+    return node
 
 
 def _mapped(module: Module, call: cst.Call) -> list[cst.CSTNode]:
