@@ -230,6 +230,14 @@ def test_it_is_told_how_a_saving_was_computed() -> None:
     assert "60.0 ms" in result.saving.how
 
 
+def test_a_grave_fault_without_a_figure_stands_before_a_small_one_with_a_figure() -> None:
+    """Compiling that took most of the traced time saves nothing of the usual step."""
+    small = states("small", part(8))
+    grave = states("grave", severity=Severity.CRITICAL)
+    results = engine.examine(chart_of(**COMPUTE), [small, grave])
+    assert [one.rule.name for one in results] == ["grave", "small"]
+
+
 # What hides what
 
 

@@ -34,7 +34,7 @@ CRITICAL, WARNING = 0.20, 0.05
 
 
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
-    """Apply every rule; one that fails leaves the others untouched. Findings come first, by saving."""
+    """Apply every rule; one that fails leaves the others untouched. The gravest finding comes first."""
     outcomes = [(rule, _apply(rule, chart)) for rule in rules]
     return tuple(sorted(_judged(outcomes, model_of(chart)), key=_rank))
 
@@ -217,7 +217,7 @@ def _stage_words(stage: Stage, effects: tuple[Effect, ...]) -> str:
     return f"scales the {stage} work of {len(subjects)} of its parts"
 
 
-def _rank(result: Result) -> tuple[int, float, float, str]:
+def _rank(result: Result) -> tuple[int, int, float, str]:
     order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
     saving = result.saving.per_step.value if result.saving else 0.0
-    return order, -saving, -(result.severity or 0), result.rule.name
+    return order, -(result.severity or 0), -saving, result.rule.name
