@@ -127,4 +127,13 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     assert isinstance(threads, Finding)
     assert isinstance(less, Finding)
     assert model.saving(threads.effects) == pytest.approx(0.0)
-    assert model.saving(less.effects) == pytest.approx(15.0)
+    assert model.saving(less.effects) == pytest.approx(
+        15.0 + 0.99 * 5.0
+    )  # the compute gets the core
+
+
+@pytest.mark.parametrize(("device", "stages"), [(ON_CPU, {"input", "device"}), (ON_GPU, {"input"})])
+def test_a_cpus_compute_gains_what_the_input_leaves(device: Device, stages: set[str]) -> None:
+    found = check(device=device)
+    assert isinstance(found, Finding)
+    assert {effect.stage for effect in found.effects} == stages

@@ -39,6 +39,7 @@ nothing is said.
 from dataclasses import dataclass
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.competition import Competition
 from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.cpu_pressure import CpuPressure
 from tfdoctor.facts.device import Device
@@ -112,11 +113,12 @@ def check(
         return Healthy(summary=said, evidence=evidence)
     if doubt := _doubt(pipeline.critical, cores, limits):
         return NotApplicable(reason=doubt)
+    relief = Competition.measure(device, cores, breakdown).relief(work)
     return Finding(
         summary=f"{said}: more threads cannot help{_because(pressure, limits)}",
         evidence=(*evidence, _stages(pipeline)),
         remedies=_remedies(pipeline.critical, device, pressure, limits),
-        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *relief),
     )
 
 
