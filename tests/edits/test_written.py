@@ -47,3 +47,11 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "no" / "fixes.diff"
     with pytest.raises(OutputError, match="choose another file for --patch"):
         write_patch(replace(diagnoses.full(), patch=PATCH), str(target))
+
+
+def test_a_script_is_not_overwritten(tmp_path: Path) -> None:
+    target = tmp_path / "train.py"
+    target.write_text("import keras\n", "utf-8")
+    with pytest.raises(OutputError, match="is no patch"):
+        write_patch(replace(diagnoses.full(), patch=PATCH), str(target))
+    assert target.read_text("utf-8") == "import keras\n"

@@ -18,7 +18,7 @@ def write_patch(diagnosis: "Diagnosis", target: str) -> None:
     A patch of no change is empty, so that none of an earlier report is taken for it.
 
     Raises:
-        OutputError: the file cannot be written.
+        OutputError: the file cannot be written, or holds something else than a patch.
     """
     if not target:
         raise OutputError("--patch names no file: give one, or - for the standard output.")
@@ -34,8 +34,15 @@ def write_patch(diagnosis: "Diagnosis", target: str) -> None:
         _write(Path(target), diagnosis.patch)
 
 
+PATCHES = (b"--- ", b"diff --git ")
+"""How a file begins that may be overwritten."""
+
+
 def _write(path: Path, patch: bytes) -> None:
     try:
+        there = path.read_bytes() if path.exists() else b""
+        if there and not there.startswith(PATCHES):
+            raise OutputError(f"{path} is there and is no patch: choose another file for --patch.")
         path.write_bytes(patch)
     except OSError as error:
         raise OutputError(
