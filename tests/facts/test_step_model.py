@@ -308,6 +308,20 @@ def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
 
 
 @pytest.mark.parametrize(
+    ("wait", "made", "saved"),
+    [(3.0, 1.0, 40.0), (3.0, 60.0, 0.0), (8.0, 1.0, 0.0)],
+    ids=["handing over", "nearly as slow as the step", "a plain wait"],
+)
+def test_a_short_wait_is_for_the_input_only_where_its_own_time_comes_near(
+    wait: float, made: float, saved: float
+) -> None:
+    """A batch that lies ready takes a moment, too: then the input does not hide what the compute gains."""
+    segment = Segment({"a": made}, overlapped=True)
+    run = replace(model(input=wait, device=100 - wait), segments=(segment,))
+    assert run.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(40.0))]) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
     ("cores", "guesses"),
     [
         (Cores(4.0, 1.0), False),

@@ -33,8 +33,12 @@ TRUSTED_RESIDUAL = 0.10
 DISTORTED = 1.5
 """Times that a call may take longer while it is traced; beyond it a third of the step is profiling."""
 
-WAITING = 0.02
-"""A trainer that waits for less than this share of the step keeps up with its input."""
+WAITING, PLAIN_WAIT = 0.02, 0.05
+"""Shares of the step. A trainer that waits for less than the first keeps up with its input; between the two it
+may be the hand-over of a batch that lies ready, unless the input's own time comes near to the step's."""
+
+NEAR = 0.5
+"""Share of the step from which an input's own time may be what a short wait is for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +105,11 @@ class StepModel:
     @property
     def _waits(self) -> bool:
         """Whether the trainer waits for input that is made beside the step."""
-        return self.exposed[Stage.INPUT] - self._serial > max(READY_MS, WAITING * self.step_ms)
+        wait = self.exposed[Stage.INPUT] - self._serial
+        if wait <= max(READY_MS, WAITING * self.step_ms):
+            return False
+        slowest = max((segment.ms for segment in self.segments if segment.overlapped), default=0.0)
+        return wait >= PLAIN_WAIT * self.step_ms or slowest >= NEAR * self.step_ms
 
     @property
     def trusted(self) -> bool:
