@@ -99,6 +99,17 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
     assert "learning rate" in second.action
 
 
+@pytest.mark.parametrize(
+    ("epoch", "number"), [(150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)]
+)
+def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
+    """Trap: Keras fills the last call, and 65 steps of 20 are 80."""
+    program = Program(settings={"steps_per_epoch": epoch})
+    finding = found(check(0.6, 0.3, program=program))
+    assert f"steps_per_execution={number})" in finding.remedies[0].code
+    assert finding.effects[0].scales == pytest.approx(1 / number)
+
+
 def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:
     first = found(check(0.6, 0.3, source="tf-data-loop")).remedies[0]
     assert (first.trial, "tf.range" in first.code) == ("", True)

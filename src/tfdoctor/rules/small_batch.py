@@ -17,8 +17,9 @@ done in the same time, half of the run is spent on the way to them.
 ## How to fix
 
 With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every
-20th batch. In a custom loop, let the `tf.function` take several batches. A larger batch gives each step more
-to do, where memory allows: it changes the training, so raise the learning rate with it (in proportion, with
+20th batch. Take a number that divides the steps of an epoch: Keras fills the last call of an epoch, and trains
+on more batches than before. In a custom loop, let the `tf.function` take several batches. A larger batch gives
+each step more to do, where memory allows: it changes the training, so raise the learning rate with it (in proportion, with
 a warm-up, is a common start) and compare the accuracy.
 
 ## Holds for
@@ -62,8 +63,8 @@ from tfdoctor.verdict import (
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 
-TOGETHER = 20
-"""Steps in one call, as the remedy says: a twentieth of the way is left."""
+TOGETHER, FEWEST = 20, 5
+"""Steps in one call, as the remedy says: a twentieth of the way is left; and how few are still worth it."""
 
 EAGER = (
     "the step runs operation by operation: what the batch's size costs shows once it is compiled"
@@ -126,12 +127,25 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
         return Healthy(summary=said, evidence=evidence)
     if on_cpu and dispatch.edges_ms > limits.call_ms:
         return NotApplicable(reason=_unexplained(dispatch, limits))
+    number = _together(program)
     return Finding(
         summary=f"{said}, whatever the size of the batch",
         evidence=evidence,
-        remedies=tuple(_remedies(steps, memory, framework, limits)),
-        effects=tuple(_effects(parts, on_cpu=on_cpu)),
+        remedies=tuple(_remedies(steps, memory, framework, number, limits)),
+        effects=tuple(_effects(parts, 1 / number if on_cpu else 0.0)),
     )
+
+
+def _together(program: Program | None) -> int:
+    """Return how many steps one call may take: of a known epoch, a number that divides it.
+
+    Keras fills the last call of an epoch, and would train on more batches than before.
+    """
+    epoch = program.settings.get("steps_per_epoch") if program else None
+    if not isinstance(epoch, int) or epoch < 1:
+        return TOGETHER
+    best = max(number for number in range(1, TOGETHER + 1) if epoch % number == 0)
+    return best if best >= FEWEST else TOGETHER
 
 
 def _unexplained(dispatch: Dispatch, limits: Limits) -> str:
@@ -150,8 +164,7 @@ def _on_cpu(dispatch: Dispatch) -> dict[Stage, float]:
     }
 
 
-def _effects(parts: dict[Stage, float], *, on_cpu: bool) -> list[Effect]:
-    left = 1 / TOGETHER if on_cpu else 0.0
+def _effects(parts: dict[Stage, float], left: float) -> list[Effect]:
     return [
         Effect(stage, left, "the way into a step", ms(taken), bound=Bound.AT_MOST)
         for stage, taken in parts.items()
@@ -179,14 +192,16 @@ def _evidence(
 
 
 def _remedies(
-    steps: Steps, memory: DeviceMemory | None, framework: Framework, limits: Limits
+    steps: Steps, memory: DeviceMemory | None, framework: Framework, number: int, limits: Limits
 ) -> list[Remedy]:
     """Return first the change that leaves the training as it is."""
     several = Remedy(
         "Let one compiled call take several batches", "" if framework.foreign else LOOP
     )
     if steps.source == "keras-fit":
-        several = Remedy("Run several steps in one call", COMPILE, trial="steps-per-execution")
+        several = Remedy(
+            "Run several steps in one call", COMPILE.format(number), trial="steps-per-execution"
+        )
     full = memory is not None and memory.fullest.share > limits.memory
     return [several] if full else [several, Remedy(_larger(memory), LARGER)]
 
@@ -200,9 +215,7 @@ def _larger(memory: DeviceMemory | None) -> str:
     )
 
 
-COMPILE = (
-    f"model.compile(..., steps_per_execution={TOGETHER})  # callbacks see every {TOGETHER}th batch"
-)
+COMPILE = "model.compile(..., steps_per_execution={0})  # callbacks see every {0}th batch"
 
 LOOP = """\
 @tf.function
