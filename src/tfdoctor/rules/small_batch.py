@@ -16,11 +16,11 @@ done in the same time, half of the run is spent on the way to them.
 
 ## How to fix
 
-With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every
-20th batch. Take a number that divides the steps of an epoch: Keras fills the last call of an epoch, and trains
-on more batches than before. In a custom loop, let the `tf.function` take several batches. A larger batch gives
-each step more to do, where memory allows: it changes the training, so raise the learning rate with it (in proportion, with
-a warm-up, is a common start) and compare the accuracy.
+With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every 20th
+batch. Take a number that divides the steps of an epoch: Keras fills the last call of an epoch, and trains on
+more batches than before. In a custom loop, let the `tf.function` take several batches. A larger batch gives
+each step more to do, where memory allows: it changes the training, so raise the learning rate with it (in
+proportion, with a warm-up, is a common start) and compare the accuracy.
 
 ## Holds for
 
