@@ -98,8 +98,8 @@ CORPUS = (
     Pair("one_hot_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("few_rows_of_a_table", TABLE, (TABLE,), (SMALL,), (WIDE,), TABLE),
     Pair("truncated_jitter", RANDOM, (RANDOM, OUTLIER), (OUTLIER,), (WIDE, SMALL), RANDOM),
-    Pair("a_variable_for_each_sensor", UPDATES, (UPDATES,), (WIDE,), (WIDE,), UPDATES),
-    Pair("noise_level_everywhere", REPEATED, (REPEATED,), (WIDE,), (WIDE,), REPEATED),
+    Pair("a_variable_for_each_sensor", UPDATES, (UPDATES,), (), (WIDE,), UPDATES),
+    Pair("noise_level_everywhere", REPEATED, (REPEATED,), (), (WIDE,), REPEATED),
     # Execution
     Pair("debugging_left_on", EAGER, (EAGER,), (WIDE,), remedy=EAGER),
     Pair("a_number_for_the_step", TRACED, (TRACED,), (WIDE,), (WIDE,), remedy=TRACED),
