@@ -139,7 +139,7 @@ CORPUS = (
     Pair(
         "weights_tiled_over_channels",
         REPEATED,
-        undecided=(WIDE,),
+        undecided=(WIDE, INPUT),
         trap="a small tensor repeated in memory, which a CPU does as fast as broadcasting",
     ),
     Pair("loss_read_each_step", "host-sync", trap="float(loss) each step, on a CPU"),
