@@ -103,7 +103,7 @@ def test_float32_on_a_v100_is_found_and_on_a_p4_is_not() -> None:
     assert isinstance(found.outcome, Finding)
     assert "float16" in found.outcome.remedies[0].code
     assert found.saving
-    products, kernels, step = 226, 363.7, 406  # ms; the kernels beside the products move half the bytes
+    products, kernels, step = 226, 363.7, 406  # ms; what is no product moves half the bytes
     at_most = (products * 7 / 8 + (kernels - products) / 2) / step
     assert found.saving.bound is Bound.AT_MOST
     assert found.saving.share == pytest.approx(at_most, rel=0.05)

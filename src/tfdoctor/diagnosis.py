@@ -270,7 +270,7 @@ class Diagnosis:
     subject: Subject
     steps: StepsSummary
     trust: Trust
-    results: tuple[Result, ...]  # findings first, the gravest before; then healthy, not-applicable, errored
+    results: tuple[Result, ...]  # the gravest finding first; then healthy, not-applicable, errored
     together: Together | None = None
     xprof: SecondOpinion | None = None
     pipeline: tuple[PipelineStage, ...] = ()

@@ -362,6 +362,7 @@ def test_work_that_is_gone_leaves_a_cpus_cores_free(
 ) -> None:
     run = replace(model(input=6.0, device=4.0), device=device)
     assert run.frees_cores([effect]) is frees
+    assert not run.frees_cores([effect, Effect(Stage.DEVICE, 0.9)])  # says what that gives
 
 
 def test_threads_share_the_cores_that_the_compute_leaves() -> None:

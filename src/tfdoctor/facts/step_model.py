@@ -142,16 +142,18 @@ class StepModel:
         return needs and self.device == "CPU" and not (self.cores and self.cores.certain)
 
     def frees_cores(self, effects: Iterable[Effect]) -> bool:
-        """Whether effects do away with work that competes with the step's own for a CPU's cores.
+        """Whether effects do away with work that competes for a CPU's cores, and do not say what that gives.
 
-        By how much the step's own gets faster then, the model does not say: it was up to a fifth of the
-        step in benchmarks/accuracy.
+        By how much the step's own work gets faster then, the model does not know by itself (facts/competition
+        does): it was up to a fifth of the step in benchmarks/accuracy.
         """
+        effects = tuple(effects)
+        told = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
         less = any(
             effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads
             for effect in effects
         )
-        return less and self.device == "CPU"
+        return less and not told and self.device == "CPU"
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.

@@ -86,7 +86,9 @@ def check(properties: DatasetProperties, limits: Limits = LIMITS) -> Verdict:
     line = properties.line()
     shuffles = [at for at, one in enumerate(line) if kind_of(one) == "Shuffle"]
     if not shuffles:
-        return Healthy(summary="No shuffle of tf.data stands between the training loop and its source")
+        return Healthy(
+            summary="No shuffle of tf.data stands between the training loop and its source"
+        )
     if len(shuffles) > 1 or not _plain(line):
         return NotApplicable(
             reason="the pipeline has several shuffles or sources, or a library built it: how well it mixes "

@@ -243,7 +243,9 @@ def _remedy(last: Dataset, moved: tuple[Dataset, ...]) -> Remedy:
     )
 
 
-CACHE = "dataset = dataset.cache()  # before anything random; of a dataset made once, before all epochs"
+CACHE = (
+    "dataset = dataset.cache()  # before anything random; of a dataset made once, before all epochs"
+)
 
 
 def sick() -> Verdict:
