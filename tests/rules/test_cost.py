@@ -15,6 +15,7 @@ from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.matrix_unit import MatrixUnit
 from tfdoctor.facts.price import Epoch, Price
+from tfdoctor.facts.steps import Steps
 from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
 from tfdoctor.report.sentences import verdict
@@ -27,6 +28,8 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 PRICE = Price(3.6)
 """A dollar for a million milliseconds."""
 
+EVEN = Steps.uniform(20, 100.0)
+
 
 def told(verdict: Verdict) -> dict[str, float]:
     assert isinstance(verdict, Finding | Healthy)
@@ -35,29 +38,36 @@ def told(verdict: Verdict) -> dict[str, float]:
 
 @pytest.mark.parametrize(("idle", "kind"), [(51.0, Finding), (100 * LIMITS.idle, Healthy)])
 def test_from_half_of_the_step_on_most_of_the_money_goes_elsewhere(idle: float, kind: type) -> None:
-    verdict = check(PRICE, Breakdown.of(device=100 - idle, input=idle), None, None)
+    verdict = check(PRICE, Breakdown.of(device=100 - idle, input=idle), None, None, EVEN)
     assert isinstance(verdict, kind)
 
 
 def test_a_note_that_promises_nothing() -> None:
-    verdict = check(PRICE, Breakdown.of(device=10.0, host=90.0), None, None)
+    verdict = check(PRICE, Breakdown.of(device=10.0, host=90.0), None, None, EVEN)
     assert isinstance(verdict, Finding)
     assert (verdict.severity, verdict.effects) == (Severity.NOTE, ())
 
 
 def test_steps_epochs_and_flops_at_a_price() -> None:
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    found = told(check(PRICE, Breakdown.of(device=90.0, input=10.0), Epoch(500), matrix))
+    found = told(check(PRICE, Breakdown.of(device=90.0, input=10.0), Epoch(500), matrix, EVEN))
     assert found["a step"] == pytest.approx(1e-4)
     assert found["an epoch of 500 steps"] == pytest.approx(0.05)
     assert found["matmuls and convolutions that a dollar buys"] == pytest.approx(1e12 * 3600 / 3.6)
 
 
+@pytest.mark.parametrize(("mean", "kind"), [(125.0, Healthy), (126.0, NotApplicable)])
+def test_a_few_long_steps_decide_what_a_run_costs(mean: float, kind: type) -> None:
+    """Trap: four steps in twenty compiled, and a usual one was a sixtieth of the mean."""
+    steps = Steps.uniform(20, mean)
+    assert isinstance(check(PRICE, Breakdown.of(device=100.0), None, None, steps), kind)
+
+
 def test_what_nobody_knows_is_not_called_idle() -> None:
     assert isinstance(
-        check(PRICE, Breakdown.of(unknown=60.0, device=40.0), None, None), NotApplicable
+        check(PRICE, Breakdown.of(unknown=60.0, device=40.0), None, None, EVEN), NotApplicable
     )
-    known = told(check(PRICE, Breakdown.of(unknown=40.0, device=60.0), None, None))
+    known = told(check(PRICE, Breakdown.of(unknown=40.0, device=60.0), None, None, EVEN))
     assert known["of it without computing"] == pytest.approx(0.0)
 
 
@@ -66,7 +76,9 @@ def test_a_price_is_never_guessed() -> None:
         chart(trace()).fact(Price)
 
 
-@pytest.mark.parametrize(("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)])
+@pytest.mark.parametrize(
+    ("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)]
+)
 def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
     record = {"feeds": 3, "datasets": [{"id": 3, "cardinality": cardinality}]}
     of = chart(trace(), recording(record))

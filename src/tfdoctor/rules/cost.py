@@ -18,7 +18,8 @@ fast.
 
 ## Holds for
 
-Any run whose steps are known. The price is yours: of all machines of the job together, an hour, in US dollars.
+Any run whose steps are known, and much alike. The price is yours: of all machines of the job together, an hour,
+in US dollars.
 
 ## Sources
 
@@ -32,7 +33,8 @@ from dataclasses import dataclass
 from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.matrix_unit import MatrixUnit
 from tfdoctor.facts.price import Epoch, Price
-from tfdoctor.humanize import dollars, percent
+from tfdoctor.facts.steps import Steps
+from tfdoctor.humanize import dollars, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flops_per_dollar, ratio, usd
 from tfdoctor.verdict import (
@@ -62,6 +64,12 @@ class Limits:
         "of the step without computing: most of the money goes elsewhere, which is what the rule says",
         most=1.0,
     )
+    mean: float = limit(
+        1.25,
+        "times the usual step, which the mean of all traced steps may be: beyond it a few long steps decide "
+        "what the run costs, and a window does not tell how often they come",
+        least=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -72,10 +80,16 @@ def check(
     breakdown: Breakdown,
     epoch: Epoch | None,
     matrix: MatrixUnit | None,
+    steps: Steps,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Turn the step's parts into money."""
     step = breakdown.step_ms
+    if steps.mean_ms > limits.mean * step:
+        return NotApplicable(
+            reason=f"a usual step takes {milliseconds(step)}, but the mean of those traced is "
+            f"{milliseconds(steps.mean_ms)}: how often the long ones come decides what the run costs"
+        )
     if breakdown[UNKNOWN] > limits.idle * step:
         return NotApplicable(reason="what most of the step goes to is not known")
     idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step
@@ -116,9 +130,12 @@ def _evidence(
 
 def sick() -> Verdict:
     """Steps of 100 ms at 3 dollars an hour, of which the device computes for 30."""
-    return check(Price(3.0), Breakdown.of(device=30.0, input=70.0), Epoch(1000), None)
+    return check(Price(3.0), Breakdown.of(device=30.0, input=70.0), Epoch(1000), None, EVEN)
 
 
 def healthy() -> Verdict:
     """The same with 90 ms of computing."""
-    return check(Price(3.0), Breakdown.of(device=90.0, input=10.0), None, None)
+    return check(Price(3.0), Breakdown.of(device=90.0, input=10.0), None, None, EVEN)
+
+
+EVEN = Steps.uniform(20, 100.0)
