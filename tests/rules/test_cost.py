@@ -76,9 +76,7 @@ def test_a_price_is_never_guessed() -> None:
         chart(trace()).fact(Price)
 
 
-@pytest.mark.parametrize(
-    ("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)]
-)
+@pytest.mark.parametrize(("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)])
 def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
     record = {"feeds": 3, "datasets": [{"id": 3, "cardinality": cardinality}]}
     of = chart(trace(), recording(record))
