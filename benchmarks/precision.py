@@ -68,6 +68,12 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
 TIMES = 8
 """Small products run several times in one graph, so that the call from Python counts little."""
 
+
+def attention(q: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
+    """Multiply queries and keys of each head, as Keras' MultiHeadAttention does."""
+    return tf.einsum("aecd,abcd->acbe", q, k)
+
+
 SMALL: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     ("small matmul 32 x 16 x 16", tf.matmul, (32, 16), (16, 16)),
     ("small matmul 128 x 128 x 128", tf.matmul, (128, 128), (128, 128)),
@@ -75,6 +81,8 @@ SMALL: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     ("small matmul 64 x 512 x 512", tf.matmul, (64, 512), (512, 512)),
     ("small matmuls, 32 of 1 x 16 x 1", tf.matmul, (32, 1, 16), (32, 16, 1)),
     ("small matmuls, 64 of 64 x 64 x 64", tf.matmul, (64, 64, 64), (64, 64, 64)),
+    ("small attention, 64 heads of 64 x 24 x 64", attention, (16, 64, 4, 24), (16, 64, 4, 24)),
+    ("small attention, 256 of 128 x 64 x 128", attention, (32, 128, 8, 64), (32, 128, 8, 64)),
     ("small conv 3x3, 3 -> 32, 32x32, batch 32", conv, (32, 32, 32, 3), (3, 3, 3, 32)),
     ("small conv 3x3, 8 -> 8, 16x16, batch 32", conv, (32, 16, 16, 8), (3, 3, 8, 8)),
     ("small conv 3x3, 16 -> 16, 16x16, batch 32", conv, (32, 16, 16, 16), (3, 3, 16, 16)),

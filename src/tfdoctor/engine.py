@@ -29,9 +29,6 @@ WORTH_SAYING = 0.005
 ROUNDING = 1e-6
 """Of the step: less than that is the arithmetic's, not the change's."""
 
-CRITICAL, WARNING = 0.20, 0.05
-"""Shares of the step from which a saving is critical, or a warning (design/architecture.md)."""
-
 
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     """Apply every rule; one that fails leaves the others untouched. The gravest finding comes first."""
@@ -123,13 +120,13 @@ def _judge(
         return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
     if model.distorted:
         return _unpriced(rule, outcome, saving)
-    severity = outcome.severity or _severity(saving.share)
+    severity = outcome.severity or Severity.of(saving.share)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
 
 
 def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
     """Promise nothing of milliseconds that are the profiler's, and find nothing that is little even of those."""
-    if saving.share >= WARNING:
+    if Severity.of(saving.share) >= Severity.WARNING:
         return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     reason = (
         f"{outcome.summary}: little of a step that tracing made much longer, so that it cannot be told "
@@ -181,12 +178,6 @@ def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
     effects = tuple(effects)
     doubtful = not model.trusted or model.guesses_cores(effects)
     return doubtful or any(effect.bound is Bound.AT_MOST for effect in effects)
-
-
-def _severity(share: float) -> Severity:
-    if share >= CRITICAL:
-        return Severity.CRITICAL
-    return Severity.WARNING if share >= WARNING else Severity.NOTE
 
 
 def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:

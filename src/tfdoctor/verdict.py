@@ -13,6 +13,17 @@ class Severity(IntEnum):
     WARNING = 2
     CRITICAL = 3
 
+    @classmethod
+    def of(cls, share: float) -> "Severity":
+        """Return how grave a share of the step, or of the traced time, is."""
+        if share >= CRITICAL:
+            return cls.CRITICAL
+        return cls.WARNING if share >= WARNING else cls.NOTE
+
+
+CRITICAL, WARNING = 0.20, 0.05
+"""Shares from which a finding is critical, or a warning (design/architecture.md)."""
+
 
 class Stage(StrEnum):
     """A part of a training step, as the step model sees it."""

@@ -3,6 +3,7 @@
 import pytest
 
 from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.competition import Competition
 from tfdoctor.facts.cores import Cores
 from tfdoctor.facts.cpu_pressure import CpuPressure
 from tfdoctor.facts.device import Device
@@ -38,12 +39,14 @@ def check(
     **more: object,
 ) -> Verdict:
     """Steps of 20 ms, in which four cores offer 80 ms."""
+    breakdown = Breakdown.of(input=wait, device=20.0 - wait)
     return starved_cpu.check(
         InputPipeline.of(AHEAD, stage(work, **more)),
-        Breakdown.of(input=wait, device=20.0 - wait),
+        breakdown,
         cores,
         device,
         pressure,
+        Competition.measure(device, cores, breakdown),
     )
 
 
@@ -122,7 +125,8 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
         input_ms=20.0,
     )
     threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores, None)
-    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None)
+    competition = Competition.measure(ON_CPU, cores, breakdown)
+    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, competition)
 
     assert isinstance(threads, Finding)
     assert isinstance(less, Finding)

@@ -21,7 +21,7 @@ updates can be rarer. The saving is a ceiling.
 Keras 2 and 3 on TensorFlow. On a TPU, and in compiled steps, XLA has fused them already. On a CPU an
 operation on a small tensor takes about a microsecond (means over traced scripts of this project's corpus:
 0.3 to 1.8 us, in one 4.5) and as much again to be scheduled, so it takes a thousand of them to be worth a
-word (240 variables of one value in a network of three layers: 6,600 operations, and 10 of 14 ms saved
+word (240 variables of one value in a network of three layers: 6,600 operations, and 6 of 10 ms saved
 with two variables). XLA is often slower there and is not advised.
 
 ## Sources

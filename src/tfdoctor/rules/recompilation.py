@@ -100,18 +100,8 @@ def check(
             Effect(Stage.HOST, 0.0, "compiling", ms(compiling.host_ms)),
             Effect(Stage.BETWEEN, 0.0, "compiling", ms(compiling.between_ms)),
         ),
-        severity=_severity(compiling.share) if rare else None,
+        severity=Severity.of(compiling.share) if rare else None,
     )
-
-
-GRAVE, NOTABLE = 0.2, 0.05
-"""From these shares of the traced time on it is critical, or a warning: the scale of computed savings."""
-
-
-def _severity(share: float) -> Severity:
-    if share >= GRAVE:
-        return Severity.CRITICAL
-    return Severity.WARNING if share >= NOTABLE else Severity.NOTE
 
 
 def _remedy(shapes: OpenShapes | None) -> Remedy:

@@ -92,12 +92,13 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and from whom
     pipeline: InputPipeline,
     breakdown: Breakdown,
     cores: Cores,
     device: Device,
     pressure: CpuPressure | None,
+    competition: Competition,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the core time that the input takes with what the cores offer."""
@@ -113,12 +114,11 @@ def check(
         return Healthy(summary=said, evidence=evidence)
     if doubt := _doubt(pipeline.critical, cores, limits):
         return NotApplicable(reason=doubt)
-    relief = Competition.measure(device, cores, breakdown).relief(work)
     return Finding(
         summary=f"{said}: more threads cannot help{_because(pressure, limits)}",
         evidence=(*evidence, _stages(pipeline)),
         remedies=_remedies(pipeline.critical, device, pressure, limits),
-        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *relief),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *competition.relief(work)),
     )
 
 
@@ -222,14 +222,24 @@ dataset = dataset.apply(  # after batch(), before prefetch(); the files must be 
 def sick() -> Verdict:
     """A decode that keeps both cores busy for 28 of the 30 ms that they offer in a step of 15 ms."""
     return check(
-        _pipeline(28.0), Breakdown.of(input=11.0, device=4.0), Cores(2.0, 1.9), CPU, CpuPressure()
+        _pipeline(28.0),
+        Breakdown.of(input=11.0, device=4.0),
+        Cores(2.0, 1.9),
+        CPU,
+        CpuPressure(),
+        Competition(crowded=True, cores=2.0, compute_ms=4.0, beside=4 / 15),
     )
 
 
 def healthy() -> Verdict:
     """A smaller decode, which leaves the step nothing to wait for."""
     return check(
-        _pipeline(5.0), Breakdown.of(input=0.1, device=4.0), Cores(2.0, 1.5), CPU, CpuPressure()
+        _pipeline(5.0),
+        Breakdown.of(input=0.1, device=4.0),
+        Cores(2.0, 1.5),
+        CPU,
+        CpuPressure(),
+        Competition(crowded=False),
     )
 
 

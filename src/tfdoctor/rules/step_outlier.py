@@ -77,9 +77,6 @@ LIMITS = Limits()
 MINORITY = 3
 """Usual steps are at least two in three."""
 
-GRAVE, NOTABLE = 0.2, 0.05
-"""From these shares of the time on it is critical, or a warning: the scale of computed savings."""
-
 
 def check(
     steps: Steps, breakdown: Breakdown, compiling: Compiling | None, limits: Limits = LIMITS
@@ -100,7 +97,7 @@ def check(
     said = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
     grew = _common(long, breakdown, steps)
     times = sum(at - 1 not in long for at in long)
-    if share >= GRAVE and (not grew or times < limits.long):
+    if Severity.of(share) is Severity.CRITICAL and (not grew or times < limits.long):
         return NotApplicable(reason=f"{said}, {_unclear(long, breakdown, steps, share, times)}")
     if share < limits.share or times < limits.long or not grew:
         why = ", without a common cause" if times >= limits.long and not grew else ""
@@ -113,7 +110,7 @@ def check(
         f"{milliseconds(usual)}{_period([steps.steps[at] for at in long])}",
         evidence=(measure, Measure("usual step", ms(usual)), Table(COLUMNS, rows)),
         remedies=(Remedy(*REMEDIES[grew]),),
-        severity=_severity(share),
+        severity=Severity.of(share),
     )
 
 
@@ -168,12 +165,6 @@ def _period(long: list[Step]) -> str:
     if len(numbers) < MINORITY or len(distances) != 1:
         return ""
     return f", every {distances.pop()} steps"
-
-
-def _severity(share: float) -> Severity:
-    if share >= GRAVE:
-        return Severity.CRITICAL
-    return Severity.WARNING if share >= NOTABLE else Severity.NOTE
 
 
 NAMES = {
