@@ -215,26 +215,26 @@ def test_gradients_of_strided_depthwise_convolutions_are_counted_against_it(
 
 
 @pytest.mark.parametrize(
-    ("layer", "dtype", "costs"),
-    [("act", "float32", True), ("act", "bfloat16", False), ("", "float32", False)],
+    ("name", "dtype", "costs"),
+    [("m/act/s", "float32", True), ("m/act/s", "bfloat16", False), ("adam/s", "float32", False)],
 )
 def test_activations_that_a_cpu_widens_value_by_value_are_counted_against_it(
-    layer: str, dtype: str, *, costs: bool
+    name: str, dtype: str, *, costs: bool
 ) -> None:
     """Trap: EfficientNet's sigmoids made bfloat16 a third slower than float32."""
-    known = Operation(name="s", type="Sigmoid", inputs=((dtype, (16, 28, 28, 64)),))
-    sigmoid = OperationTime(name="s", type="Sigmoid", ms=2.0, layer=layer, operation=known)
+    known = Operation(name=name, type="Sigmoid", inputs=((dtype, (16, 28, 28, 64)),))
+    sigmoid = OperationTime(name=name, type="Sigmoid", ms=2.0, operation=known)
     found = check(product(ms=10), sigmoid)
     assert isinstance(found, Finding)
     worse = [(one.subject, one.scales) for one in found.effects if one.scales > 1]
-    assert worse == [("s", SLOWER["Sigmoid"])] * costs
+    assert worse == [(name, SLOWER["Sigmoid"])] * costs
     said = [one.label for one in found.evidence if isinstance(one, Measure)]
     assert any("take longer in 16 bit" in label for label in said) is costs
 
 
-@pytest.mark.parametrize(("rest", "kind"), [(28.0, Finding), (31.0, Healthy)])
+@pytest.mark.parametrize(("rest", "kind"), [(16.0, Finding), (17.0, Healthy)])
 @pytest.mark.parametrize("hardware", [CPU, Hardware("GPU", "x", "TC", TO_BF16)])
-def test_a_cpu_must_gain_a_tenth_of_its_compute_time(
+def test_a_cpu_must_gain_more_than_what_is_not_counted(
     rest: float, kind: type, hardware: Hardware
 ) -> None:
     """Trap: of a gain of some per cent the casts of the activations, which are not counted, leave nothing."""

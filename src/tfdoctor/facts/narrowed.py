@@ -44,7 +44,9 @@ class Narrowed:
         """Go through what the step runs."""
         if hardware.kind != "CPU":
             return cls(gains=tuple(_halved(operations)))
-        costs = [*_casts(norms), *_strided(operations.rows), *_slower(operations.rows)]
+        variables = OptimizerWork.measure(operations).rows
+        rest = [row for row in operations.rows if row not in variables]
+        costs = [*_casts(norms), *_strided(rest), *_slower(rest)]
         return cls(costs=tuple(costs))
 
 
@@ -85,5 +87,5 @@ def _is_strided(row: OperationTime) -> bool:
 def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
     """Return what activations will cost that are computed value by value."""
     for row in rows:
-        if row.type in SLOWER and row.layer and row.precision in ("float32", ""):
+        if row.type in SLOWER and row.precision in ("float32", ""):
             yield Effect(Stage.DEVICE, SLOWER[row.type], row.name, ms(row.ms))

@@ -2,15 +2,15 @@
 
 ## What it checks
 
-The time of matmuls and convolutions whose operands are float32, on a device whose matrix unit runs
-them faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two
-rates. On a CPU five things are counted against it: a tenth of a millisecond of each product that does not
-depend on the type, the casts of the weights, those around unfused batch normalization, activations that are
-computed value by value (sigmoid, tanh, gelu), and the gradients of strided depthwise convolutions, which
-TensorFlow computes many times slower in bfloat16 there; everything else of the step is taken to stay as it
-is, so a gain of a few per cent is not reported. On a GPU or TPU all other float32 operations but the optimizer's
-are taken to need half their time at least, because their tensors have half the bytes. Layers that a mixed
-policy leaves in float32 on purpose, such as the last one, are not reported.
+The time of matmuls and convolutions whose operands are float32, on a device whose matrix unit runs them
+faster in bfloat16 or float16. The saving is computed for each operation from the ratio of the two rates. On
+a CPU five things are counted against it: a tenth of a millisecond of each product that does not depend on
+the type, the casts of the weights, those around unfused batch normalization, activations that are computed
+value by value (sigmoid, tanh, gelu), and the gradients of strided depthwise convolutions, which TensorFlow
+computes many times slower in bfloat16 there; everything else of the step is taken to stay as it is, so a
+small gain (below 15 % of the compute time) is not reported. On a GPU or TPU all other float32 operations
+but the optimizer's are taken to need half their time at least, because their tensors have half the bytes.
+Layers that a mixed policy leaves in float32 on purpose, such as the last one, are not reported.
 
 ## Why it matters
 
@@ -73,9 +73,10 @@ class Limits:
     """When it speaks."""
 
     on_cpu: float = limit(
-        0.1,
-        "of the compute time that 16 bit must gain on a CPU, its known costs counted: of eight scripts of the "
-        "corpus that promised 4 to 8 %, two were plainly faster by the clock (benchmarks/accuracy/judge.py)",
+        0.15,
+        "of the compute time that 16 bit must gain on a CPU, its known costs counted: of ten scripts that "
+        "promised 4 to 16 % of the step, two were plainly faster by the clock (eight with "
+        "benchmarks/accuracy/judge.py; a transformer and a network of 1-D convolutions took longer)",
         most=1.0,
     )
 
