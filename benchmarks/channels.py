@@ -1,6 +1,6 @@
 """What a convolution's time does between multiples of 16 channels on this CPU.
 
-The figures behind ``facts/hardware.py``'s ONEDNN_TILE: ``python benchmarks/channels.py``.
+The figures behind ``facts/run/hardware.py``'s ONEDNN_TILE: ``python benchmarks/channels.py``.
 """
 
 import statistics

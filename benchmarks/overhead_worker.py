@@ -32,24 +32,24 @@ TRACED = 20
 """Steps in a traced window: what `tfdoctor profile` takes."""
 
 
-def load_guest() -> ModuleType:
-    """Load the guest by path, under its private name."""
-    folder = Path(tfdoctor.capture.__file__).parent / "guest"
+def load_agent() -> ModuleType:
+    """Load the agent by path, under its private name."""
+    folder = Path(tfdoctor.capture.__file__).parent / "agent"
     spec = importlib.util.spec_from_file_location(
-        "_tfdoctor_guest", folder / "__init__.py", submodule_search_locations=[str(folder)]
+        "_tfdoctor_agent", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     if spec is None or spec.loader is None:
-        raise SystemExit(f"no guest in {folder}")
-    guest = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(guest)
-    return guest
+        raise SystemExit(f"no agent in {folder}")
+    agent = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(agent)
+    return agent
 
 
 def hook(steps: int) -> Any:
-    """Install the guest as `tfdoctor profile` does, before TensorFlow, and return its window."""
-    guest = load_guest()
+    """Install the agent as `tfdoctor profile` does, before TensorFlow, and return its window."""
+    agent = load_agent()
     out = tempfile.mkdtemp()
-    guest.install({"out": out, "steps": steps, "warmup": 3, "stop_after": False, "seconds": None})
+    agent.install({"out": out, "steps": steps, "warmup": 3, "stop_after": False, "seconds": None})
     return next(o for o in gc.get_objects() if type(o).__name__ == "Window" and hasattr(o, "takes"))
 
 
@@ -241,7 +241,7 @@ def main() -> None:
     measure = {"outside": outside, "inside": inside, "program": program}[kind]
     print(json.dumps(measure(name, *map(int, width))))  # type: ignore[operator]
     sys.stdout.flush()
-    os._exit(0)  # the guest's handlers have nothing to add
+    os._exit(0)  # the agent's handlers have nothing to add
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ sys.path.insert(0, str(HERE / "accuracy"))
 
 from runs import LOOPS, QUIET, FailedError, step_ms  # noqa: E402 - beside the corpus
 
-from tfdoctor.edits.diff import Change, unified  # noqa: E402 - same
+from tfdoctor.edits.diff import FileChange, unified  # noqa: E402 - same
 from tfdoctor.edits.kinds import KINDS  # noqa: E402 - same
-from tfdoctor.edits.module import Module  # noqa: E402 - same
+from tfdoctor.edits.module import SyntaxTree  # noqa: E402 - same
 from tfdoctor.edits.splice import spliced  # noqa: E402 - same
 
 PAIRS, OWN = HERE / "accuracy" / "pairs", HERE / "patched"
@@ -35,7 +35,7 @@ PAIRS, OWN = HERE / "accuracy" / "pairs", HERE / "patched"
 class Case:
     """A kind of edit, the script that it is tried on, and the rule that advises it there ("" for none)."""
 
-    trial: str
+    edit_id: str
     script: Path
     rule: str
 
@@ -68,7 +68,7 @@ class Row:
         saved = 1.0 - self.after_ms / self.before_ms
         script = self.case.script.relative_to(HERE).as_posix()
         times = f"{self.before_ms:.2f} ms | {self.after_ms:.2f} ms"
-        return f"| `{self.case.trial}` | {script} | {times} | {self.promised} | {saved:.0%} |"
+        return f"| `{self.case.edit_id}` | {script} | {times} | {self.promised} | {saved:.0%} |"
 
 
 def run(folder: Path, *command: str) -> bytes:
@@ -105,9 +105,9 @@ def unasked(case: Case, folder: Path) -> tuple[bytes, str]:
     """Return the patch of an edit that nothing advised."""
     text = (folder / "train.py").read_text("utf-8")
     batch = next((at for at, one in enumerate(text.split("\n"), 1) if ".batch(" in one), 0)
-    line = batch if case.trial == "drop-remainder" else 0
-    after = spliced(text, KINDS[case.trial](Module(text), line, ""))
-    return unified([Change("train.py", text.encode(), after.encode())]), "not advised here"
+    line = batch if case.edit_id == "drop-remainder" else 0
+    after = spliced(text, KINDS[case.edit_id](SyntaxTree(text), line, ""))
+    return unified([FileChange("train.py", text.encode(), after.encode())]), "not advised here"
 
 
 def measured(case: Case, rounds: int) -> Row:
@@ -122,7 +122,7 @@ def measured(case: Case, rounds: int) -> Row:
         shutil.copy(case.script, before / "train.py")
         patch, promised = (advised if case.rule else unasked)(case, before)
         if not patch:
-            raise FailedError(f"{case.trial}: no patch for {case.script}")
+            raise FailedError(f"{case.edit_id}: no patch for {case.script}")
         print(patch.decode(), file=sys.stderr)
         shutil.copytree(before, after, ignore=shutil.ignore_patterns("recording"))
         Path(name, "fixes.diff").write_bytes(patch)
@@ -136,12 +136,12 @@ def measured(case: Case, rounds: int) -> Row:
 def rows(kinds: list[str], rounds: int) -> Iterator[str]:
     """Yield the table's rows, and why there is none."""
     for case in CASES:
-        if kinds and case.trial not in kinds:
+        if kinds and case.edit_id not in kinds:
             continue
         try:
             yield str(measured(case, rounds))
         except FailedError as why:
-            yield f"<!-- {case.trial}: {why} -->"
+            yield f"<!-- {case.edit_id}: {why} -->"
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """How much faster oneDNN runs matmuls and convolutions in bfloat16 than in float32 on this CPU.
 
-The figures behind ``facts/hardware.py``'s CPU entries: run it on a quiet machine with
+The figures behind ``facts/run/hardware.py``'s CPU entries: run it on a quiet machine with
 ``python benchmarks/precision.py``. Both types take turns, so that a noisy machine hits both.
 """
 
@@ -140,7 +140,7 @@ ACTIVATIONS: tuple[tuple[str, Call], ...] = (
     ("AddV2", lambda x, y: tf.raw_ops.AddV2(x=x, y=y)),
     ("ReluGrad", lambda x, y: tf.raw_ops.ReluGrad(gradients=x, features=y)),
 )
-"""What is computed value by value (``facts/narrowed.py``), and three that only move bytes."""
+"""What is computed value by value (``facts/operations/reduced_precision.py``), and three that only move bytes."""
 
 VALUES = (64, 128, 768)
 """25 MB in float32: more than the call from Python counts, and than the caches hold."""

@@ -23,10 +23,10 @@ from typing import Any, Self
 
 from loops.stopwatch import Span, read
 
-from tfdoctor.capture.guest.window import AFTERWARDS
+from tfdoctor.capture.agent.window import AFTERWARDS
 from tfdoctor.capture.machine import host
-from tfdoctor.manifest import Manifest
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
 
 LOOPS = Path(__file__).with_name("loops")
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "steps.md"
@@ -168,7 +168,7 @@ class Measurement:
         if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
             yield "loops that tfdoctor saw: " + ", ".join(kinds)
         yield from (f"missing: {entry.what}: {entry.why}" for entry in self.manifest.missing)
-        yield from (f"guest error: {one.where}: {one.error}" for one in self.manifest.guest_errors)
+        yield from (f"agent error: {one.where}: {one.error}" for one in self.manifest.agent_errors)
         if self.steps.get("missing"):
             yield f"no steps: {self.steps['missing']}"
         if self.alone.code:

@@ -16,13 +16,13 @@ from typing import Any, get_args
 import typer
 
 from tfdoctor.cli import FOUND, app
-from tfdoctor.config.settings import KEYS
-from tfdoctor.diagnose import diagnose
+from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
+from tfdoctor.report.rule_page import rule_page, table
 from tfdoctor.rule import Rule, Topic
-from tfdoctor.rule_page import rule_page, table
+from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -39,7 +39,7 @@ TODO: versions of TensorFlow, and hardware.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
@@ -85,7 +85,7 @@ def healthy() -> Verdict:
 TEST = '''\
 """{name}: both sides of each threshold."""
 
-from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules.{module} import LIMITS, check
 from tfdoctor.verdict import Finding, Healthy
 

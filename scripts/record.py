@@ -23,8 +23,8 @@ from tensorflow.tsl.profiler.protobuf import (  # type: ignore[import-untyped] #
     profiler_options_pb2,
 )
 
-from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.samples import BUSY_CORES, Samples
+from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
+from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.trace.wire import Message, parse
 

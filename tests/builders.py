@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations import OperationTime
-from tfdoctor.facts.program import Operation
-from tfdoctor.manifest import Host, Manifest
+from tfdoctor.facts.operations.operations import OperationTime
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.trace import EventType, Line, Plane, Trace
 
 PS = 1_000_000_000
@@ -142,7 +142,7 @@ def captured(start: float, end: float, one: int) -> Row:
 
 
 def manifest(**parts: Any) -> Manifest:
-    host = Host("vm", "AMD EPYC", ("avx2", "avx512f", "avx512_bf16"), 4, 4.0, 2**34)
+    host = HostMachine("vm", "AMD EPYC", ("avx2", "avx512f", "avx512_bf16"), 4, 4.0, 2**34)
     return Manifest(**{"finished": True, "host": host, "cwd": "/home/me", **parts})
 
 

@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from tests.builders import Machine, Row, chart, line, markers, trace, v100
-from tfdoctor import engine
+from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.rule import Rule
 

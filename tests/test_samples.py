@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.diagnose import diagnose
+from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import PROGRAM, Recording
 from tfdoctor.rules import all_rules

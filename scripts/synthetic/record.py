@@ -1,4 +1,4 @@
-"""What tfdoctor's guest would have recorded of a synthetic run: its graph, its layers, its settings."""
+"""What tfdoctor's agent would have recorded of a synthetic run: its graph, its layers, its settings."""
 
 from collections.abc import Iterable
 from typing import Any

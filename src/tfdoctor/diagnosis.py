@@ -34,7 +34,7 @@ class StepRow:
     number: int
     total_ms: float
     parts_ms: Mapping[str, float]  # keys of PARTS; sums to total_ms
-    typical: bool  # counted in the breakdown; False for an outlier
+    steady: bool  # counted in the breakdown; False for an outlier
 
 
 PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")

@@ -85,7 +85,7 @@ class Remedy:
     action: str
     code: str = ""
     at: Location | None = None
-    trial: str = ""
+    edit_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The marks that the guest leaves in a trace, read with TensorFlow's own schema."""
+"""The marks that the agent leaves in a trace, read with TensorFlow's own schema."""
 
 import importlib.util
 import sys

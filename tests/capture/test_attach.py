@@ -21,8 +21,8 @@ from tfdoctor.capture import machine
 from tfdoctor.capture.attach import LONGEST_S, Address, attach
 from tfdoctor.capture.attach.host import host
 from tfdoctor.errors import CaptureError, OutputError
-from tfdoctor.manifest import Host, Manifest
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import HostMachine, Manifest
 
 JOB = """
 import os, sys, time
@@ -291,7 +291,7 @@ def test_the_machine_is_described_only_when_it_is_this_one() -> None:
     here = machine.host()
     with socket.create_server(("localhost", 0)) as server:
         port = server.getsockname()[1]
-        assert host("elsewhere", port) == Host(name="elsewhere")
+        assert host("elsewhere", port) == HostMachine(name="elsewhere")
         assert host(here.name, port) == here
     assert host(here.name, port) == replace(here, cores_usable=0.0)  # whose limits nobody knows
 

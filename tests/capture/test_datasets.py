@@ -1,4 +1,4 @@
-"""What the guest writes of a pipeline: options, files, and what the functions do."""
+"""What the agent writes of a pipeline: options, files, and what the functions do."""
 
 from typing import Any
 

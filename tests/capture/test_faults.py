@@ -67,7 +67,7 @@ def open_window(out: Path) -> None:
     """Wait until the steps are being traced."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        for state in out.glob("processes/*/guest.json"):
+        for state in out.glob("processes/*/agent.json"):
             if json.loads(state.read_text()).get("state") == "open":
                 return
         time.sleep(0.05)
@@ -232,7 +232,7 @@ def test_a_script_may_leave_its_folder_fork_and_exit_hard(tmp_path: Path) -> Non
     script.write_text(AWAY)
     run = profiled(script, tmp_path / "out", str(tmp_path / "gone"), stdin="typed")
     assert (run.code, run.stdout) == (5, f"typed\ntrained {tmp_path / 'gone'}\n")
-    assert run.manifest.guest_errors == ()
+    assert run.manifest.agent_errors == ()
     assert run.missing() == {}
     assert run.manifest.window is not None
     assert run.manifest.window.steps > 0

@@ -72,7 +72,7 @@ def test_a_block_that_does_not_train_leaves_a_recording_that_says_so(script: Pat
     assert found.python == sys.executable
     assert found.outcome.exit_code == 0
     assert set(missing(script.parent / "out")) == {"trace"}
-    assert found.guest_errors == ()
+    assert found.agent_errors == ()
     assert not (script.parent / "out" / "processes").exists()
 
 

@@ -181,7 +181,7 @@ def test_the_script_may_delete_the_folder_it_runs_in(tmp_path: Path) -> None:
     manifest = Recording.open(tmp_path / "out").manifest
     assert manifest is not None
     assert manifest.finished
-    assert manifest.guest_errors == ()
+    assert manifest.agent_errors == ()
     assert manifest.versions is not None
     assert manifest.versions["tensorflow"] == "2.0"
 
@@ -402,7 +402,7 @@ def test_workers_of_a_shell_script_are_recorded_each(tmp_path: Path) -> None:
 def complete(recording: Recording) -> None:
     manifest = recording.manifest
     assert manifest is not None
-    assert (manifest.finished, manifest.missing, manifest.guest_errors) == (True, (), ())
+    assert (manifest.finished, manifest.missing, manifest.agent_errors) == (True, (), ())
     assert manifest.window is not None
     assert manifest.window.steps == 20
     assert len(recording.traces) == 1

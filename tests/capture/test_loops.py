@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture import guest
+from tests.capture import agent
 from tests.capture.windows import make
 
 
@@ -25,7 +25,7 @@ class Loop:
 
     def __init__(self, window: Any) -> None:
         self.window = window
-        self.loops = guest.load("data_loop").Loops(window)
+        self.loops = agent.load("data_loop").Loops(window)
         window.local = SimpleNamespace(loops=self.loops)
 
     def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
@@ -115,7 +115,7 @@ def place() -> str:
 
 @pytest.fixture
 def calls(window: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(guest.load("call_loop"), "way_here", lambda: place())  # noqa: PLW0108  # looked up anew
+    monkeypatch.setattr(agent.load("call_loop"), "way_here", lambda: place())  # noqa: PLW0108  # looked up anew
     return Loop(window).loops.calls
 
 

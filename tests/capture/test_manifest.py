@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.capture import manifest
-from tfdoctor.capture.guest.masking import masked
+from tfdoctor.capture.agent.masking import masked
 from tfdoctor.capture.plan import Plan
-from tfdoctor.manifest import Manifest
 from tfdoctor.recording import processes
+from tfdoctor.recording.manifest import Manifest
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("guest", "said"),
+    ("agent", "said"),
     [
         ('{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}, "finished": true}', "--warmup 3"),
         (
@@ -152,18 +152,18 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
         ("{", "is damaged"),
     ],
 )
-def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) -> None:
+def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) -> None:
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
-    (folder / "guest.json").write_text(guest)
+    (folder / "agent.json").write_text(agent)
     (process,) = processes.read(tmp_path)
     done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
     assert said in " ".join(entry["why"] for entry in done["missing"])
 
 
 @pytest.mark.parametrize(
-    ("returned", "guest", "said"),
+    ("returned", "agent", "said"),
     [
         (
             1,
@@ -196,11 +196,11 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, guest: str, said: str) 
     ],
 )
 def test_a_run_that_failed_is_to_be_mended_first(
-    tmp_path: Path, returned: int, guest: str, said: str
+    tmp_path: Path, returned: int, agent: str, said: str
 ) -> None:
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
-    (folder / "guest.json").write_text(guest)
+    (folder / "agent.json").write_text(agent)
     (process,) = processes.read(tmp_path)
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
@@ -212,7 +212,7 @@ def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
     plan = Plan(str(tmp_path / "train.py"))
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
-    (folder / "guest.json").write_text('{"wanted": "tensorflow", "finished": true}')
+    (folder / "agent.json").write_text('{"wanted": "tensorflow", "finished": true}')
     (process,) = processes.read(tmp_path)
     ended = manifest.end(manifest.begin(plan, ["python3"]), 1, (), [process])
     (gap,) = manifest.of_process(ended, process)["missing"]

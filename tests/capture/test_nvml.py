@@ -21,10 +21,10 @@ import os, sys, time
 from dataclasses import asdict
 from pathlib import Path
 import json
-from tfdoctor.capture.sampler import Samples
+from tfdoctor.capture.sampler import SamplingThread
 from tfdoctor.capture.sampler.nvml import NvmlSampler
 
-samples = Samples(Path(sys.argv[1]), 20, [NvmlSampler()])
+samples = SamplingThread(Path(sys.argv[1]), 20, [NvmlSampler()])
 samples.start(os.getpid())
 time.sleep(float(sys.argv[2]))
 print(json.dumps([asdict(sampling) for sampling in samples.stop()]))

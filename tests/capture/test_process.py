@@ -27,7 +27,7 @@ print(sys.modules["__main__"].__dict__ is globals(), __spec__, __package__)
 print([t.name for t in threading.enumerate()], signal.getsignal(signal.SIGINT))
 print(sys.stdin.read())
 child = "import os, sys; print(sys.path, 'TFDOCTOR_PLAN' in os.environ)"
-child += "; print('_tfdoctor_guest' in sys.modules)"
+child += "; print('_tfdoctor_agent' in sys.modules)"
 print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout)
 import profile, utils
 print(profile.__file__, utils.ANSWER)
@@ -98,7 +98,7 @@ def test_every_end_is_passed_on(script: Path, tmp_path: Path, source: str) -> No
     assert (run.stdout, own_lines(run.stderr)) == (alone.stdout, alone.stderr)
     assert run.code == (alone.returncode if alone.returncode >= 0 else 128 - alone.returncode)
     assert run.manifest.finished
-    assert run.manifest.guest_errors == ()
+    assert run.manifest.agent_errors == ()
     assert re.search("did not import|before it imported", run.missing()["trace"])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tfdoctor.capture import cgroup, machine, sampler
-from tfdoctor.capture.sampler import Samples
+from tfdoctor.capture.sampler import SamplingThread
 from tfdoctor.capture.sampler.host import HostSampler
 
 
@@ -40,7 +40,7 @@ class Broken:
 
 def test_the_host_is_sampled_with_the_run_in_it(tmp_path: Path) -> None:
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    samples = Samples(tmp_path / "samples.jsonl", 50, [HostSampler()])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 50, [HostSampler()])
     samples.start(busy.pid)
     time.sleep(0.8)
     (summary,) = samples.stop()
@@ -60,7 +60,7 @@ def test_the_host_is_sampled_with_the_run_in_it(tmp_path: Path) -> None:
 
 def test_the_end_of_the_run_is_no_fault(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.2)"])
-    samples = Samples(tmp_path / "samples.jsonl", 30, [HostSampler()])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 30, [HostSampler()])
     samples.start(ended.pid)
     ended.wait()
     time.sleep(0.2)
@@ -71,7 +71,7 @@ def test_the_end_of_the_run_is_no_fault(tmp_path: Path) -> None:
 
 def test_a_sampler_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     broken = Broken()
-    samples = Samples(tmp_path / "samples.jsonl", 10, [broken, HostSampler()])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 10, [broken, HostSampler()])
     samples.start(os.getpid())
     time.sleep(0.4)
     first, second = samples.stop()
@@ -96,7 +96,7 @@ def test_a_sampler_that_hangs_is_left_behind(
 ) -> None:
     monkeypatch.setattr(sampler, "PATIENCE_S", 0.2)
     hanging = Hanging()
-    samples = Samples(tmp_path / "samples.jsonl", 10, [hanging, HostSampler()])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 10, [hanging, HostSampler()])
     samples.start(os.getpid())
     time.sleep(0.4)
     first, second = samples.stop()
@@ -109,7 +109,7 @@ def test_a_sampler_that_hangs_is_left_behind(
 
 def test_other_programs_do_not_get_the_runs_first_work(tmp_path: Path) -> None:
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    samples = Samples(tmp_path / "samples.jsonl", 200, [HostSampler()])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 200, [HostSampler()])
     samples.start(busy.pid)
     time.sleep(0.7)
     samples.stop()
@@ -120,7 +120,7 @@ def test_other_programs_do_not_get_the_runs_first_work(tmp_path: Path) -> None:
 
 
 def test_zero_switches_sampling_off(tmp_path: Path) -> None:
-    samples = Samples(tmp_path / "samples.jsonl", 0, [HostSampler()])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 0, [HostSampler()])
     samples.start(os.getpid())
     (summary,) = samples.stop()
     assert summary.status == "off"
@@ -128,7 +128,7 @@ def test_zero_switches_sampling_off(tmp_path: Path) -> None:
 
 
 def test_samples_that_cannot_be_written_say_so(tmp_path: Path) -> None:
-    samples = Samples(tmp_path / "missing" / "samples.jsonl", 10, [HostSampler()])
+    samples = SamplingThread(tmp_path / "missing" / "samples.jsonl", 10, [HostSampler()])
     samples.start(os.getpid())
     time.sleep(0.1)
     (summary,) = samples.stop()

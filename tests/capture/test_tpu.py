@@ -12,7 +12,7 @@ import pytest
 
 from tests.capture.fake_tpu_server import GIB, serve
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture.sampler import Samples, tpu, tpu_sdk
+from tfdoctor.capture.sampler import SamplingThread, tpu, tpu_sdk
 from tfdoctor.capture.sampler.absent import Absent
 from tfdoctor.capture.sampler.tpu import TpuSampler, chips
 from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
@@ -57,7 +57,7 @@ def sampled(
 ) -> tuple[str, list[dict[str, object]]]:
     """Sample for a while; return the reason why something is missing, and the samples."""
     child = sleeping(ports)
-    samples = Samples(tmp_path / "samples.jsonl", 100, [TpuSampler(devices)])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 100, [TpuSampler(devices)])
     samples.start(child.pid)
     time.sleep(seconds)
     (summary,) = samples.stop()
@@ -152,7 +152,7 @@ def asked(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(libtpu(tmp_path, kind)), str(SOURCES)]))
     monkeypatch.setattr(tpu_sdk, "SILENT_S", 1.0)
     child = sleeping("")
-    samples = Samples(tmp_path / "samples.jsonl", 50, [TpuSdkSampler(devices)])
+    samples = SamplingThread(tmp_path / "samples.jsonl", 50, [TpuSdkSampler(devices)])
     samples.start(child.pid)
     deadline = time.monotonic() + 15
     while (time.monotonic() < deadline and samples.states[0].status == "off") or (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture import guest
+from tests.capture import agent
 from tests.capture.windows import Session, make, run
 
 
@@ -128,7 +128,7 @@ def test_a_long_fit_replaces_a_short_first_one(window: Any) -> None:
     assert window.registry.written == [False, True]
     fit(window, 3, 500)
     assert window.takes == 2
-    assert sorted(path.name for path in Path(window.log.out).iterdir()) == ["guest.json", "plugins"]
+    assert sorted(path.name for path in Path(window.log.out).iterdir()) == ["agent.json", "plugins"]
 
 
 def test_a_shorter_fit_replaces_nothing(window: Any) -> None:
@@ -183,10 +183,10 @@ def test_the_usual_step_time_leaves_the_first_call_out(window: Any) -> None:
 
 
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Set the guest's clock by hand."""
+    """Set the agent's clock by hand."""
     now = [100.0]
-    for name in ("window", "takes", "watch"):
-        monkeypatch.setattr(guest.load(name).time, "monotonic", lambda: now[0])
+    for name in ("window", "captures", "watch"):
+        monkeypatch.setattr(agent.load(name).time, "monotonic", lambda: now[0])
     return now
 
 

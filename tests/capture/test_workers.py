@@ -11,10 +11,10 @@ import pytest
 
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture import Plan, arrange, folder, manifest
-from tfdoctor.capture.guest.rank import rank
+from tfdoctor.capture.agent.rank import rank
 from tfdoctor.errors import OutputError
-from tfdoctor.manifest import Json
 from tfdoctor.recording import Recording, processes
+from tfdoctor.recording.manifest import Json
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 
@@ -79,7 +79,7 @@ def leave(out: Path, name: str, steps: int = 0, *, trace: bool = False, **state:
         "finished": True,
         **state,
     }
-    (own / "guest.json").write_text(json.dumps(said))
+    (own / "agent.json").write_text(json.dumps(said))
     if trace:
         run = own / "plugins" / "profile" / "2026_01_01_10_00_00"  # all in the same second
         run.mkdir(parents=True)
@@ -166,11 +166,11 @@ def test_without_ranks_the_most_steps_come_first(tmp_path: Path) -> None:
 def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
     leave(tmp_path, "vm.5", 40, trace=True)
     leave(tmp_path, "vm.6")
-    (tmp_path / "processes" / "vm.6" / "guest.json").write_text("{")
+    (tmp_path / "processes" / "vm.6" / "agent.json").write_text("{")
     done = end(tmp_path)
     assert [each["why"] for each in done["processes"]] == [
         "",
-        "guest.json is damaged and was left out",
+        "agent.json is damaged and was left out",
     ]
 
 

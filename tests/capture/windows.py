@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.capture import guest
+from tests.capture import agent
 
 
 class Marker:
@@ -63,7 +63,7 @@ class Registry:
 
 
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
-    module, journal = guest.load("window"), guest.load("journal")
+    module, journal = agent.load("window"), agent.load("journal")
     monkeypatch.setattr(module, "Session", Session)
     monkeypatch.setattr(Session, "refuse", None)
     Session.marked.clear()

@@ -115,7 +115,7 @@ def test_each_block_is_a_recording_of_its_own(did: Did, name: str) -> None:
     assert window is not None
     assert (window.source, window.first_step, window.steps) == (source, first, steps)
     assert (window.stopped_by, manifest.steps.seen) == (reason, seen)
-    assert manifest.guest_errors == ()
+    assert manifest.agent_errors == ()
     assert manifest.finished
     (trace,) = did.recording(name).traces
     numbers = [mark.stat("step_num") for mark in marks(trace) if mark.name == "train"]
@@ -129,7 +129,7 @@ def test_a_part_of_a_running_fit_can_be_recorded(did: Did) -> None:
     assert window is not None
     assert (window.source, window.steps, manifest.steps.seen) == ("keras-fit", 5, 41)
     assert window.first_step in (3, 4)  # Keras 2 has begun its marker already
-    assert manifest.guest_errors == ()
+    assert manifest.agent_errors == ()
 
 
 def test_a_block_can_be_traced_by_time(did: Did) -> None:

@@ -22,7 +22,7 @@ def test_mirrored_workers_are_one_recording_of_two(tmp_path: Path) -> None:
     for recording in workers:
         manifest = recording.manifest
         assert manifest is not None
-        assert manifest.guest_errors == ()
+        assert manifest.agent_errors == ()
         assert (manifest.steps.source, manifest.steps.seen) == ("tf-data-loop", 60)
         assert manifest.window is not None
         assert manifest.window.steps == 20
@@ -35,7 +35,7 @@ def test_mirrored_workers_are_one_recording_of_two(tmp_path: Path) -> None:
 def test_a_coordinators_steps_are_those_it_schedules(tmp_path: Path) -> None:
     run = profiled(SCRIPT, tmp_path / "out", "parameter_server")
     assert (run.code, run.stdout) == (0, "joined\n")
-    assert run.manifest.guest_errors == ()
+    assert run.manifest.agent_errors == ()
     assert run.manifest.steps.source == "repeated-call"
     assert run.manifest.steps.seen == 60
     (trace,) = run.recording.traces

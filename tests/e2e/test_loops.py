@@ -20,7 +20,7 @@ def profile(tmp_path: Path) -> Profile:
     def run(mode: str, *args: str, **plan: object) -> Run:
         done = profiled(SCRIPT, tmp_path / "out", mode, *args, **plan)  # type: ignore[arg-type]
         assert done.code == 0
-        assert done.manifest.guest_errors == ()
+        assert done.manifest.agent_errors == ()
         return done
 
     return run

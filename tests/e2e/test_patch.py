@@ -124,7 +124,7 @@ This test.
 None.
 """
 
-from tfdoctor.facts.program import Program
+from tfdoctor.facts.run.program import Program
 from tfdoctor.rule import Topic
 from tfdoctor.verdict import Finding, Healthy, Location, Remedy, Severity, Verdict
 
@@ -171,11 +171,11 @@ def patched(folder: Path, text: str, edits: dict[str, str]) -> bytes:
     script.write_text(text, "utf-8")
     rules.mkdir()
     lines = text.split("\n")
-    for trial, words in edits.items():
+    for edit_id, words in edits.items():
         line = 1 + next(at for at, one in enumerate(lines) if words in one) if words else 0
-        code = EXAMPLES.get(trial, "")
-        rule = RULE.format(line=line, code=code, trial=trial)
-        (rules / f"own_{trial.replace('-', '_')}.py").write_text(rule, "utf-8")
+        code = EXAMPLES.get(edit_id, "")
+        rule = RULE.format(line=line, code=code, edit_id=edit_id)
+        (rules / f"own_{edit_id.replace('-', '_')}.py").write_text(rule, "utf-8")
     tfdoctor(
         folder,
         "profile",
@@ -188,7 +188,7 @@ def patched(folder: Path, text: str, edits: dict[str, str]) -> bytes:
         "rec",
         "train.py",
     )
-    own = ",".join(f"own-{trial}" for trial in edits)
+    own = ",".join(f"own-{edit_id}" for edit_id in edits)
     told = ("--format", "json", "--rules", "doctor", "--select", own)
     done = tfdoctor(folder, "report", "rec", *told, "--patch", "-")
     assert b"not in the patch" not in done.stderr, done.stderr

@@ -65,7 +65,7 @@ def kept(run: Run) -> list[int]:
 
 
 def clean(run: Run) -> None:
-    assert run.manifest.guest_errors == ()
+    assert run.manifest.agent_errors == ()
     assert run.missing() == {}
 
 
@@ -416,10 +416,10 @@ def test_datasets_are_named_as_in_the_trace(profile: Profile) -> None:
 
 
 def test_a_broken_hook_is_recorded_and_never_raised(profile: Profile, fit: Run) -> None:
-    run = profile("broken_guest")
+    run = profile("broken_agent")
     assert run.code == 0
     assert run.stdout == fit.stdout
-    assert run.manifest.guest_errors
-    assert {error.where for error in run.manifest.guest_errors} <= {"dataset", "layer", "fit"}
-    assert "training broke" in run.manifest.guest_errors[0].error
+    assert run.manifest.agent_errors
+    assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit"}
+    assert "training broke" in run.manifest.agent_errors[0].error
     assert kept(run)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.running import profiled
-from tfdoctor.diagnose import diagnose
+from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 

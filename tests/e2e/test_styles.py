@@ -32,7 +32,7 @@ def test_a_style_is_seen_and_not_disturbed(name: str, tmp_path: Path) -> None:
     assert STAMP.sub("", own_lines(run.stderr)) == STAMP.sub("", alone.stderr)
     assert run.code == alone.returncode == 0
 
-    assert run.manifest.guest_errors == ()
+    assert run.manifest.agent_errors == ()
     assert run.missing() == {}
     assert (run.manifest.steps.source, run.manifest.steps.seen) == (source, steps)
     window = run.manifest.window

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from tfdoctor.edits.kinds import KINDS
-from tfdoctor.edits.module import Module
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import spliced
 
 POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
@@ -14,11 +14,11 @@ EXAMPLES = {"mixed-precision": POLICY, "steps-per-execution": SEVERAL, "autotune
 """What the rules give as their example, where an edit takes its value from it."""
 
 
-def edited(trial: str, text: str, marked: str = "") -> str:
+def edited(edit_id: str, text: str, marked: str = "") -> str:
     """Return a text after one edit, of the first line that holds the mark; "" is an unknown line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     line = 1 + next(at for at, one in enumerate(lines) if marked in one) if marked else 0
-    return spliced(text, KINDS[trial](Module(text), line, EXAMPLES.get(trial, "")))
+    return spliced(text, KINDS[edit_id](SyntaxTree(text), line, EXAMPLES.get(edit_id, "")))
 
 
 def git_apply(patch: bytes, folder: Path) -> None:

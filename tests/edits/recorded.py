@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.report.diagnoses import rule
 from tfdoctor.diagnosis import Result
-from tfdoctor.manifest import Manifest
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.verdict import Finding, Location, Remedy
 
 
@@ -31,6 +31,6 @@ def finding(name: str, *remedies: Remedy) -> Result:
     return Result(rule=rule(name), outcome=Finding(summary="", evidence=(), remedies=remedies))
 
 
-def remedy(trial: str, path: str = "train.py", line: int = 1, code: str = "") -> Remedy:
+def remedy(edit_id: str, path: str = "train.py", line: int = 1, code: str = "") -> Remedy:
     """Return a remedy for a line."""
-    return Remedy("Change it", code, Location(path, line) if line else None, trial)
+    return Remedy("Change it", code, Location(path, line) if line else None, edit_id)

@@ -11,7 +11,7 @@ from tests.edits.editing import git_apply
 from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis import Order, Relation, Relationship
 from tfdoctor.edits import edited
-from tfdoctor.edits.diff import Change, unified
+from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.draft import Draft
 from tfdoctor.edits.source import Sources
 
@@ -86,7 +86,8 @@ def test_git_makes_the_edited_text_of_any_file(tmp_path: Path, how: dict[str, st
         ("steps-per-execution", 12, TOGETHER),
     ]  # fmt: skip
     found = [
-        finding(trial, remedy(trial, "a b.py", line + add, code)) for trial, line, code in asked
+        finding(edit_id, remedy(edit_id, "a b.py", line + add, code))
+        for edit_id, line, code in asked
     ]
     results, patch = edited(recorded(tmp_path, ["a b.py"], EPOCH), found, None)
 
@@ -107,7 +108,7 @@ def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> No
     if before == after:
         return
     (tmp_path / "x.py").write_bytes(before.encode())
-    git_apply(unified([Change("x.py", before.encode(), after.encode())]), tmp_path)
+    git_apply(unified([FileChange("x.py", before.encode(), after.encode())]), tmp_path)
     assert (tmp_path / "x.py").read_bytes() == after.encode()
 
 

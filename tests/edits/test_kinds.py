@@ -111,18 +111,18 @@ MADE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("trial", "line", "expected"), MADE)
-def test_an_edit_changes_its_line_only(trial: str, line: str, expected: str | None) -> None:
+@pytest.mark.parametrize(("edit_id", "line", "expected"), MADE)
+def test_an_edit_changes_its_line_only(edit_id: str, line: str, expected: str | None) -> None:
     names = {"prefetch": ".batch", "cache": ".map", "autotune-on": ".with_options"}
-    mark = names.get(trial, line.split("\n", maxsplit=1)[0])
-    made = declined(trial, f"{HEAD}{line}\n", mark)
+    mark = names.get(edit_id, line.split("\n", maxsplit=1)[0])
+    made = declined(edit_id, f"{HEAD}{line}\n", mark)
     assert made == (None if expected is None else f"{HEAD}{expected.replace('AUTO', AUTO)}\n")
     ast.parse(made or "")
 
 
-def declined(trial: str, text: str, mark: str) -> str | None:
+def declined(edit_id: str, text: str, mark: str) -> str | None:
     try:
-        return edited(trial, text, mark)
+        return edited(edit_id, text, mark)
     except Declined:
         return None
 
@@ -154,10 +154,10 @@ def test_every_name_is_an_edit_or_says_why_not() -> None:
     assert set(KINDS) == set(known.split())
 
 
-@pytest.mark.parametrize("trial", ["drop-remainder", "prefetch", "cache", "parallel-batch"])
-def test_a_pipeline_is_not_guessed(trial: str) -> None:
+@pytest.mark.parametrize("edit_id", ["drop-remainder", "prefetch", "cache", "parallel-batch"])
+def test_a_pipeline_is_not_guessed(edit_id: str) -> None:
     with pytest.raises(Declined, match="the line of the pipeline is not known"):
-        edited(trial, f"{HEAD}d = d.batch(8)\nmodel.fit(d)\n")
+        edited(edit_id, f"{HEAD}d = d.batch(8)\nmodel.fit(d)\n")
 
 
 FUNCTIONS = """import tensorflow as tf
@@ -249,8 +249,8 @@ def test_a_policy_is_left_to_the_user_where_the_output_is_not_plain(text: str) -
     assert declined("mixed-precision", text, "Dense(8") is None
 
 
-@pytest.mark.parametrize("trial", ["parallel-map", "parallel-batch", "parallel-interleave"])
-def test_examples_keep_their_order_whatever_file_says_otherwise(trial: str) -> None:
-    CHECKS[trial]({"datasets": [{"options": None}, {"options": {"deterministic": True}}]}, "")
+@pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])
+def test_examples_keep_their_order_whatever_file_says_otherwise(edit_id: str) -> None:
+    CHECKS[edit_id]({"datasets": [{"options": None}, {"options": {"deterministic": True}}]}, "")
     with pytest.raises(Declined, match="in another order"):
-        CHECKS[trial]({"datasets": [{"options": {"deterministic": False}}]}, "")
+        CHECKS[edit_id]({"datasets": [{"options": {"deterministic": False}}]}, "")

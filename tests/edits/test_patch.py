@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.edits.editing import git_apply
-from tfdoctor.edits.diff import Change, unified
+from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.kinds import KINDS
-from tfdoctor.edits.module import Module
-from tfdoctor.edits.source import Source
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.source import SourceFile
 from tfdoctor.edits.splice import Declined, before_and_after, overlapping, spliced
 
 STATEMENTS = st.sampled_from(
@@ -49,9 +49,9 @@ def files(draw: st.DrawFn) -> bytes:
     return text.replace("\r\n", "\n").replace("\n", ends).encode(encoding or "utf-8")
 
 
-def all_edits(source: Source) -> str:
+def all_edits(source: SourceFile) -> str:
     """Make each edit of each line, as far as they go together."""
-    module, together = Module(source.text), set()
+    module, together = SyntaxTree(source.text), set()
     for line in range(len(module.lines.starts) + 1):
         for kind in KINDS.values():
             try:
@@ -69,13 +69,13 @@ def all_edits(source: Source) -> str:
 def test_git_makes_of_a_file_what_was_meant(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    source = Source.read("a b/train.py", data)
+    source = SourceFile.read("a b/train.py", data)
     after = source.encoded(all_edits(source))
     folder = tmp_path_factory.mktemp("patched")
     file = folder / source.path
     file.parent.mkdir()
     file.write_bytes(data)
-    patch = unified([Change(source.path, data, after)])
+    patch = unified([FileChange(source.path, data, after)])
     assert bool(patch) == (after != data)
     if patch:
         git_apply(patch, folder)
@@ -88,8 +88,8 @@ def test_git_makes_of_a_file_what_was_meant(
 
 def test_two_files_are_one_patch(tmp_path: Path) -> None:
     changes = [
-        Change("train.py", b"a = 1\r\n", b"a = 2\r\n"),
-        Change("data/input.py", b"b = 1", b"b = 2"),
+        FileChange("train.py", b"a = 1\r\n", b"a = 2\r\n"),
+        FileChange("data/input.py", b"b = 1", b"b = 2"),
     ]
     for change in changes:
         (tmp_path / change.path).parent.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ def test_two_files_are_one_patch(tmp_path: Path) -> None:
 
 def test_a_patch_of_nothing_is_empty() -> None:
     assert unified([]) == b""
-    assert unified([Change("train.py", b"a = 1\n", b"a = 1\n")]) == b""
+    assert unified([FileChange("train.py", b"a = 1\n", b"a = 1\n")]) == b""
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_patch_of_nothing_is_empty() -> None:
 def test_a_file_that_would_not_come_back_is_left(data: bytes, words: str) -> None:
     try:
         said = ""
-        assert Source.read("a.py", data).data == data
+        assert SourceFile.read("a.py", data).data == data
     except Declined as why:
         said = str(why)
     assert words in said

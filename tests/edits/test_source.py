@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.edits.recorded import recorded
-from tfdoctor.edits.source import Source, Sources
+from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined
 
 TEXT = b"import tensorflow as tf\n"
@@ -59,7 +59,7 @@ def test_a_file_without_a_hash_is_not_edited(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding: str) -> None:
-    source = Source.read("train.py", data)
+    source = SourceFile.read("train.py", data)
     assert source.encoding == encoding
     assert source.encoded(source.text) == data
 
@@ -67,7 +67,7 @@ def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding:
 @pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: klingon\n", b"# coding: hex\n00\n"])
 def test_what_is_no_text_is_not_edited(data: bytes) -> None:
     with pytest.raises(Declined, match=r"train.py cannot be read as Python"):
-        Source.read("train.py", data)
+        SourceFile.read("train.py", data)
 
 
 def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.builders import chart, device, line, recording, trace
-from tfdoctor import diagnose
-from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.diagnose import diagnose
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.framework import JAX, PYTORCH, TENSORFLOW, Framework
-from tfdoctor.facts.input_pipeline import InputPipeline
-from tfdoctor.facts.operations import Operations
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.quality import Quality
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.run.framework import JAX, PYTORCH, TENSORFLOW, Framework
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import NotApplicable

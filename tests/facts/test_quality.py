@@ -16,9 +16,9 @@ from tests.builders import (
     v100,
 )
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.quality import FEW_STEPS, Quality
-from tfdoctor.facts.samples import Samples
-from tfdoctor.manifest import Manifest, StepsSeen, Window
+from tfdoctor.recording.manifest import Manifest, StepsSeen, TracedWindow
 from tfdoctor.trace import Trace
 
 SECOND = 1_000_000_000
@@ -91,8 +91,8 @@ def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:
 
 
 def test_warm_up_within_the_window() -> None:
-    assert "warm-up" in doubts(None, manifest(window=Window(contains_warmup=True)))
-    assert doubts(None, manifest(window=Window())) == ""
+    assert "warm-up" in doubts(None, manifest(window=TracedWindow(contains_warmup=True)))
+    assert doubts(None, manifest(window=TracedWindow())) == ""
 
 
 def test_a_recording_that_was_cut_off() -> None:
@@ -142,7 +142,7 @@ def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = N
         start, stop = window
         closed = None if stop is None else int(stop * SECOND)
         beside = manifest(
-            window=Window(started_unix_ns=int(start * SECOND), stopped_unix_ns=closed)
+            window=TracedWindow(started_unix_ns=int(start * SECOND), stopped_unix_ns=closed)
         )
     return chart(trace([]), recording(samples=rows, manifest=beside)).fact(Samples)
 

@@ -18,10 +18,10 @@ from tests.builders import (
     v100,
     wait,
 )
-from tfdoctor.facts.breakdown import PARTS
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.input_pipeline import Segment
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_model import TRUSTED_RESIDUAL, StepModel
+from tfdoctor.facts.time.breakdown import PARTS
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Stage
 
@@ -34,7 +34,7 @@ PATHS = ("Root", "Root::Prefetch::Map", "Root::Prefetch::Map::Range", "Root::Pre
 cores = st.floats(0.1, 64)
 segments = st.lists(
     st.builds(
-        Segment,
+        PipelineSegment,
         st.dictionaries(st.sampled_from(PATHS), times, min_size=1, max_size=3),
         st.booleans(),
     ),
@@ -207,7 +207,7 @@ def test_an_operation_that_is_not_run_at_all_moves_no_bytes() -> None:
 
 
 def test_input_made_beside_the_step_hides_the_compute() -> None:
-    segment = Segment({"Root::Prefetch::Map": 50.0}, overlapped=True)
+    segment = PipelineSegment({"Root::Prefetch::Map": 50.0}, overlapped=True)
     bound = replace(model(input=40, device=10), segments=(segment,))
     halved = Effect(Stage.DEVICE, 0.5)
     assert bound.saving([halved]) == 0
@@ -217,7 +217,7 @@ def test_input_made_beside_the_step_hides_the_compute() -> None:
 
 
 def test_input_made_while_the_trainer_waits_adds_to_the_compute() -> None:
-    segment = Segment({"Root::Map": 40.0}, overlapped=False)
+    segment = PipelineSegment({"Root::Map": 40.0}, overlapped=False)
     serial = replace(model(input=40, device=20), segments=(segment,))
     assert serial.predict([Effect(Stage.DEVICE, 0.5)]) == pytest.approx(50)
     assert serial.predict([Effect(Stage.INPUT, overlaps=True)]) == pytest.approx(40)
@@ -232,8 +232,8 @@ def test_a_pipeline_that_is_not_known_is_work_of_unknown_origin() -> None:
 
 def test_the_slowest_segment_of_a_waiting_trainer_takes_the_step() -> None:
     """Its stages were measured at 45 ms; the trainer's pace says 50."""
-    slow = Segment({"a": 30.0, "b": 15.0}, overlapped=True)
-    quick = Segment({"c": 20.0}, overlapped=True)
+    slow = PipelineSegment({"a": 30.0, "b": 15.0}, overlapped=True)
+    quick = PipelineSegment({"c": 20.0}, overlapped=True)
     bound = replace(model(input=40, device=10), segments=(slow, quick))
     assert bound.predict([Effect(Stage.INPUT, 0.5, "a")]) == pytest.approx(50 * (15 + 15) / 45)
     assert bound.predict([Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")]) == (
@@ -242,10 +242,10 @@ def test_the_slowest_segment_of_a_waiting_trainer_takes_the_step() -> None:
 
 
 def test_a_pipeline_that_keeps_up_is_at_least_as_fast_as_the_step() -> None:
-    segment = Segment({"a": 80.0}, overlapped=True)
+    segment = PipelineSegment({"a": 80.0}, overlapped=True)
     steady = replace(model(device=50), segments=(segment,))
     assert steady.predict([Effect(Stage.DEVICE, 0.5)]) == 50
-    quick = replace(steady, segments=(Segment({"a": 30.0}, overlapped=True),))
+    quick = replace(steady, segments=(PipelineSegment({"a": 30.0}, overlapped=True),))
     assert quick.predict([Effect(Stage.DEVICE, 0.5)]) == 30
 
 
@@ -295,7 +295,7 @@ def test_effects_on_one_part_multiply() -> None:
 def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(
     made: float, *, trusted: bool
 ) -> None:
-    segment = Segment({"a": made}, overlapped=True)
+    segment = PipelineSegment({"a": made}, overlapped=True)
     found = replace(model(input=40, device=10), segments=(segment,))
     assert TRUSTED_RESIDUAL == 0.1
     assert found.residual == pytest.approx(50 - made)
@@ -303,7 +303,7 @@ def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(
 
 
 def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
-    segment = Segment({"a": 1.0}, overlapped=True)
+    segment = PipelineSegment({"a": 1.0}, overlapped=True)
     assert replace(model(input=0.9, device=50), segments=(segment,)).residual == 0
 
 
@@ -316,7 +316,7 @@ def test_a_short_wait_is_for_the_input_only_where_its_own_time_comes_near(
     wait: float, made: float, saved: float
 ) -> None:
     """A batch that lies ready takes a moment, too: then the input does not hide what the compute gains."""
-    segment = Segment({"a": made}, overlapped=True)
+    segment = PipelineSegment({"a": made}, overlapped=True)
     run = replace(model(input=wait, device=100 - wait), segments=(segment,))
     assert run.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(40.0))]) == pytest.approx(saved)
 
@@ -367,7 +367,7 @@ def test_work_that_is_gone_leaves_a_cpus_cores_free(
 
 def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     """Two cores: 40 ms of input on one of them, then 60 ms of compute on both."""
-    segment = Segment({"Root::Map": 40.0}, overlapped=False)
+    segment = PipelineSegment({"Root::Map": 40.0}, overlapped=False)
     on_cpu = replace(
         model(input=40, device=60),
         device="CPU",

@@ -156,7 +156,7 @@ def step_row(number: int) -> StepRow:
     outlier = number % 8 == 7
     wait = 240.0 if outlier else 40.0 + (number * 7) % 6
     parts = {"input": wait, "host": 0.5, "device": 7.6, "between": 0.4, "unknown": 0.4}
-    return StepRow(number=number, total_ms=sum(parts.values()), parts_ms=parts, typical=not outlier)
+    return StepRow(number=number, total_ms=sum(parts.values()), parts_ms=parts, steady=not outlier)
 
 
 def findings() -> tuple[Result, ...]:
@@ -182,13 +182,13 @@ def _input_bound() -> Result:
                 action="Run decode on several threads",
                 code="dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
                 at=Location("train.py", 41),
-                trial="parallel-map",
+                edit_id="parallel-map",
             ),
             Remedy(
                 action="Keep the decoded images in memory",
                 code="dataset = dataset.map(decode)\ndataset = dataset.cache()",
                 at=Location("train.py", 41),
-                trial="cache",
+                edit_id="cache",
             ),
         ),
     )
@@ -244,7 +244,7 @@ def _float32() -> Result:
                 action="Compute in bfloat16, keep the variables in float32",
                 code='tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")',
                 at=Location("train.py", 12),
-                trial="bfloat16",
+                edit_id="bfloat16",
             ),
         ),
     )
@@ -388,7 +388,7 @@ def healthy() -> Diagnosis:
     """Return a run that computes all the time and in which nothing is wrong."""
     breakdown = {"input": 0.0, "device": 8.0, "host": 0.2}
     rows = tuple(
-        StepRow(number=at, total_ms=8.2, parts_ms={"device": 8.0, "host": 0.2}, typical=True)
+        StepRow(number=at, total_ms=8.2, parts_ms={"device": 8.0, "host": 0.2}, steady=True)
         for at in range(8)
     )
     return replace(
@@ -437,7 +437,7 @@ def hostile() -> Diagnosis:
         summary=evil,
         evidence=(Measure(HOSTILE, ratio(float("nan")), ms(float("inf"))), table),
         remedies=(
-            Remedy(action=evil, code=f"```\n{HOSTILE}\n~~~\n{LONG}", at=where, trial=HOSTILE),
+            Remedy(action=evil, code=f"```\n{HOSTILE}\n~~~\n{LONG}", at=where, edit_id=HOSTILE),
             Remedy(action=evil, at=where),
         ),
     )

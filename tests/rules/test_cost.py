@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from tests.builders import chart, recording, trace
 from tfdoctor import cli
-from tfdoctor.diagnose import diagnose
-from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.facts.price import Epoch, Price
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
 from tfdoctor.report.sentences import verdict

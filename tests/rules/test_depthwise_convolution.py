@@ -3,9 +3,9 @@
 import pytest
 
 from tests.builders import chart, line, marker, markers, trace
-from tfdoctor import engine
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.diagnose import engine
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rule import Rule
 from tfdoctor.rules import depthwise_convolution
 from tfdoctor.units import Quantity

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.data_options import DataOptions
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset, Program
+from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import disabled_autotune
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
@@ -59,7 +59,7 @@ def test_a_full_pool_of_one_thread_is_found(name: str) -> None:
     (effect,) = said.effects
     assert (effect.scales, effect.bound, effect.spreads) == (1 / 8, Bound.EXPECTED, True)
     assert said.remedies[0].at == Location("t.py", 7)
-    assert said.remedies[0].trial == "autotune-on"
+    assert said.remedies[0].edit_id == "autotune-on"
 
 
 @pytest.mark.parametrize(("work", "kind"), [(22.3, Healthy), (22.5, Finding)])

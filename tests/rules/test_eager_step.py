@@ -2,8 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.eager_work import EagerWork
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.eager_work import EagerWork
 from tfdoctor.rules import eager_step
 from tfdoctor.verdict import Finding, Healthy, Verdict
 
@@ -46,7 +46,7 @@ def test_calling_a_function_is_left() -> None:
         (False, "", "tf.function"),
     ],
 )
-def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, trial: str, words: str) -> None:
+def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, words: str) -> None:
     found = check(200.0, 5.0, asked=asked)
     assert isinstance(found, Finding)
-    assert (found.remedies[0].trial, words in found.remedies[0].action) == (trial, True)
+    assert (found.remedies[0].edit_id, words in found.remedies[0].action) == (edit_id, True)

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.builders import Machine, chart, device, line, markers, product, trace, v100
-from tfdoctor import engine
+from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
-from tfdoctor.facts.batch_norm import BatchNorm, BatchNorms
-from tfdoctor.facts.hardware import Hardware, Narrowing
-from tfdoctor.facts.narrowed import SLOWER, Narrowed
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Layer, Operation, Program
+from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
+from tfdoctor.facts.run.hardware import Hardware, Narrowing
+from tfdoctor.facts.run.program import Layer, Operation, Program
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
 from tfdoctor.rules.float32_matmul import Limits
@@ -41,7 +41,7 @@ def check(
     limits: Limits = ANY,
 ) -> Verdict:
     operations = Operations(rows)
-    beside = Narrowed.measure(operations, hardware, norms)
+    beside = ReducedPrecision.measure(operations, hardware, norms)
     return float32_matmul.check(operations, hardware, program, beside, limits)
 
 

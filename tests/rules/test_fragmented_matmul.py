@@ -6,8 +6,8 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Program
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import fragmented_matmul
 from tfdoctor.rules.fragmented_matmul import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.host_syncs import HostSyncs
-from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.typical import TRACE, Typical
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.rules import host_sync
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
 
 
-def steps(count: int = 10) -> Typical:
-    return Typical.of(Steps.uniform(count, 10.0))
+def steps(count: int = 10) -> SteadySteps:
+    return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_value_that_is_read_in_each_step(
 
 @pytest.mark.parametrize(("ms", "kind"), [(3.0, Finding), (4.6, Healthy)])
 def test_a_gpu_that_waits_for_the_compiler_waits_for_no_value(ms: float, kind: type) -> None:
-    syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), Compiling(10, 10, 5, ms)
+    syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), CompileTime(10, 10, 5, ms)
     step = Breakdown.of(host=5.0, device=5.0)
     assert isinstance(host_sync.check(syncs, steps(), step, compiling), kind)
 

@@ -8,13 +8,13 @@ from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.builders import chart, manifest, recording, trace
 from tests.xspaces import TRACES
-from tfdoctor import engine
+from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.device import NO_CUPTI, Device
-from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.replicas import Replicas
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.run.device import NO_CUPTI, Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Rule
 from tfdoctor.rules import idle_device

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfdoctor.facts.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.rules import idle_matrix_unit
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
-from tfdoctor import engine
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cacheable import Cacheable
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.diagnose import engine
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rule import Rule
 from tfdoctor.rules import input_bound
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict

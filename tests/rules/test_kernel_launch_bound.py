@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.typical import TRACE, Typical
+from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import kernel_launch_bound
 from tfdoctor.verdict import Finding, Healthy, NotApplicable
 
 
-def steps(count: int = 10) -> Typical:
-    return Typical.of(Steps.uniform(count, 10.0))
+def steps(count: int = 10) -> SteadySteps:
+    return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
 @pytest.mark.parametrize(("launching", "kind"), [(1.0, Finding), (0.99, Healthy)])

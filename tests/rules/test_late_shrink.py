@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfdoctor.facts.buffers import Buffer, Buffers
-from tfdoctor.facts.host_memory import HostMemory
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.buffers import Buffer, Buffers
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules import late_shrink
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.hardware import Hardware, Tile
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.quality import Doubt, Quality
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rule import Rule
 from tfdoctor.rules import (
     all_rules,

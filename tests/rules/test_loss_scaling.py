@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
-from tfdoctor.facts.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.rules.loss_scaling import check
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import max_pool_gradient
 from tfdoctor.rules.max_pool_gradient import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict

@@ -7,8 +7,8 @@ import pytest
 
 from tests.builders import chart, line, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.host_memory import HostMemory
-from tfdoctor.facts.memory import Allocator, DeviceMemory
+from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.rules.memory_headroom import LIMITS, check
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 

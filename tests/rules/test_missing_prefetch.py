@@ -2,10 +2,10 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import missing_prefetch
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 

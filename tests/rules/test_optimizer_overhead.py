@@ -2,11 +2,11 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.optimizer_work import OptimizerWork
-from tfdoctor.facts.program import Operation
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import optimizer_overhead
 from tfdoctor.rules.optimizer_overhead import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
@@ -50,7 +50,7 @@ def test_it_is_a_ceiling() -> None:
     found = check(row(20.0))
     assert isinstance(found, Finding)
     assert (found.effects[0].scales, found.effects[0].bound) == (0.0, Bound.AT_MOST)
-    assert found.remedies[0].trial == "jit-compile"
+    assert found.remedies[0].edit_id == "jit-compile"
 
 
 def many(calls: float) -> OperationTime:
@@ -72,7 +72,7 @@ def test_on_a_cpu_they_also_take_their_part_of_the_hosts_time() -> None:
     host = next(one for one in found.effects if one.stage is Stage.HOST)
     assert host.of is not None
     assert host.of.value == pytest.approx(60.0 * 5000 / 5001)
-    assert [remedy.trial for remedy in found.remedies] == [""]
+    assert [remedy.edit_id for remedy in found.remedies] == [""]
 
 
 @pytest.mark.parametrize("name", ["model/sgd_like/Mul", "adam", "model/adamant/Mul"])

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.builders import recording
-from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.competition import Competition
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.map_functions import MapFunction, MapFunctions
-from tfdoctor.facts.program import Dataset, Program
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
@@ -29,7 +29,7 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
     return StageTime(**(parts | {"asynchronous": kind != "Map", "dataset": WRITTEN} | more))
 
 
-ALONE = Competition(crowded=False)
+ALONE = CpuContention(crowded=False)
 
 
 def check(  # noqa: PLR0913 - one argument for each thing that it looks at
@@ -40,13 +40,13 @@ def check(  # noqa: PLR0913 - one argument for each thing that it looks at
     *,
     fixed: bool = True,
     wait: float = 6.0,
-    competition: Competition = ALONE,
+    contention: CpuContention = ALONE,
 ) -> Verdict:
     return per_element_map.check(
         InputPipeline.of(AHEAD, one or stage()),
         Breakdown.of(input=wait, host=2.0),
         MapFunctions({1: MapFunction(types, 2, nbytes, batch, fixed)}),
-        competition,
+        contention,
     )
 
 
@@ -57,7 +57,7 @@ def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
     assert effect.scales == pytest.approx(0.00998, rel=0.01)
     assert effect.bound is Bound.AT_MOST
     assert said.remedies[0].at == Location("t.py", 9)
-    assert said.remedies[0].trial == "vectorized-map"
+    assert said.remedies[0].edit_id == "vectorized-map"
     assert "map(columns" in said.remedies[0].code
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.whereabouts import Place, Whereabouts
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import python_input
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
@@ -105,11 +105,11 @@ def test_a_pipeline_without_work_is_healthy() -> None:
 
 def loop(between: float, makes: int, others: int = 0) -> Verdict:
     at = Location("train.py", 12)
-    places = Place(at, makes, makes=True), Place(at, others, makes=False)
+    places = SampledLine(at, makes, makes=True), SampledLine(at, others, makes=False)
     return python_input.check(
         Unavailable("no pipeline"),
         Breakdown.of(between=between, device=20.0 - between),
-        Whereabouts(places, anew=((128, 32),)),
+        StackSamples(places, anew=((128, 32),)),
         None,
     )
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.open_shapes import OpenShapes
+from tfdoctor.facts.input.open_shapes import OpenShapes
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.rules import recompilation
 from tfdoctor.verdict import Finding, Healthy, Location, Severity
 
@@ -15,12 +15,12 @@ from tfdoctor.verdict import Finding, Healthy, Location, Severity
 def test_what_is_compiled_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
     """Trap: a window that holds the first calls."""
     step = Breakdown.of(host=20.0, device=5.0)
-    assert isinstance(recompilation.check(Compiling(steps, 20, late, 15.0), step, None), kind)
+    assert isinstance(recompilation.check(CompileTime(steps, 20, late, 15.0), step, None), kind)
 
 
 def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
     found = recompilation.check(
-        Compiling(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0), None
+        CompileTime(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0), None
     )
     assert isinstance(found, Finding)
     assert (found.effects, found.severity) == ((), Severity.NOTE)
@@ -37,7 +37,7 @@ def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
 )
 def test_what_few_steps_compile_weighs_by_the_traced_time(share: float, severity: Severity) -> None:
     """Trap: what is left of it in typical steps is no measure of what it costs."""
-    compiling = Compiling(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
+    compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
     found = recompilation.check(compiling, Breakdown.of(host=3.0, device=0.5), None)
     assert isinstance(found, Finding)
     assert (found.effects, found.severity) == ((), severity)
@@ -58,11 +58,11 @@ LINE = Location("train.py", 7)
     ],
 )
 def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
-    shapes: OpenShapes | None, trial: str, words: str
+    shapes: OpenShapes | None, edit_id: str, words: str
 ) -> None:
     """Trap: sequences of another length each, which drop_remainder does nothing for."""
     step = Breakdown.of(host=268.0, device=4.0)
-    found = recompilation.check(Compiling(20, 20, 10, 250.0), step, shapes)
+    found = recompilation.check(CompileTime(20, 20, 10, 250.0), step, shapes)
     assert isinstance(found, Finding)
-    assert (found.remedies[0].trial, found.remedies[0].at) == (trial, LINE if trial else None)
+    assert (found.remedies[0].edit_id, found.remedies[0].at) == (edit_id, LINE if edit_id else None)
     assert words in found.remedies[0].action

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.data_options import DataOptions
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import sequential_map
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 

@@ -14,15 +14,15 @@ from tests.builders import (
     trace,
     wait,
 )
+from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
-from tfdoctor.engine import examine
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.data_options import DataOptions
-from tfdoctor.facts.dataset_properties import DatasetProperties
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rule import Rule
 from tfdoctor.rules import serial_batch
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
@@ -153,7 +153,7 @@ def test_the_remedy_is_the_users_own_batch() -> None:
     assert remedy.at == Location("t.py", 9)
     assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
     assert "batch(16, num_parallel_calls=" in remedy.code
-    assert remedy.trial == "parallel-batch"
+    assert remedy.edit_id == "parallel-batch"
 
 
 MEBIBYTE = 1 << 14

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
-from tfdoctor.facts.source_files import SourceFiles
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.source_files import SourceFiles
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import serial_reads
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
@@ -57,7 +57,7 @@ def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
     assert {e.subject.rpartition("::")[2] for e in said.effects} == {kind, "FlatMap"}
     assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in said.effects)
     assert said.remedies[0].at == Location("t.py", 9)
-    assert said.remedies[0].trial == "parallel-interleave"
+    assert said.remedies[0].edit_id == "parallel-interleave"
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
@@ -129,7 +129,7 @@ def test_reads_across_a_network_wait_without_a_core() -> None:
 def test_a_single_file_must_be_split_first() -> None:
     first, second = found(check(interleaved(), files=SourceFiles(1))).remedies
     assert "TFRecordWriter" in first.code
-    assert second.trial == ""
+    assert second.edit_id == ""
 
 
 def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
@@ -137,4 +137,4 @@ def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
     flat = stage(f"{TOP}::FlatMap", 1.0, dataset=LINE)
     (remedy,) = found(check(InputPipeline.of(stage(TOP), flat, reader))).remedies
     assert "tf.data.TFRecordDataset(files, num_parallel_reads" in remedy.code
-    assert remedy.trial == ""
+    assert remedy.edit_id == ""

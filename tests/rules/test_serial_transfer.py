@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.transfers import D2H, H2D, PAGEABLE, PINNED, Transfer, Transfers
-from tfdoctor.facts.typical import TRACE, Typical
+from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfer, Transfers
+from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import serial_transfer
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 
 
-def steps(count: int = 10) -> Typical:
-    return Typical.of(Steps.uniform(count, 10.0))
+def steps(count: int = 10) -> SteadySteps:
+    return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
 @pytest.mark.parametrize(("exposed", "kind"), [(0.2, Finding), (0.19, Healthy)])

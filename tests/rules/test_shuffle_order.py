@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.dataset_properties import DatasetProperties
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules import shuffle_order
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import slow_random
 from tfdoctor.rules.slow_random import LIMITS, UNIFORM
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict

@@ -9,16 +9,16 @@ from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, markers, trace, v100, wait
-from tfdoctor import engine
-from tfdoctor.facts.breakdown import Breakdown
+from tfdoctor.diagnose import engine
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.dispatch import Dispatch
-from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.memory import Allocator, DeviceMemory
-from tfdoctor.facts.program import Program
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
+from tfdoctor.facts.time.python_overhead import PythonOverhead
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
@@ -41,11 +41,11 @@ def check(  # noqa: PLR0913 - one argument for each thing that it looks at
     memory: DeviceMemory | None = None,
     source: str = "keras-fit",
     framework: Framework = TENSORFLOW,
-    compiling: Compiling | None = None,
+    compiling: CompileTime | None = None,
 ) -> Verdict:
     parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
     steps = replace(Steps.uniform(20, parts.step_ms), source=source)
-    dispatch = Dispatch(edges, between)
+    dispatch = PythonOverhead(edges, between)
     return small_batch.check(parts, dispatch, device, steps, program, memory, framework, compiling)
 
 
@@ -94,7 +94,7 @@ def test_an_eager_step_is_not_judged(program: Program | None, source: str) -> No
 
 def test_fit_is_advised_steps_per_execution_first() -> None:
     first, second = found(check(0.6, 0.3)).remedies
-    assert first.trial == "steps-per-execution"
+    assert first.edit_id == "steps-per-execution"
     assert "steps_per_execution=20" in first.code
     assert "learning rate" in second.action
 
@@ -112,7 +112,7 @@ def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> Non
 
 def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:
     first = found(check(0.6, 0.3, source="tf-data-loop")).remedies[0]
-    assert (first.trial, "tf.range" in first.code) == ("", True)
+    assert (first.edit_id, "tf.range" in first.code) == ("", True)
 
 
 def test_jax_is_not_advised_tensorflows_code() -> None:
@@ -133,13 +133,13 @@ def test_on_a_gpu_the_wait_for_the_host_counts_and_is_a_ceiling() -> None:
     assert (effect.stage, effect.bound, effect.scales) == (Stage.HOST, Bound.AT_MOST, 0.0)
 
 
-def calls(each: float, begin: float, end: float, call: float) -> Dispatch:
+def calls(each: float, begin: float, end: float, call: float) -> PythonOverhead:
     """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
     rows = list(markers(6, each, call).rows)
     rows += [wait(n * each + 0.1, n * each + 0.2) for n in range(6)]
     rows += [executor(n * each + begin, n * each + end, 1) for n in range(6)]
     rows += [("model/mul:Mul", n * each + begin, n * each + end) for n in range(6)]
-    return chart(trace([line("python", *rows)])).fact(Dispatch)
+    return chart(trace([line("python", *rows)])).fact(PythonOverhead)
 
 
 def test_dispatch_is_what_lies_before_and_after_the_operations() -> None:
@@ -151,7 +151,7 @@ def test_dispatch_is_what_lies_before_and_after_the_operations() -> None:
 
 def test_dispatch_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
     with pytest.raises(Unavailable):
-        chart(trace([markers(6, 1)], gpus=[v100()])).fact(Dispatch)
+        chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
 
 
 def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
@@ -179,5 +179,5 @@ def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ms", "kind"), [(0.0, Finding), (0.5, Healthy)])
 def test_compiling_is_no_cost_of_a_small_batch(ms: float, kind: type) -> None:
-    compiling = Compiling(20, 20, 10, ms)
+    compiling = CompileTime(20, 20, 10, ms)
     assert isinstance(check(0.6, 0.4, device=GPU, compiling=compiling), kind)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.device import NO_CUPTI, Device
-from tfdoctor.facts.replicas import Replicas
+from tfdoctor.facts.run.device import NO_CUPTI, Device
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import small_replica_batch
 from tfdoctor.rules.small_replica_batch import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict

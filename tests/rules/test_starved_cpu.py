@@ -2,14 +2,14 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.competition import Competition
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.cpu_pressure import CpuPressure
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.cpu_pressure import CpuPressure
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_model import StepModel
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import sequential_map, starved_cpu
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
 
@@ -46,7 +46,7 @@ def check(
         cores,
         device,
         pressure,
-        Competition.measure(device, cores, breakdown),
+        CpuContention.measure(device, cores, breakdown),
     )
 
 
@@ -125,8 +125,8 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
         input_ms=20.0,
     )
     threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores, None)
-    competition = Competition.measure(ON_CPU, cores, breakdown)
-    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, competition)
+    contention = CpuContention.measure(ON_CPU, cores, breakdown)
+    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, contention)
 
     assert isinstance(threads, Finding)
     assert isinstance(less, Finding)

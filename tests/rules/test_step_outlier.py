@@ -2,15 +2,15 @@
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
 
 def check(
-    extra: dict[int, tuple[str, float]], count: int = 20, compiling: Compiling | None = None
+    extra: dict[int, tuple[str, float]], count: int = 20, compiling: CompileTime | None = None
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -86,7 +86,7 @@ def test_without_a_usual_step_nothing_is_said() -> None:
 
 def test_steps_that_compile_are_left_to_recompilation() -> None:
     long = dict.fromkeys((4, 14), ("host", 100.0))
-    compiling = Compiling(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
+    compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
     said = check(long, compiling=compiling)
     assert isinstance(said, NotApplicable)
     assert "recompilation tells what helps" in said.reason

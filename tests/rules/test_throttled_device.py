@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, markers, recording, trace, v100
-from tfdoctor import engine
+from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
-from tfdoctor.facts.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.rule import Rule
 from tfdoctor.rules import throttled_device
 from tfdoctor.rules.throttled_device import LIMITS, check

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.builders import product
-from tfdoctor.facts.hardware import Hardware, Tile
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.competition import Competition
-from tfdoctor.facts.dataset_properties import DatasetProperties
-from tfdoctor.facts.host_memory import HostMemory
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import uncached_preprocessing
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
@@ -39,9 +39,9 @@ def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Datas
     return stage(number, "Map", **(parts | more))
 
 
-ALONE = Competition(crowded=False)
-CROWDED = Competition(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
-UNKNOWN = Competition(crowded=None)
+ALONE = CpuContention(crowded=False)
+CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
+UNKNOWN = CpuContention(crowded=None)
 
 
 def check(
@@ -49,7 +49,7 @@ def check(
     passes: float | None = 4.0,
     wait: float = 30.0,
     memory: HostMemory | Unavailable = ROOM,
-    competition: Competition = ALONE,
+    contention: CpuContention = ALONE,
 ) -> Verdict:
     """Each dataset with a function works for 10 ms."""
     chain = tuple(reversed(datasets))
@@ -68,7 +68,7 @@ def check(
         InputPipeline.of(ahead, *stages),
         Breakdown.of(input=wait, device=40.0 - wait),
         memory,
-        competition,
+        contention,
     )
 
 
@@ -81,7 +81,7 @@ def test_a_function_that_gives_the_same_is_found() -> None:
     found = check(source(), mapped(1, "DecodePng"))
     assert isinstance(found, Finding)
     assert found.remedies[0].at == Location("train.py", 21)
-    assert found.remedies[0].trial == "cache"
+    assert found.remedies[0].edit_id == "cache"
     assert "map(decode," in found.remedies[0].code
 
 
@@ -119,7 +119,7 @@ def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
     assert isinstance(found, Finding)
     assert kind.lower() in found.remedies[0].action
     assert f".{kind.lower()}(" in found.remedies[0].code
-    assert not found.remedies[0].trial
+    assert not found.remedies[0].edit_id
 
 
 @pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])
@@ -195,10 +195,10 @@ def test_functions_of_a_library_are_left_alone() -> None:
     ("competition", "of"), [(CROWDED, Finding), (ALONE, Healthy), (UNKNOWN, NotApplicable)]
 )
 def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
-    competition: Competition, of: type
+    contention: CpuContention, of: type
 ) -> None:
     """A CPU computes and makes batches: a step may be slow for work that it never waits for."""
-    said = check(source(), mapped(1, "DecodePng"), wait=0.0, competition=competition)
+    said = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=contention)
     assert isinstance(said, of)
     if isinstance(said, Finding):
         _, relief = said.effects
@@ -211,6 +211,6 @@ def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells(
     cores: float, kind: type
 ) -> None:
     """Measured: 8 to 13 % on paper were 15, 3 and -6 % on the clock."""
-    some = Competition(crowded=True, cores=cores, compute_ms=40.0)
-    said = check(source(), mapped(1, "DecodePng"), wait=0.0, competition=some)
+    some = CpuContention(crowded=True, cores=cores, compute_ms=40.0)
+    said = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=some)
     assert isinstance(said, kind)

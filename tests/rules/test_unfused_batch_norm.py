@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Layer, Operation, Program
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Layer, Operation, Program
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 

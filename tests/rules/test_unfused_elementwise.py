@@ -2,10 +2,10 @@
 
 import pytest
 
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.optimizer_work import OptimizerWork
-from tfdoctor.facts.program import Layer, Program
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Layer, Program
 from tfdoctor.rules import unfused_elementwise
 from tfdoctor.rules.unfused_elementwise import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
@@ -29,7 +29,7 @@ def test_on_a_gpu_they_are_a_ceiling_and_a_trial() -> None:
     found = check()
     assert isinstance(found, Finding)
     assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
-    assert found.remedies[0].trial == "jit-compile"
+    assert found.remedies[0].edit_id == "jit-compile"
 
 
 def test_on_a_cpu_only_a_trial_tells() -> None:

@@ -22,8 +22,8 @@ from scripts.synthetic.network import Network
 from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests.builders import manifest
+from tfdoctor.diagnose.engine import WORTH_SAYING, examine
 from tfdoctor.diagnosis import Result
-from tfdoctor.engine import WORTH_SAYING, examine
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
 from tfdoctor.rules import all_rules

@@ -7,7 +7,7 @@ import pytest
 from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
-from tfdoctor.engine import examine
+from tfdoctor.diagnose.engine import examine
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules

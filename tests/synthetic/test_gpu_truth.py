@@ -10,10 +10,10 @@ from scripts.synthetic.gpu_truth import GpuTruth, gpu_truth
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.collectives import Collectives
-from tfdoctor.facts.gpu_time import GpuTime
-from tfdoctor.facts.launch_gaps import LaunchGaps
-from tfdoctor.facts.transfers import D2H, H2D, PAGEABLE, PINNED, Transfers
+from tfdoctor.facts.gpu.idle_gaps import IdleGaps
+from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfers
+from tfdoctor.facts.gpu.utilization import GpuUtilization
+from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane, xprof
 
@@ -66,7 +66,7 @@ def close(expected: float) -> object:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_kernels_copies_waits_and_idle_time(cases: dict[str, Case], name: str) -> None:
-    case, time = cases[name], cases[name].chart.fact(GpuTime)
+    case, time = cases[name], cases[name].chart.fact(GpuUtilization)
     assert time.round_ms == close(case.truth.step_ms)
     assert time.busiest.kernel_ms == close(case.ruler.kernel_ms)
     assert time.busiest.busy_ms == close(case.ruler.busy_ms)
@@ -78,7 +78,7 @@ def test_kernels_copies_waits_and_idle_time(cases: dict[str, Case], name: str) -
 
 @pytest.mark.parametrize("name", RUNS)
 def test_gaps_by_size_and_by_what_the_host_does(cases: dict[str, Case], name: str) -> None:
-    ruler, gaps = cases[name].ruler, cases[name].chart.fact(LaunchGaps)
+    ruler, gaps = cases[name].ruler, cases[name].chart.fact(IdleGaps)
     assert gaps.sizes == {size: close(value) for size, value in ruler.sizes.items()}
     assert gaps.gaps == {size: close(number) for size, number in ruler.gaps.items()}
     known = ruler.causes | {"waiting for the device": 0.0}
@@ -115,7 +115,7 @@ def test_an_all_reduce_is_hidden_as_far_as_kernels_run(cases: dict[str, Case]) -
 def test_every_gpu_is_there_and_the_idle_ones_did_nothing(
     cases: dict[str, Case], name: str
 ) -> None:
-    gpus = cases[name].chart.fact(GpuTime).gpus
+    gpus = cases[name].chart.fact(GpuUtilization).gpus
     assert len(gpus) == 1 + cases[name].run.idle_gpus
     assert [gpu.busy_ms for gpu in gpus[1:]] == [0.0] * cases[name].run.idle_gpus
 
@@ -124,9 +124,9 @@ def test_the_cases_differ_in_what_they_are_to_show(cases: dict[str, Case]) -> No
     """A test of ten runs without a hidden copy, say, would prove little."""
     hidden = cases["t4 hides its copy"]
     assert hidden.ruler.copy_exposed_ms < 0.2 * hidden.truth.copy_ms
-    launching = cases["a100 is launch-bound"].chart.fact(LaunchGaps)
+    launching = cases["a100 is launch-bound"].chart.fact(IdleGaps)
     assert launching.launching_ms > 0.5 * cases["a100 is launch-bound"].truth.step_ms
-    queued = cases["v100 leaves three idle"].chart.fact(LaunchGaps)
+    queued = cases["v100 leaves three idle"].chart.fact(IdleGaps)
     assert queued.kernels > 0
 
 
@@ -138,6 +138,6 @@ def test_xprof_sees_no_wait_and_counts_copies_as_compute(cases: dict[str, Case])
     assert "HIGHLY" not in opinion.conclusion
     assert opinion.step_ms is not None
     assert opinion.step_ms < case.truth.step_ms - 2.9  # from the first kernel to the last
-    time = case.chart.fact(GpuTime)
+    time = case.chart.fact(GpuUtilization)
     assert time.exposed_wait_ms == close(3.0)
     assert time.busiest.kernel_ms + time.busiest.copy_ms == close(time.busiest.busy_ms)

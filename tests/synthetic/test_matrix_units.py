@@ -10,10 +10,10 @@ from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
 from tests.xspaces import save
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.eligibility import eligibility
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations import Operations
+from tfdoctor.facts.operations.eligibility import eligibility
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.trace import xplane
 
 RUNS = sorted((device, precision) for device, one in gpu.GPUS.items() for precision in one.rates)

@@ -8,14 +8,14 @@ import pytest
 from scripts.synthetic import gpu, samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
-from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.input_pipeline import InputPipeline
-from tfdoctor.facts.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations import Operations
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane
 from tfdoctor.verdict import Stage

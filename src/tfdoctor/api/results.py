@@ -9,8 +9,8 @@ from tfdoctor.api import inline
 from tfdoctor.capture.inside import Inside
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import CaptureError, TfdoctorError
-from tfdoctor.manifest import Window
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import TracedWindow
 from tfdoctor.report import Format
 
 
@@ -46,9 +46,9 @@ class Results:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis:
-        from tfdoctor.config import find  # noqa: PLC0415 - only when asked for
-        from tfdoctor.diagnose import diagnose  # noqa: PLC0415 - same
-        from tfdoctor.rulebook import rulebook  # noqa: PLC0415 - same
+        from tfdoctor.diagnose.diagnose import diagnose  # noqa: PLC0415 - same
+        from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
+        from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         book = rulebook(find(Path()))
@@ -95,7 +95,7 @@ class Results:
             return f"no steps traced ({why}), recorded in {self.path}"
         if manifest.workers:
             return f"{len(manifest.workers)} processes trained, recorded in {self.path}"
-        return f"traced {_length(manifest.window or Window())}, recorded in {self.path}"
+        return f"traced {_length(manifest.window or TracedWindow())}, recorded in {self.path}"
 
     def __repr__(self) -> str:
         """Return the summary that the command line prints; in a notebook, which shows the page, one line."""
@@ -124,7 +124,7 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _length(window: Window) -> str:
+def _length(window: TracedWindow) -> str:
     """Return how much was traced: steps, or a time where none were seen."""
     if window.steps:
         return "1 step" if window.steps == 1 else f"{window.steps} steps"

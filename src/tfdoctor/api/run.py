@@ -9,7 +9,7 @@ from typing import Self
 from tfdoctor.api import inline
 from tfdoctor.api.results import Results, say
 from tfdoctor.capture import Plan, inside
-from tfdoctor.capture.guest.stack import user_line
+from tfdoctor.capture.agent.stack import user_line
 from tfdoctor.errors import CaptureError, OutputError
 
 PROFILED = "`tfdoctor profile` records this run already"
@@ -109,7 +109,7 @@ def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
     places = inline.places()
     while frame is not None and places.get(frame.f_code.co_filename, "") is None:
         frame = frame.f_back
-    file, line = user_line(frame) or ("", 0)  # type: ignore[no-untyped-call] # the guest's
+    file, line = user_line(frame) or ("", 0)  # type: ignore[no-untyped-call] # the agent's
     name = places.get(file) or file.removeprefix(f"{Path.cwd()}/")
     at = f"{name}:{line}" if name else "python"
     try:

@@ -13,8 +13,8 @@ from typing import Any
 
 from tfdoctor.capture import manifest
 from tfdoctor.capture.folder import Folder
-from tfdoctor.manifest import Json
 from tfdoctor.recording import PROGRAM, SAMPLES
+from tfdoctor.recording.manifest import Json
 from tfdoctor.recording.processes import Process
 from tfdoctor.recording.workers import WORKERS
 

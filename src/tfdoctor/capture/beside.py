@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from tfdoctor.manifest import Sampling
+from tfdoctor.recording.manifest import Sampling
 
 LOOK_S = 1.0
 """How often to see whether the run is still there, should nobody say that it is over."""
@@ -66,10 +66,10 @@ class Beside:
 
 def main(pid: int, path: Path, period_ms: int) -> None:
     """Sample a process until our standard input ends, or the process does."""
-    from tfdoctor.capture.sampler import Samples  # noqa: PLC0415 - only the process that samples
+    from tfdoctor.capture.sampler import SamplingThread  # noqa: PLC0415 - only the process that samples
     from tfdoctor.capture.sampler.every import every  # noqa: PLC0415 - same
 
-    samples = Samples(path, period_ms, every())
+    samples = SamplingThread(path, period_ms, every())
     with contextlib.suppress(psutil.NoSuchProcess):
         run = psutil.Process(pid)
         samples.start(pid)

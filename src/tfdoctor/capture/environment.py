@@ -1,4 +1,4 @@
-"""The environment of a run: the user's, and the way in for the guest."""
+"""The environment of a run: the user's, and the way in for the agent."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PLAN = "TFDOCTOR_PLAN"
 
 
 def environment(plan: Plan, processes: Path) -> dict[str, str]:
-    """Return the environment to start the run with; each guest makes its folder below `processes`.
+    """Return the environment to start the run with; each agent makes its folder below `processes`.
 
     Launchers pass their environment on by hand (`env=dict(os.environ, …)`), so a command sees ours;
     a script and a module do not.
@@ -24,7 +24,7 @@ def environment(plan: Plan, processes: Path) -> dict[str, str]:
     empty = before in ("", os.pathsep.join([SITE, SITE]))
     paths = [SITE, *others, *([SITE] if empty else [])]  # twice: there was one, and it was empty
     manners = "visible" if plan.kind is Kind.COMMAND else "hidden"
-    text = json.dumps(guests_plan(plan, processes))
+    text = json.dumps(agents_plan(plan, processes))
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
@@ -32,8 +32,8 @@ def environment(plan: Plan, processes: Path) -> dict[str, str]:
     }
 
 
-def guests_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
-    """Return what the guest needs to know."""
+def agents_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
+    """Return what the agent needs to know."""
     return {
         "processes": str(processes),
         "steps": plan.steps,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.capture.guest.rank import rank
+from tfdoctor.capture.agent.rank import rank
 from tfdoctor.capture.plan import Plan
 from tfdoctor.errors import OutputError
 from tfdoctor.recording import MANIFEST

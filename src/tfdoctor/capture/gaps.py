@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.manifest import Json
+from tfdoctor.recording.manifest import Json
 from tfdoctor.recording.processes import Process
 
 NO_HOOK = {

@@ -1,6 +1,6 @@
 """Recording in this very process, from one line of it to another: what `tfdoctor.record` does.
 
-The guest is the one of `tfdoctor profile`, loaded under the same private name, and stays for the next
+The agent is the one of `tfdoctor profile`, loaded under the same private name, and stays for the next
 recording. Nothing in here is raised into the user's code but what is wrong with the arguments.
 """
 
@@ -17,30 +17,30 @@ from types import FrameType, ModuleType
 from typing import Any, Self
 
 from tfdoctor.capture import manifest
+from tfdoctor.capture.agent.masking import clean
 from tfdoctor.capture.arrange import arrange
 from tfdoctor.capture.beside import Beside
-from tfdoctor.capture.environment import guests_plan
+from tfdoctor.capture.environment import agents_plan
 from tfdoctor.capture.folder import Folder, claim
-from tfdoctor.capture.guest.masking import clean
 from tfdoctor.capture.plan import Plan
 from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
 
-GUEST, FOLDER = "_tfdoctor_guest", Path(__file__).parent / "guest"
+AGENT, FOLDER = "_tfdoctor_agent", Path(__file__).parent / "agent"
 
 
 class _Process:
     """What all recordings of this process share."""
 
     lock = threading.RLock()
-    ours = False  # the guest is here for us
+    ours = False  # the agent is here for us
     window: Any = None
     under_way: "Inside | None" = None
 
 
 def profiled() -> bool:
     """Say whether `tfdoctor profile` records this process, or will once it imports TensorFlow."""
-    if GUEST in sys.modules:
+    if AGENT in sys.modules:
         return not _Process.ours
     site = sys.modules.get("sitecustomize")
     door = getattr(site, "Door", None)
@@ -91,8 +91,8 @@ class Inside:
     def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
         atexit.register(self.abandoned)
         with self._careful("start"):
-            block = _guests("block")
-            settings = guests_plan(plan, self.folder.processes)
+            block = _agents("block")
+            settings = agents_plan(plan, self.folder.processes)
             _Process.window = block.begin(settings, places, _Process.window)
         with self._careful("samples"):
             self.beside = Beside(self.folder.out / SAMPLES, plan.sample_every_ms)
@@ -100,7 +100,7 @@ class Inside:
     def join(self, model: object, frame: FrameType) -> None:
         """Take part in the fit of a model that is running."""
         with self._careful("join"):
-            _guests("block").join(_Process.window, model, frame)
+            _agents("block").join(_Process.window, model, frame)
 
     def end(self, error: BaseException | None = None) -> None:
         """End the recording and write it; a second call does nothing."""
@@ -121,9 +121,9 @@ class Inside:
             if under_way() is not self:
                 return
             with self._careful("end"):
-                _guests("block").end(_Process.window, reason, self.what)
+                _agents("block").end(_Process.window, reason, self.what)
             with self._careful("traceback"):
-                _guests("ending")._clean(error, set())  # noqa: SLF001 - the guest's
+                _agents("ending")._clean(error, set())  # noqa: SLF001 - the agent's
             with self._careful("recording"):
                 self.recording = self._write(reason, error)
             _Process.under_way = None
@@ -140,7 +140,7 @@ class Inside:
             ended["outcome"]["error"] = clean(f"{type(error).__name__}: {error}"[:500])
         if reason == "unfinished":
             ended["outcome"]["exit_code"] = None
-        ended["guest_errors"] = [{"where": "record", "error": fault} for fault in self.faults]
+        ended["agent_errors"] = [{"where": "record", "error": fault} for fault in self.faults]
         arrange(self.folder, ended, left)
         return Recording.open(self.folder.out)
 
@@ -162,15 +162,15 @@ def _code(error: BaseException | None) -> int:
     return int(error is not None)
 
 
-def _guests(module: str) -> ModuleType:
-    """Return a module of the guest, which is loaded by its folder."""
-    if GUEST not in sys.modules:
+def _agents(module: str) -> ModuleType:
+    """Return a module of the agent, which is loaded by its folder."""
+    if AGENT not in sys.modules:
         _Process.ours = True
         spec = importlib.util.spec_from_file_location(
-            GUEST, FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)]
+            AGENT, FOLDER / "__init__.py", submodule_search_locations=[str(FOLDER)]
         )
         if spec is None or spec.loader is None:
             raise ImportError(f"{FOLDER} cannot be loaded")
-        sys.modules[GUEST] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[GUEST])
-    return importlib.import_module(f"{GUEST}.{module}")
+        sys.modules[AGENT] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[AGENT])
+    return importlib.import_module(f"{AGENT}.{module}")

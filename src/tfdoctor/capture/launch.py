@@ -1,4 +1,4 @@
-"""Runs the user's script as it would run by itself, with the guest inside and samplers beside."""
+"""Runs the user's script as it would run by itself, with the agent inside and samplers beside."""
 
 import subprocess
 import sys
@@ -13,11 +13,11 @@ from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.progress import Title, fresh_line
-from tfdoctor.capture.sampler import Sampler, Samples
+from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.errors import CaptureError, OutputError
-from tfdoctor.manifest import Json
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
+from tfdoctor.recording.manifest import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     folder = claim(plan)
     state = manifest.begin(plan, command, folder.worker)
     manifest.write(folder.out, state)
-    samples = Samples(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
+    samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
     given = environment(plan, folder.processes)
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet):
@@ -65,7 +65,7 @@ def _samplers(plan: Plan) -> list[Sampler]:
 def _run(
     command: list[str],
     given: Mapping[str, str],
-    samples: Samples,
+    samples: SamplingThread,
     forwarder: Forwarder,
     folder: Folder,
 ) -> int:
@@ -81,7 +81,7 @@ def _run(
     return child.wait()
 
 
-def _record(folder: Folder, state: Json, returncode: int, samples: Samples) -> Json:
+def _record(folder: Folder, state: Json, returncode: int, samples: SamplingThread) -> Json:
     """Write what the run has left; return the manifest."""
     try:
         left = processes.read(folder.out)

@@ -4,16 +4,16 @@ import os
 from pathlib import Path
 
 from tfdoctor.capture.cgroup import cpu_quota
-from tfdoctor.manifest import Host
+from tfdoctor.recording.manifest import HostMachine
 
 FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_tile", "amx_int8")
 """What decides how fast a type computes on a CPU."""
 
 
-def host() -> Host:
+def host() -> HostMachine:
     """Describe this machine."""
     model, flags = _cpu()
-    return Host(
+    return HostMachine(
         name=os.uname().nodename,
         cpu_model=model,
         cpu_flags=tuple(flag for flag in FLAGS if flag in flags),

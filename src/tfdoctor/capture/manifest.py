@@ -10,10 +10,10 @@ from typing import Any
 
 import tfdoctor
 from tfdoctor.capture import gaps, machine
-from tfdoctor.capture.guest.masking import masked
+from tfdoctor.capture.agent.masking import masked
 from tfdoctor.capture.plan import Kind, Plan
-from tfdoctor.manifest import SCHEMA, Clock, Json, Sampling, fold
 from tfdoctor.recording import MANIFEST
+from tfdoctor.recording.manifest import SCHEMA, Clock, Json, Sampling, fold
 from tfdoctor.recording.processes import Process
 
 ENVIRONMENT = [
@@ -85,7 +85,7 @@ def begin(plan: Plan, command: Iterable[str], worker: Json | None = None) -> dic
         "clock": [clock()],
         "samplers": [],
         "missing": [],
-        "guest_errors": [],
+        "agent_errors": [],
         "processes": [],
         "worker": worker,
         "workers": [],

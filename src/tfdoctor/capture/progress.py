@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from tfdoctor.recording import GUEST
+from tfdoctor.recording import AGENT
 
 LOOK_S = 0.5
 
@@ -84,21 +84,21 @@ class Title:
 
 def state(processes: Path) -> str:
     """Say how far the run is, by what its processes have written: nothing before TensorFlow is there."""
-    found = [_read(path) for path in sorted(processes.glob(f"*/{GUEST}"))]
-    states = {guest.get("state") for guest in found}
+    found = [_read(path) for path in sorted(processes.glob(f"*/{AGENT}"))]
+    states = {agent.get("state") for agent in found}
     if "open" in states:
         return "recording"
     if "done" in states:
         return "recorded"
-    return "warm-up" if any(guest.get("wanted") for guest in found) else ""
+    return "warm-up" if any(agent.get("wanted") for agent in found) else ""
 
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        guest = json.loads(path.read_text(encoding="utf-8"))
+        agent = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return guest if isinstance(guest, dict) else {}
+    return agent if isinstance(agent, dict) else {}
 
 
 def fresh_line(stderr: TextIO) -> None:

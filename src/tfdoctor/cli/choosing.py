@@ -9,8 +9,8 @@ import typer
 from tfdoctor.cli.options import FailOn
 
 if TYPE_CHECKING:
-    from tfdoctor.config import Config
-    from tfdoctor.rulebook import Rulebook
+    from tfdoctor.rulebook.book import Rulebook
+    from tfdoctor.rulebook.config import Config
 
 ConfigFile = Annotated[
     Path | None,
@@ -54,13 +54,13 @@ def settings(
     Raises:
         ConfigError: the file cannot be read, or what it says cannot be meant.
     """
-    from tfdoctor.config import Names, find, load  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rulebook.config import RuleNames, find, load  # noqa: PLC0415 - keeps --help fast
 
     found = load(file) if file else find(Path())
     if select is not None:
-        found = replace(found, select=Names(_list(select), "--select"))
+        found = replace(found, select=RuleNames(_list(select), "--select"))
     if ignore is not None:
-        found = replace(found, ignore=Names(_list(ignore), "--ignore"))
+        found = replace(found, ignore=RuleNames(_list(ignore), "--ignore"))
     return replace(found, rules=(*found.rules, *(rules or ())))
 
 
@@ -70,14 +70,14 @@ def book(config: "Config") -> "Rulebook":
     Raises:
         ConfigError: they name what does not exist, or a rule of the user's own is none.
     """
-    from tfdoctor.rulebook import rulebook  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - keeps --help fast
 
     return rulebook(config)
 
 
 def untouched(config: "Config") -> bool:
     """Return whether the rules apply as they come, so that none need be loaded to verify it."""
-    from tfdoctor.config import Config  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rulebook.config import Config  # noqa: PLC0415 - keeps --help fast
 
     return config == Config()
 

@@ -16,7 +16,7 @@ from tfdoctor.report import Format
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
-    from tfdoctor.rulebook import Rulebook
+    from tfdoctor.rulebook.book import Rulebook
 
 FOUND = 3
 """Exit code when ``--fail-on`` is reached and nothing else went wrong."""
@@ -65,7 +65,7 @@ def diagnose(
 
     ``price`` is in US dollars an hour.
     """
-    from tfdoctor.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.facts.price import Price  # noqa: PLC0415 - same
     from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - same
 

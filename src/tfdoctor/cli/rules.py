@@ -12,7 +12,7 @@ from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, se
 
 if TYPE_CHECKING:
     from tfdoctor.rule import Rule
-    from tfdoctor.rulebook import Rulebook
+    from tfdoctor.rulebook.book import Rulebook
 
 
 class Listing(StrEnum):
@@ -45,7 +45,7 @@ def explain(
 ) -> None:
     """Show the page of a rule: what it checks, why, how to fix it, its limits as they are set, and an example."""
     from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.rule_page import rule_page  # noqa: PLC0415 - same
+    from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
 
     applied = book(settings(config, rules=rules))
     found = _known(applied, rule)
@@ -55,10 +55,10 @@ def explain(
 
 def _known(applied: "Rulebook", name: str) -> "Rule":
     """Return a rule as it applies; one that is switched off as it comes."""
-    from tfdoctor.config import ALL  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.errors import ConfigError  # noqa: PLC0415 - same
-    from tfdoctor.nearest import nearest  # noqa: PLC0415 - same
     from tfdoctor.rule import Topic  # noqa: PLC0415 - same
+    from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rulebook.suggestions import nearest  # noqa: PLC0415 - same
 
     known = {one.name: one for one in (*applied.known, *applied.rules)}
     if name in {ALL, *Topic}:

@@ -2,12 +2,12 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import Module, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 
 def setting(
-    module: Module,
+    module: SyntaxTree,
     call: cst.Call,
     name: str,
     value: str,
@@ -38,13 +38,13 @@ def setting(
     return Splice(start, end, 0, value)
 
 
-def written(module: Module, call: cst.Call, name: str) -> str:
+def written(module: SyntaxTree, call: cst.Call, name: str) -> str:
     """Return how the argument of a name is written, or ""."""
     found = [each for each in call.args if each.keyword and each.keyword.value == name]
     return module.written(found[0].value) if found else ""
 
 
-def _added(module: Module, call: cst.Call, argument: str) -> Splice:
+def _added(module: SyntaxTree, call: cst.Call, argument: str) -> Splice:
     """Add an argument in the way the others are written: on a line of its own after a trailing comma."""
     end = module.span(call)[1] - 1  # the closing parenthesis
     if not call.args:
@@ -66,7 +66,7 @@ def _added(module: Module, call: cst.Call, argument: str) -> Splice:
     return insert(module.lines.end(comma), new)  # behind what is said of the last one
 
 
-def _plain(module: Module, last: cst.Arg, end: int) -> bool:
+def _plain(module: SyntaxTree, last: cst.Arg, end: int) -> bool:
     """Say whether only parentheses and white space stand between the last value and its comma."""
     rest = module.text[module.span(last.value)[1] : end]
     return "," in rest and not rest.partition(",")[0].strip(" \t\r\n)")

@@ -2,7 +2,7 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import Module, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined
 
 BY_EPOCH: dict[str, frozenset[str] | None] = {
@@ -30,7 +30,7 @@ _PLACE = (
 )
 
 
-def must_see_epochs_only(module: Module) -> None:
+def must_see_epochs_only(module: SyntaxTree) -> None:
     """Decline where a callback may look at each batch: of several steps in one call it sees the last."""
     fits = [
         call
@@ -46,7 +46,7 @@ def must_see_epochs_only(module: Module) -> None:
             raise Declined("a callback of fit() may look at each batch, and would see fewer")
 
 
-def _given(module: Module, call: cst.Call) -> list[cst.BaseExpression | None]:
+def _given(module: SyntaxTree, call: cst.Call) -> list[cst.BaseExpression | None]:
     """Return the callbacks that a call of fit() lists; None among them cannot be told."""
     named = [each.value for each in call.args if each.keyword and each.keyword.value == "callbacks"]
     positional = [each.value for each in call.args if each.keyword is None][_PLACE:]
@@ -61,7 +61,7 @@ def _given(module: Module, call: cst.Call) -> list[cst.BaseExpression | None]:
             return [None]
 
 
-def meant(module: Module, value: cst.BaseExpression) -> cst.BaseExpression | None:
+def meant(module: SyntaxTree, value: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return what a name was given, where that happens once and nothing else is done with it."""
     if not isinstance(value, cst.Name) or value.value == "None":
         return value
@@ -73,7 +73,7 @@ def meant(module: Module, value: cst.BaseExpression) -> cst.BaseExpression | Non
     return first.value if isinstance(first, cst.Assign) else None
 
 
-def _by_epoch(module: Module, callback: cst.BaseExpression | None) -> bool:
+def _by_epoch(module: SyntaxTree, callback: cst.BaseExpression | None) -> bool:
     """Say whether a callback is one of Keras' that look at epochs only, or of a class of the file.
 
     Whether classes of the file look at batches is told by their methods' names.
@@ -96,7 +96,7 @@ def _by_epoch(module: Module, callback: cst.BaseExpression | None) -> bool:
     return allowed is None or given <= allowed
 
 
-def _bases(module: Module, callback: cst.Call) -> list[cst.BaseExpression]:
+def _bases(module: SyntaxTree, callback: cst.Call) -> list[cst.BaseExpression]:
     """Return the only base of the class of the file that is called, or []."""
     classes = [
         each

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file as it is and as it will be; ``path`` is relative, with slashes."""
 
     path: str
@@ -14,7 +14,7 @@ class Change:
     after: bytes
 
 
-def unified(changes: Iterable[Change], within: str = "") -> bytes:
+def unified(changes: Iterable[FileChange], within: str = "") -> bytes:
     """Return a diff that ``git apply`` takes in the folder that the paths are relative to.
 
     ``within`` is where that folder is in its repository: "jobs/train/", or "" for the top of it or none.
@@ -25,15 +25,15 @@ def unified(changes: Iterable[Change], within: str = "") -> bytes:
     ends = [f"{side}{change.path}" for change in ordered for side in ("", "a/", "b/")]
     if not within or not any(end.startswith(within) for end in ends):
         return b"".join(map(_file, ordered))
-    from_top = [Change(f"{within}{one.path}", one.before, one.after) for one in ordered]
+    from_top = [FileChange(f"{within}{one.path}", one.before, one.after) for one in ordered]
     return b"".join(_header(one) + _file(one) for one in from_top if one.before != one.after)
 
 
-def _header(change: Change) -> bytes:
+def _header(change: FileChange) -> bytes:
     return f"diff --git a/{change.path} b/{change.path}\n".encode()
 
 
-def _file(change: Change) -> bytes:
+def _file(change: FileChange) -> bytes:
     # Latin-1 maps each byte to a character and back, whatever the file's encoding is.
     before, after = (_lines(data.decode("latin-1")) for data in (change.before, change.after))
     # A tab ends a name that has spaces.

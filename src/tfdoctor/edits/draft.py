@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
-from tfdoctor.edits.diff import Change, unified
+from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
-from tfdoctor.edits.module import Module
-from tfdoctor.edits.source import Source, Sources
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Finding, Location, Remedy
@@ -20,34 +20,34 @@ class Draft:
     """What the findings change, file by file; the first to ask for a place gets it."""
 
     sources: Sources
-    modules: dict[str, Module] = field(default_factory=dict)
-    named: dict[str, Source] = field(default_factory=dict)
+    modules: dict[str, SyntaxTree] = field(default_factory=dict)
+    named: dict[str, SourceFile] = field(default_factory=dict)
     splices: dict[str, set[Splice]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
 
-    def edit(self, remedy: Remedy) -> tuple[Edit, Source, list[Splice]]:
+    def edit(self, remedy: Remedy) -> tuple[Edit, SourceFile, list[Splice]]:
         """Return the edit of one remedy, alone.
 
         Raises:
             Declined: why there is none.
         """
-        if remedy.trial not in KINDS:
-            raise Declined(BY_HAND.get(remedy.trial, "it is a change to make by hand"))
-        if remedy.trial in CHECKS:
-            CHECKS[remedy.trial](self.sources.program, remedy.code)
+        if remedy.edit_id not in KINDS:
+            raise Declined(BY_HAND.get(remedy.edit_id, "it is a change to make by hand"))
+        if remedy.edit_id in CHECKS:
+            CHECKS[remedy.edit_id](self.sources.program, remedy.code)
         at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line that it belongs to is not known")
         source = self.sources[at.path]
         if at.path not in self.modules:
-            self.modules[at.path] = Module(source.text)
+            self.modules[at.path] = SyntaxTree(source.text)
         module = self.modules[at.path]
-        splices = KINDS[remedy.trial](module, at.line, remedy.code)
+        splices = KINDS[remedy.edit_id](module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         return Edit(Location(at.path, line), before, after), source, splices
 
-    def add(self, source: Source, splices: list[Splice]) -> str:
+    def add(self, source: SourceFile, splices: list[Splice]) -> str:
         """Take an edit into the patch; return why not, or ""."""
         if not source.name:
             return f"{source.path} is not below the folder in which the run was started"
@@ -68,7 +68,7 @@ class Draft:
         """Return all edits as one unified diff, b"" when there are none."""
         changed = {name: self.named[name] for name in self.splices}
         changes = [
-            Change(name, source.data, source.encoded(spliced(source.text, self.splices[name])))
+            FileChange(name, source.data, source.encoded(spliced(source.text, self.splices[name])))
             for name, source in changed.items()
         ]
         return unified(changes, next((each.within for each in changed.values()), ""))
@@ -116,11 +116,11 @@ def _edit(remedy: Remedy, draft: Draft, against: str, taken: str) -> tuple[Edit,
         return Edit(remedy.at, missing=str(why)), taken
     if against:
         missing = against
-    elif taken not in ("", remedy.trial):
+    elif taken not in ("", remedy.edit_id):
         missing = "another change for the same fault is in the patch"
     else:
         missing = draft.add(source, splices)
-    return replace(edit, missing=missing), taken if missing else remedy.trial
+    return replace(edit, missing=missing), taken if missing else remedy.edit_id
 
 
 def _after(result: Result) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ def _against(result: Result, rules: Sequence[str], order: Ordering | None) -> st
     return ""
 
 
-def _must_parse(source: Source, splices: Iterable[Splice]) -> None:
+def _must_parse(source: SourceFile, splices: Iterable[Splice]) -> None:
     """Decline an edit after which the file could not be read by Python any more."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of the user's code: not ours to show

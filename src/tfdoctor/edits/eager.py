@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import libcst as cst
 
 from tfdoctor.edits.callbacks import meant
-from tfdoctor.edits.module import Module, dotted
+from tfdoctor.edits.module import SyntaxTree, dotted
 from tfdoctor.edits.splice import Declined
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -26,7 +26,7 @@ def must_be_of_keras(program: Mapping[str, Any], _: str) -> None:
             raise Declined(f"{each.get('class')}, {what}, may need steps that run eagerly")
 
 
-def must_compile(module: Module) -> None:
+def must_compile(module: SyntaxTree) -> None:
     """Decline where functions that are not Keras' own may be part of the step."""
     for call in module.all(cst.Call):
         given = [argument.value for argument in call.args]
@@ -37,7 +37,7 @@ def must_compile(module: Module) -> None:
             raise Declined("a layer is given a function that may need steps that run eagerly")
 
 
-def _plain(module: Module, value: cst.BaseExpression) -> bool:
+def _plain(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     """Say whether an expression is made of constants and of what TensorFlow and Keras have."""
     if _inside(module, cst.Lambda, value):
         return False
@@ -50,14 +50,14 @@ def _plain(module: Module, value: cst.BaseExpression) -> bool:
     return True
 
 
-def _makes_layer(module: Module, call: cst.Call) -> bool:
+def _makes_layer(module: SyntaxTree, call: cst.Call) -> bool:
     """Say whether a thing of ``layers`` of Keras is called."""
     first, _, rest = dotted(call.func).partition(".")
     names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
     return any("layers" in parts and parts[0] in _KERAS for parts in names)
 
 
-def _takes_function(module: Module, value: cst.BaseExpression) -> bool:
+def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
     """Say whether a value may be, or hold, a function that is neither Keras' nor numpy's."""
     defined = {each.name.value for each in module.all(cst.FunctionDef) + module.all(cst.ClassDef)}
     roots = {name.value for name in _roots(module, value) if not _of_keras(module, name)}
@@ -65,17 +65,17 @@ def _takes_function(module: Module, value: cst.BaseExpression) -> bool:
     return bool(_inside(module, cst.Lambda, value) or imported or roots & defined)
 
 
-def _of_keras(module: Module, name: cst.Name) -> bool:
+def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
     origins = module.imports.get(name.value)
     return origins is not None and all(each.partition(".")[0] in _KERAS for each in origins)
 
 
-def _roots(module: Module, value: cst.BaseExpression) -> list[cst.Name]:
+def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:
     """Return the names in an expression, without those of attributes and of arguments."""
     return [name for name in _inside(module, cst.Name, value) if not _of_another(module, name)]
 
 
-def _of_another(module: Module, name: cst.Name) -> bool:
+def _of_another(module: SyntaxTree, name: cst.Name) -> bool:
     match module.parent(name):
         case cst.Attribute(attr=attr):
             return attr is name
@@ -85,7 +85,7 @@ def _of_another(module: Module, name: cst.Name) -> bool:
             return False
 
 
-def _inside(module: Module, kind: type[Node], outer: cst.BaseExpression) -> list[Node]:
+def _inside(module: SyntaxTree, kind: type[Node], outer: cst.BaseExpression) -> list[Node]:
     """Return the nodes of a kind that are an expression, or written in it."""
     first, last = module.span(outer)
     return [each for each in module.all(kind) if first <= module.span(each)[0] < last]

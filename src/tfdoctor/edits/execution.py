@@ -9,7 +9,7 @@ import libcst as cst
 from tfdoctor.edits.arguments import setting, written
 from tfdoctor.edits.callbacks import must_see_epochs_only
 from tfdoctor.edits.eager import must_compile
-from tfdoctor.edits.module import Module, dotted, last_name
+from tfdoctor.edits.module import SyntaxTree, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 FUNCTION = "tensorflow.function"
@@ -31,7 +31,7 @@ COMPILED_WITH = frozenset(
 _STEPS = re.compile(r"steps_per_execution=(\d+)")
 
 
-def jit_compile(module: Module, line: int, _: str) -> list[Splice]:
+def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Give ``jit_compile=True`` to the compile() of the model, or to the tf.function around a line."""
     around = [each for each in _functions(module) if module.covers(each[0], line)]
     models = _compiles(module)
@@ -50,7 +50,7 @@ def jit_compile(module: Module, line: int, _: str) -> list[Splice]:
     return [setting(module, call, "jit_compile", "True", instead_of=("None", '"auto"'))]
 
 
-def steps_per_execution(module: Module, line: int, example: str) -> list[Splice]:
+def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give compile() the number of steps that the rule's example names."""
     number = _STEPS.search(example)
     if number is None:
@@ -76,7 +76,7 @@ def must_fill_epochs(program: Mapping[str, Any], example: str) -> None:
         )
 
 
-def run_eagerly_off(module: Module, line: int, _: str) -> list[Splice]:
+def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Write False where the file asks for eager steps of a model that needs none."""
     if "run_functions_eagerly" in module.text:
         raise Declined("all functions of the run are told to run eagerly, and some may need to")
@@ -105,7 +105,7 @@ def _asks(call: cst.Call) -> list[cst.BaseExpression]:
     return [each.value for each in named] if last_name(call.func) == "compile" else []
 
 
-def _compile(module: Module, line: int) -> cst.Call:
+def _compile(module: SyntaxTree, line: int) -> cst.Call:
     """Return the call of compile() on a line, else the only one of the file."""
     calls = _compiles(module)
     told = [call for call in calls if module.covers(call, line)]
@@ -115,7 +115,7 @@ def _compile(module: Module, line: int) -> cst.Call:
     return chosen[0]
 
 
-def _compiles(module: Module) -> list[cst.Call]:
+def _compiles(module: SyntaxTree) -> list[cst.Call]:
     """Return the calls of a compile() that is a model's, by what it is given or is done with the thing."""
     return [
         call
@@ -127,7 +127,7 @@ def _compiles(module: Module) -> list[cst.Call]:
     ]
 
 
-def _of_model(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> bool:
+def _of_model(module: SyntaxTree, call: cst.Call, receiver: cst.BaseExpression) -> bool:
     """Say whether a compile() is no regular expression's: that takes a pattern and flags."""
     named = {each.keyword.value for each in call.args if each.keyword}
     second = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
@@ -140,7 +140,7 @@ def _of_model(module: Module, call: cst.Call, receiver: cst.BaseExpression) -> b
     )
 
 
-def _functions(module: Module) -> list[tuple[cst.FunctionDef, cst.Decorator]]:
+def _functions(module: SyntaxTree) -> list[tuple[cst.FunctionDef, cst.Decorator]]:
     """Return the functions that take gradients and are decorated with tf.function."""
     return [
         (function, decorator)
@@ -156,7 +156,7 @@ def _undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
     return made.func if isinstance(made, cst.Call) else made
 
 
-def _decorated(module: Module, decorator: cst.Decorator) -> Splice:
+def _decorated(module: SyntaxTree, decorator: cst.Decorator) -> Splice:
     made = decorator.decorator
     if isinstance(made, cst.Call):
         return setting(module, made, "jit_compile", "True", instead_of=("None",))

@@ -10,7 +10,7 @@ from tfdoctor.edits.execution import (
     run_eagerly_off,
     steps_per_execution,
 )
-from tfdoctor.edits.module import Module
+from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.options import autotune_on
 from tfdoctor.edits.pipelines import (
     cache,
@@ -22,7 +22,7 @@ from tfdoctor.edits.pipelines import (
 from tfdoctor.edits.precision import mixed_precision
 from tfdoctor.edits.splice import Splice
 
-Kind = Callable[[Module, int, str], list[Splice]]
+Kind = Callable[[SyntaxTree, int, str], list[Splice]]
 """From a file, a line (from 1, or 0 for unknown) and the rule's example to splices, or Declined."""
 
 KINDS: dict[str, Kind] = {

@@ -18,7 +18,7 @@ from tfdoctor.edits.splice import Declined, Lines
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 
-class Module:
+class SyntaxTree:
     """The syntax of a text, with offsets into it."""
 
     def __init__(self, text: str) -> None:

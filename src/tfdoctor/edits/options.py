@@ -4,7 +4,7 @@ import re
 
 import libcst as cst
 
-from tfdoctor.edits.module import Module, dotted, last_name
+from tfdoctor.edits.module import SyntaxTree, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice
 
 OFF = {
@@ -23,7 +23,7 @@ OFF = {
 _NAMED = re.compile(r"options\.([\w.]+) =")
 
 
-def autotune_on(module: Module, line: int, example: str) -> list[Splice]:
+def autotune_on(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Remove the line that sets the option of the rule's example, of the dataset that is made on a line."""
     named = _NAMED.search(example)
     if named is None:
@@ -38,7 +38,7 @@ def autotune_on(module: Module, line: int, example: str) -> list[Splice]:
     return [_removed(module, told[0])]
 
 
-def _sets(module: Module, statement: cst.SimpleStatementLine) -> str:
+def _sets(module: SyntaxTree, statement: cst.SimpleStatementLine) -> str:
     """Return the option that a statement only switches off, or ""."""
     match statement.body:
         case [cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)]:
@@ -49,7 +49,7 @@ def _sets(module: Module, statement: cst.SimpleStatementLine) -> str:
 
 
 def _given(
-    module: Module, line: int, lines: list[cst.SimpleStatementLine]
+    module: SyntaxTree, line: int, lines: list[cst.SimpleStatementLine]
 ) -> list[cst.SimpleStatementLine]:
     """Return those of the lines that are about what ``with_options`` of a line is given."""
     calls = [each for each in module.all(cst.Call) if last_name(each.func) == "with_options"]
@@ -64,29 +64,31 @@ def _given(
             return []
 
 
-def _once(module: Module, name: str) -> bool:
+def _once(module: SyntaxTree, name: str) -> bool:
     """Say whether a name stands for one object: it is given one at most one place of the file."""
     targets = [each.target for each in module.all(cst.AssignTarget)]
     return sum(module.written(target) == name for target in targets) <= 1
 
 
-def _line(module: Module, call: cst.Call) -> int:
+def _line(module: SyntaxTree, call: cst.Call) -> int:
     """Return the line of the method's name: what Python 3.11 tells of a call in a chain."""
     return module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call)
 
 
-def _about(module: Module, statement: cst.SimpleStatementLine, name: str, call: cst.Call) -> bool:
+def _about(
+    module: SyntaxTree, statement: cst.SimpleStatementLine, name: str, call: cst.Call
+) -> bool:
     """Say whether a statement sets an option of an object that has this name where a call is made."""
     written = module.written(statement).startswith(f"{name}.")
     return written and _within(module, statement) in ("", _within(module, call))
 
 
-def _within(module: Module, node: cst.CSTNode) -> str:
+def _within(module: SyntaxTree, node: cst.CSTNode) -> str:
     """Return the name of the function that a node is in, or ""."""
     return next((each.name.value for each in module.around(node, cst.FunctionDef)), "")
 
 
-def _removed(module: Module, statement: cst.SimpleStatementLine) -> Splice:
+def _removed(module: SyntaxTree, statement: cst.SimpleStatementLine) -> Splice:
     block = module.parent(statement)
     alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
     if alone:

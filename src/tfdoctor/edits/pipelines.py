@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting
-from tfdoctor.edits.module import Module, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.uses import must_only_train
 
@@ -69,7 +69,7 @@ _KEEPS_ORDER = ("deterministic", "experimental_deterministic")
 _ORDER = "the examples would come in another order, for the pipeline is told not to keep it"
 
 
-def prefetch(module: Module, line: int, _: str) -> list[Splice]:
+def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Append ``.prefetch(tf.data.AUTOTUNE)`` to the pipeline whose last stage is written on a line."""
     call = _whole_chain(module, line)
     if "prefetch" in _methods(call):
@@ -84,12 +84,12 @@ def must_keep_order(program: Mapping[str, Any], _: str) -> None:
         raise Declined(_ORDER)
 
 
-def parallel(method: str, position: int) -> "Calls":
+def parallel(method: str, position: int) -> "ArgumentEdit":
     """Return the edit that gives a method ``num_parallel_calls``."""
-    return Calls(method, "num_parallel_calls", "", ("None",), position)
+    return ArgumentEdit(method, "num_parallel_calls", "", ("None",), position)
 
 
-class Calls:
+class ArgumentEdit:
     """An edit that gives one argument to the call of a method on a line."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Calls:
         self.method, self.argument, self.value = method, argument, value
         self.instead_of, self.position = instead_of, position
 
-    def __call__(self, module: Module, line: int, _: str) -> list[Splice]:
+    def __call__(self, module: SyntaxTree, line: int, _: str) -> list[Splice]:
         """Return the splices; a value of "" is AUTOTUNE by the file's own name."""
         call = _one(module, line, {self.method})
         if re.search(r"deterministic\s*=\s*(?!True\b|None\b)", module.text):
@@ -116,14 +116,14 @@ class Calls:
         ]
 
 
-def drop_remainder(module: Module, line: int, _: str) -> list[Splice]:
+def drop_remainder(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Give ``drop_remainder=True`` to the batch() on a line, of a dataset that is only trained on."""
     call = _one(module, line, {"batch"})
     must_only_train(module, call)
     return [setting(module, call, "drop_remainder", "True", instead_of=(), position=1)]
 
 
-def cache(module: Module, line: int, _: str) -> list[Splice]:
+def cache(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Insert ``.cache()`` right after the stage that is written on a line."""
     call = _one(module, line, TRANSFORMATIONS | MAKERS)
     before = set(_methods(call))
@@ -136,7 +136,7 @@ def cache(module: Module, line: int, _: str) -> list[Splice]:
     return [_appended(module, call, ".cache()")]
 
 
-def _assigned(module: Module, call: cst.Call) -> list[cst.Call]:
+def _assigned(module: SyntaxTree, call: cst.Call) -> list[cst.Call]:
     """Return what the dataset that a chain begins with was given, above it in the file."""
     above = [
         each for each in module.all(cst.Assign) if module.span(each.value) <= module.span(call)
@@ -159,7 +159,7 @@ def _root(node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
-def _mapped(module: Module, call: cst.Call) -> list[cst.CSTNode]:
+def _mapped(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
     """Return the chains before a call, and the functions of the file that they name."""
     chains = [call, *_assigned(module, call)]
     names = {
@@ -169,12 +169,12 @@ def _mapped(module: Module, call: cst.Call) -> list[cst.CSTNode]:
     return [*chains, *functions]
 
 
-def _within(module: Module, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+def _within(module: SyntaxTree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
     (start, end), (first, last) = module.span(node), module.span(outer)
     return first <= start and end <= last
 
 
-def _one(module: Module, line: int, methods: Iterable[str]) -> cst.Call:
+def _one(module: SyntaxTree, line: int, methods: Iterable[str]) -> cst.Call:
     """Return the only call of such a method on a line.
 
     Python 3.10 and older tell the line on which the whole expression begins.
@@ -198,7 +198,7 @@ def _must_be_known(line: int) -> None:
         raise Declined("the line of the pipeline is not known")
 
 
-def _whole_chain(module: Module, line: int) -> cst.Call:
+def _whole_chain(module: SyntaxTree, line: int) -> cst.Call:
     """Return the last call of the chain of transformations that goes through a line."""
     _must_be_known(line)
     starts = [call for call in module.all(cst.Call) if _method(call) in TRANSFORMATIONS | MAKERS]
@@ -211,7 +211,7 @@ def _whole_chain(module: Module, line: int) -> cst.Call:
     return outer[0]
 
 
-def _end(module: Module, call: cst.Call) -> cst.Call:
+def _end(module: SyntaxTree, call: cst.Call) -> cst.Call:
     """Return the last transformation of a chain."""
     while True:
         method = module.parent(call)
@@ -223,7 +223,7 @@ def _end(module: Module, call: cst.Call) -> cst.Call:
         call = outer
 
 
-def _inside(module: Module, call: cst.Call, other: cst.Call) -> bool:
+def _inside(module: SyntaxTree, call: cst.Call, other: cst.Call) -> bool:
     return call is not other and any(each is other for each in module.around(call, cst.Call))
 
 
@@ -237,7 +237,7 @@ def _method(call: cst.CSTNode | None) -> str:
             return ""
 
 
-def _line(module: Module, call: cst.Call) -> int:
+def _line(module: SyntaxTree, call: cst.Call) -> int:
     """Return the line of the method's name: what Python 3.11 tells of a call in a chain."""
     return module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call)
 
@@ -252,14 +252,14 @@ def _methods(call: cst.Call) -> list[str]:
     return found
 
 
-def _autotune(module: Module, node: cst.CSTNode) -> str:
+def _autotune(module: SyntaxTree, node: cst.CSTNode) -> str:
     name = module.name_of(AUTOTUNE, node)
     if name is None:
         raise Declined("the file has no name of its own for tensorflow there")
     return name
 
 
-def _appended(module: Module, call: cst.Call, new: str, rank: int = 0) -> Splice:
+def _appended(module: SyntaxTree, call: cst.Call, new: str, rank: int = 0) -> Splice:
     """Append a method to a call: on a line of its own where each of the chain has one."""
     end, lines = module.span(call)[1], module.lines
     if not isinstance(call.func, cst.Attribute):

@@ -10,7 +10,7 @@ from itertools import chain
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.module import Module, dotted, last_name
+from tfdoctor.edits.module import SyntaxTree, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 OUTPUTS = frozenset(
@@ -24,7 +24,7 @@ _POLICY = re.compile(r'set_global_policy\("(mixed_\w+)"\)')
 _CHOSEN = re.compile(r"policy|floatx|\bLambda\b")
 
 
-def mixed_precision(module: Module, line: int, example: str) -> list[Splice]:
+def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Set the policy that the rule's example names, and ``dtype="float32"`` of the last layer."""
     policy = _POLICY.search(example)
     if policy is None:
@@ -41,7 +41,7 @@ def mixed_precision(module: Module, line: int, example: str) -> list[Splice]:
     ]
 
 
-def _must_be_plain(module: Module, policy: str, output: cst.Call) -> None:
+def _must_be_plain(module: SyntaxTree, policy: str, output: cst.Call) -> None:
     """Decline what a policy may break, or what somebody has thought about before."""
     made = [each for each in module.all(cst.Call) if last_name(each.func)[:1].isupper()]
     typed = [each for each in made if each is not output and written(module, each, "dtype")]
@@ -54,7 +54,7 @@ def _must_be_plain(module: Module, policy: str, output: cst.Call) -> None:
         raise Declined("a training loop of one's own has to scale the loss for float16")
 
 
-def _policy_line(module: Module, first: cst.CSTNode, policy: str) -> Splice:
+def _policy_line(module: SyntaxTree, first: cst.CSTNode, policy: str) -> Splice:
     """Insert the line after the last import above the first layer."""
     imports = [
         each
@@ -73,7 +73,7 @@ def _policy_line(module: Module, first: cst.CSTNode, policy: str) -> Splice:
     return insert(at, f"{newline}{newline}{line}")
 
 
-def _origins(module: Module) -> list[str]:
+def _origins(module: SyntaxTree) -> list[str]:
     """Return which Keras the file's layers are of; that of TensorFlow only where the file uses it."""
     known = {origin for origins in module.imports.values() for origin in origins}
     used = [
@@ -86,7 +86,7 @@ def _origins(module: Module) -> list[str]:
     return used
 
 
-def _output(module: Module) -> cst.Call:
+def _output(module: SyntaxTree) -> cst.Call:
     """Return the call that makes the last layer of the file's only model."""
     models = [
         each for each in module.all(cst.Call) if last_name(each.func) in ("Sequential", "Model")
@@ -104,7 +104,7 @@ def _output(module: Module) -> cst.Call:
     return layer
 
 
-def _of_sequential(module: Module, model: cst.Call) -> cst.Call | None:
+def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
     """Return the last layer of a list, where no ``add`` follows, or the one that is added last."""
     added = [
         each
@@ -122,12 +122,12 @@ def _of_sequential(module: Module, model: cst.Call) -> cst.Call | None:
             return None
 
 
-def _alone(module: Module, calls: list[cst.Call]) -> bool:
+def _alone(module: SyntaxTree, calls: list[cst.Call]) -> bool:
     """Say whether each call is a statement: none is in a comprehension, which calls it again and again."""
     return all(isinstance(module.parent(each), cst.Expr) for each in calls)
 
 
-def _of_functional(module: Module, model: cst.Call) -> cst.Call | None:
+def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
     """Return the layer whose call gave the only output."""
     named = {each.keyword.value: each.value for each in model.args if each.keyword}
     positional = [each.value for each in model.args if each.keyword is None]
@@ -140,7 +140,7 @@ def _of_functional(module: Module, model: cst.Call) -> cst.Call | None:
             return None
 
 
-def _assigned(module: Module, name: cst.Name, model: cst.Call) -> cst.BaseExpression | None:
+def _assigned(module: SyntaxTree, name: cst.Name, model: cst.Call) -> cst.BaseExpression | None:
     """Return what a name was given last before the model, in the same block."""
     before = [
         each
@@ -152,7 +152,7 @@ def _assigned(module: Module, name: cst.Name, model: cst.Call) -> cst.BaseExpres
     return found.value if found is not None and _same_block(module, [found, model]) else None
 
 
-def _raw(module: Module, model: cst.Call) -> bool:
+def _raw(module: SyntaxTree, model: cst.Call) -> bool:
     """Say whether TensorFlow's own operations stand between inputs and model, or in functions used there."""
     block = _block(module, model)
     calls = [each for each in module.all(cst.Call) if _block(module, each) is block]
@@ -177,11 +177,11 @@ def _raw(module: Module, model: cst.Call) -> bool:
     )
 
 
-def _same_block(module: Module, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:
+def _same_block(module: SyntaxTree, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:
     return len({id(_block(module, node)) for node in nodes}) == 1
 
 
-def _block(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
     """Return the block of statements that a node is in, of one line too: ``for _ in x: model.add(y)``."""
     one_line = module.around(node, cst.SimpleStatementSuite)
     return next(chain(one_line, module.around(node, cst.IndentedBlock)), module.tree)

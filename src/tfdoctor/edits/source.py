@@ -14,7 +14,7 @@ from tfdoctor.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file of Python, as bytes and as text; ``path`` is as the report names it.
 
     ``name`` is what a patch calls it: relative to the folder of the run, and not by a link, or "";
@@ -29,7 +29,7 @@ class Source:
     within: str = ""
 
     @classmethod
-    def read(cls, path: str, data: bytes, name: str = "", within: str = "") -> "Source":
+    def read(cls, path: str, data: bytes, name: str = "", within: str = "") -> "SourceFile":
         """Decode a file as Python does: by its mark, its first two lines, or as UTF-8.
 
         Raises:
@@ -58,9 +58,9 @@ class Sources:
         hashes = self.program.get("sources")
         self.cwd = recording.manifest.cwd if recording.manifest else ""
         self.hashes: Mapping[str, str] = hashes if isinstance(hashes, Mapping) else {}
-        self._read: dict[str, Source | Declined] = {}
+        self._read: dict[str, SourceFile | Declined] = {}
 
-    def __getitem__(self, path: str) -> Source:
+    def __getitem__(self, path: str) -> SourceFile:
         """Return the file that a location names.
 
         Raises:
@@ -76,7 +76,7 @@ class Sources:
             raise Declined(str(found))
         return found
 
-    def _checked(self, path: str) -> Source:
+    def _checked(self, path: str) -> SourceFile:
         """Read it from where it ran, or from below the current folder: of another clone, say."""
         recorded = str(Path(self.cwd) / path)
         expected = self.hashes.get(recorded)
@@ -87,7 +87,7 @@ class Sources:
             data = _bytes(folder / path)
             seen = seen or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
-                return Source.read(path, data, _name(folder, path), _within(folder))
+                return SourceFile.read(path, data, _name(folder, path), _within(folder))
         if seen:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} is not at hand")

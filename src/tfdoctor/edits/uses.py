@@ -2,13 +2,13 @@
 
 import libcst as cst
 
-from tfdoctor.edits.module import Module, last_name
+from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined
 
 _REPEATED: tuple[type[cst.CSTNode], ...] = (cst.For, cst.While, cst.BaseComp)
 
 
-def must_only_train(module: Module, made: cst.BaseExpression) -> None:
+def must_only_train(module: SyntaxTree, made: cst.BaseExpression) -> None:
     """Decline unless a dataset goes to one fit() or one loop over it, and nowhere else.
 
     That it is the one that trains is known of the run: what is evaluated on has to stay whole.
@@ -24,7 +24,7 @@ def must_only_train(module: Module, made: cst.BaseExpression) -> None:
     raise Declined("its dataset may be evaluated on too, which has to stay whole")
 
 
-def _chain(module: Module, made: cst.BaseExpression) -> cst.BaseExpression:
+def _chain(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression:
     """Return the last call of the chain of methods that begins with an expression."""
     while True:
         method = module.parent(made)
@@ -34,7 +34,7 @@ def _chain(module: Module, made: cst.BaseExpression) -> cst.BaseExpression:
         made = call
 
 
-def _consumed(module: Module, made: cst.BaseExpression) -> bool:
+def _consumed(module: SyntaxTree, made: cst.BaseExpression) -> bool:
     """Say whether an expression is what fit() trains on, or what a loop goes through."""
     match module.parent(made):
         case cst.For(iter=through):
@@ -55,7 +55,7 @@ def _trained(call: cst.Call) -> cst.Arg | None:
     return first if first.keyword is None else next(iter(named), None)
 
 
-def _next(module: Module, made: cst.BaseExpression) -> cst.BaseExpression | None:
+def _next(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return the only use of what an expression is given to: a name, or the function that returns it."""
     match module.parent(made):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) as given:
@@ -67,7 +67,7 @@ def _next(module: Module, made: cst.BaseExpression) -> cst.BaseExpression | None
             return None
 
 
-def _uses(module: Module, name: str, given: cst.Assign) -> list[cst.Name]:
+def _uses(module: SyntaxTree, name: str, given: cst.Assign) -> list[cst.Name]:
     """Return where a name may be read once a statement has given it a dataset.
 
     That is behind it, until the next such statement, and of a name of the whole file in all functions; nowhere
@@ -84,7 +84,7 @@ def _uses(module: Module, name: str, given: cst.Assign) -> list[cst.Name]:
     return [each for each in after if own in module.around(each, cst.FunctionDef)]
 
 
-def _until(module: Module, name: str, given: cst.Assign) -> int:
+def _until(module: SyntaxTree, name: str, given: cst.Assign) -> int:
     """Return where the next statement of the same block ends that gives a name something."""
     block = module.parent(module.parent(given) or given)
     later = [
@@ -97,16 +97,16 @@ def _until(module: Module, name: str, given: cst.Assign) -> int:
     return min(later, default=len(module.text))
 
 
-def _function(module: Module, node: cst.CSTNode) -> cst.FunctionDef | None:
+def _function(module: SyntaxTree, node: cst.CSTNode) -> cst.FunctionDef | None:
     return next(module.around(node, cst.FunctionDef), None)
 
 
-def _again(module: Module, node: cst.CSTNode) -> bool:
+def _again(module: SyntaxTree, node: cst.CSTNode) -> bool:
     """Say whether a node is in a loop or a comprehension."""
     return any(True for kind in _REPEATED for _ in module.around(node, kind))
 
 
-def _called(module: Module, function: cst.FunctionDef) -> cst.Call | None:
+def _called(module: SyntaxTree, function: cst.FunctionDef) -> cst.Call | None:
     """Return the only call of a function, where it is called once in a run."""
     name = function.name.value
     uses = [

@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.samples import BUSY_CORES, Samples
+from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_model import DISTORTED, slowdown
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
@@ -151,9 +151,9 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
 
 def _of_steps_left_out(steps: Steps, more: str) -> Iterator[Doubt]:
     whole = sum(step.end_ps - step.start_ps for step in steps.steps)
-    usual = sum(step.end_ps - step.start_ps for step in steps.typical_steps)
+    usual = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
     if (whole - usual) > LEFT_OUT * whole:
-        apart = len(steps.steps) - len(steps.typical_steps)
+        apart = len(steps.steps) - len(steps.steady_steps)
         what = (
             f"{percent(1 - usual / whole)} of the traced time went by in "
             f"{counted(apart, 'step')} that the breakdown leaves out: its figures are of the others"

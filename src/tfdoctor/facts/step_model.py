@@ -17,13 +17,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from tfdoctor.facts.activity import Activity
-from tfdoctor.facts.breakdown import READY_MS, UNKNOWN, Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, Segment
-from tfdoctor.facts.roofline import Roofline
-from tfdoctor.facts.steps import PS_PER_MS, Steps
+from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.operations.roofline import Roofline
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.facts.time.breakdown import READY_MS, UNKNOWN, Breakdown
+from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Effect, Stage
 
@@ -52,7 +52,7 @@ class StepModel:
 
     device: str
     exposed: Mapping[str, float]
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[PipelineSegment, ...] = ()
     host_work: float = 0.0
     cores: Cores | None = None  # None is unknown
     input_ms: float = 0.0  # the input's work in thread-ms per step: what it takes of the cores
@@ -228,7 +228,7 @@ class StepModel:
         serial = [_segment(s, effects) for s in segments if not s.overlapped and not moved]
         return max(beside, default=0.0), sum(serial)
 
-    def _calibrated(self) -> tuple[Segment, ...]:
+    def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, made to agree with what the trainer was seen to wait.
 
         A trainer that waits runs at the pace of its slowest segment: that one takes the step. One
@@ -245,24 +245,26 @@ class StepModel:
         )
 
 
-def _to_total(segments: list[Segment], total: float) -> list[Segment]:
+def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
     """Stretch segments to a known total; without any, the whole of it is of unknown origin."""
     own = sum(segment.ms for segment in segments)
     if not own:
-        return [Segment({"": total}, overlapped=False)]
+        return [PipelineSegment({"": total}, overlapped=False)]
     return [_stretch(segment, total / own) for segment in segments]
 
 
-def _to_pace(segment: Segment, pace: float, *, limiting: bool) -> Segment:
+def _to_pace(segment: PipelineSegment, pace: float, *, limiting: bool) -> PipelineSegment:
     """Make the limiting segment take the pace; any other is at least as fast."""
     return _stretch(segment, pace / segment.ms if limiting else min(1.0, pace / segment.ms))
 
 
-def _stretch(segment: Segment, factor: float) -> Segment:
-    return Segment({path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped)
+def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:
+    return PipelineSegment(
+        {path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped
+    )
 
 
-def _segment(segment: Segment, effects: Iterable[Effect]) -> float:
+def _segment(segment: PipelineSegment, effects: Iterable[Effect]) -> float:
     mine = [e for e in effects if not e.subject or e.subject in segment.stages]
     return sum(
         ms * _factor(e for e in mine if e.subject in ("", path))
@@ -292,8 +294,8 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
     for subject, mine in subjects.items():
         taken = max((effect.of.value for effect in mine if effect.of), default=0.0)
         left = taken * _factor(mine)
-        narrowed = _factor(effect for effect in mine if effect.narrows)
-        least = floors.get(subject, 0.0) * narrowed if left else 0.0
+        reduced = _factor(effect for effect in mine if effect.narrows)
+        least = floors.get(subject, 0.0) * reduced if left else 0.0
         saved += taken - max(left, min(taken, least))
     return max(0.0, work - saved) * whole
 
@@ -309,6 +311,6 @@ def slowdown(recording: Recording, steps: Steps) -> float:
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
     """Return the host's launching work per step, in ms; for accelerators."""
-    inside = sum(activity.dispatch.within(s.start_ps, s.end_ps).total for s in steps.typical_steps)
-    calls = sum(s.calls for s in steps.typical_steps)
+    inside = sum(activity.dispatch.within(s.start_ps, s.end_ps).total for s in steps.steady_steps)
+    calls = sum(s.calls for s in steps.steady_steps)
     return max(breakdown["host"], inside / PS_PER_MS / calls)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor.errors import InputError
-from tfdoctor.manifest import SCHEMA, Host, Json, Manifest, fold
 from tfdoctor.recording import files, workers
-from tfdoctor.recording.files import GUEST, MANIFEST, PROGRAM, SAMPLES
-from tfdoctor.recording.places import Place
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.manifest import SCHEMA, HostMachine, Json, Manifest, fold
+from tfdoctor.recording.places import RecordingFiles
 
-__all__ = ["GUEST", "MANIFEST", "PROGRAM", "SAMPLES", "Host", "Manifest", "Recording"]
+__all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Recording:
     @classmethod
     def _open(cls, path: Path) -> Self:
         notes: list[str] = []
-        place = Place.find(path, notes)
+        place = RecordingFiles.find(path, notes)
         files.refuse_strangers(place.traces)
         manifest = _manifest(place, notes)
         program = files.program(place.program, notes) if place.program else None
@@ -73,12 +73,12 @@ class Recording:
         return cls(place.root, manifest, place.traces, program, samples, tuple(notes))
 
 
-def _manifest(place: Place, notes: list[str]) -> Manifest | None:
+def _manifest(place: RecordingFiles, notes: list[str]) -> Manifest | None:
     data = files.json_object(place.manifest, notes) if place.manifest else None
     if data is None:
         return None
-    if place.guest is not None:  # tfdoctor was killed: the guest's own word is all there is
-        data = fold(data, place.guest)
+    if place.agent is not None:  # tfdoctor was killed: the agent's own word is all there is
+        data = fold(data, place.agent)
     manifest = Manifest.from_json(data)
     if manifest.schema > SCHEMA:
         notes.append(f"{MANIFEST} is of a later tfdoctor (schema {manifest.schema}): update it")

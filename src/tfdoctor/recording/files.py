@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfdoctor.errors import InputError
-from tfdoctor.manifest import Json
+from tfdoctor.recording.manifest import Json
 
-MANIFEST, PROGRAM, SAMPLES, GUEST = (
+MANIFEST, PROGRAM, SAMPLES, AGENT = (
     "tfdoctor.json",
     "program.json.gz",
     "samples.jsonl",
-    "guest.json",
+    "agent.json",
 )
 TRACES = "*.xplane.pb"
 RUNS = "plugins/profile/*"

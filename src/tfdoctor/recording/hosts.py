@@ -9,7 +9,7 @@ from tfdoctor.recording.files import TRACES
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostRecording:
     """One host (or one worker: several may share a machine), and why it cannot be read if it cannot."""
 
     name: str
@@ -26,21 +26,21 @@ class Host:
         return self.found
 
 
-def of(recording: Recording) -> tuple[Host, ...]:
+def of(recording: Recording) -> tuple[HostRecording, ...]:
     """Return all hosts of a recording, the chief first; one for a recording of one, or of none."""
     if len(recording.workers) > 1:
         return tuple(map(_worker, recording.workers))
     if len(recording.traces) > 1:
         told = _teller(recording)
         return tuple(_of_trace(recording, trace, told=trace == told) for trace in recording.traces)
-    return (Host("", recording),)
+    return (HostRecording("", recording),)
 
 
-def _worker(folder: Path) -> Host:
+def _worker(folder: Path) -> HostRecording:
     try:
-        return Host(folder.name, Recording.open(folder))
+        return HostRecording(folder.name, Recording.open(folder))
     except InputError as fault:
-        return Host(folder.name, fault)
+        return HostRecording(folder.name, fault)
 
 
 def _teller(recording: Recording) -> Path:
@@ -50,10 +50,12 @@ def _teller(recording: Recording) -> Path:
     return (named or list(recording.traces))[0]
 
 
-def _of_trace(recording: Recording, trace: Path, *, told: bool) -> Host:
+def _of_trace(recording: Recording, trace: Path, *, told: bool) -> HostRecording:
     """Return the host of one trace among several; what was recorded beside them is of one host alone."""
     own = replace(recording, traces=(trace,))
-    return Host(_name(trace), own if told else Recording(None, None, (trace,), None, (), ()))
+    return HostRecording(
+        _name(trace), own if told else Recording(None, None, (trace,), None, (), ())
+    )
 
 
 def _name(trace: Path) -> str:

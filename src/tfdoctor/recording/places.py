@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor.errors import InputError
-from tfdoctor.manifest import Json
 from tfdoctor.recording import processes, workers
-from tfdoctor.recording.files import GUEST, MANIFEST, PROGRAM, RUNS, SAMPLES, json_object, traces
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, json_object, traces
+from tfdoctor.recording.manifest import Json
 
 DEPTH = 2
 """How far below a log directory its runs may lie: logs/fit/<time>/plugins/profile/<run>."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordingFiles:
     """What to read; only a trace is there when somebody else recorded it."""
 
     traces: tuple[Path, ...]
@@ -23,8 +23,8 @@ class Place:
     manifest: Path | None = None
     program: Path | None = None
     samples: Path | None = None
-    guest: Json | None = None
-    """What the guest left and tfdoctor, being killed, did not put into the manifest."""
+    agent: Json | None = None
+    """What the agent left and tfdoctor, being killed, did not put into the manifest."""
 
     @classmethod
     def find(cls, path: Path, notes: list[str]) -> Self:
@@ -47,7 +47,7 @@ class Place:
         return cls._of_folder(path, notes, left[0].state if left else None)
 
     @classmethod
-    def _of_folder(cls, path: Path, notes: list[str], guest: Json | None) -> Self:
+    def _of_folder(cls, path: Path, notes: list[str], agent: Json | None) -> Self:
         found = traces(path) or _newest_run(path, notes)
         own = (path / MANIFEST).is_file()
         if own and not found and workers.is_one(path):
@@ -59,25 +59,25 @@ class Place:
             )
         if not own:
             return cls(found)
-        if guest is None and (path / GUEST).is_file():
-            guest = json_object(path / GUEST, notes)
-        return cls(found, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, guest)
+        if agent is None and (path / AGENT).is_file():
+            agent = json_object(path / AGENT, notes)
+        return cls(found, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent)
 
     @classmethod
     def _of_process(
         cls, path: Path, run: Path, notes: list[str], process: processes.Process | None = None
     ) -> Self:
         """Find what a process left, in the recording of its run that nobody has finished."""
-        guest = process.state if process else json_object(path / GUEST, notes)
-        process = process or processes.Process(path, guest or {})
-        return cls(process.traces, path, run / MANIFEST, process.program, run / SAMPLES, guest)
+        agent = process.state if process else json_object(path / AGENT, notes)
+        process = process or processes.Process(path, agent or {})
+        return cls(process.traces, path, run / MANIFEST, process.program, run / SAMPLES, agent)
 
 
 def _run_of(path: Path) -> Path | None:
     """Return the recording that a process's folder is a part of."""
     path = path.absolute()
     run = path.parent.parent
-    mine = path.parent.name == processes.PROCESSES and (path / GUEST).is_file()
+    mine = path.parent.name == processes.PROCESSES and (path / AGENT).is_file()
     return run if mine and (run / MANIFEST).is_file() else None
 
 

@@ -1,4 +1,4 @@
-"""The Python processes of a run, each as its guest described it in a folder of its own.
+"""The Python processes of a run, each as its agent described it in a folder of its own.
 
 They lie in the recording while the run lasts; tfdoctor arranges them at its end. When it could not, what
 they left is read in their place.
@@ -7,8 +7,8 @@ they left is read in their place.
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfdoctor.manifest import Json
-from tfdoctor.recording.files import GUEST, PROGRAM, RUNS, json_object, traces
+from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, json_object, traces
+from tfdoctor.recording.manifest import Json
 
 PROCESSES = "processes"
 
@@ -55,13 +55,13 @@ class Process:
 
 def read(out: Path) -> tuple[Process, ...]:
     """Return the processes that a run has left, those that trained first, by rank and by steps."""
-    found = [_read(path.parent) for path in sorted(out.glob(f"{PROCESSES}/*/{GUEST}"))]
+    found = [_read(path.parent) for path in sorted(out.glob(f"{PROCESSES}/*/{AGENT}"))]
     return tuple(sorted(found, key=_order))
 
 
 def _read(folder: Path) -> Process:
     notes: list[str] = []
-    state = json_object(folder / GUEST, notes)
+    state = json_object(folder / AGENT, notes)
     return Process(folder, state or {}, notes[0] if notes else "")
 
 

@@ -4,8 +4,8 @@ import json
 import shlex
 from pathlib import Path
 
-from tfdoctor.manifest import Json
 from tfdoctor.recording.files import MANIFEST, RUNS
+from tfdoctor.recording.manifest import Json
 
 WORKERS = "workers"
 

@@ -12,7 +12,7 @@ from tfdoctor.humanize import counted, location, milliseconds, number
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
 from tfdoctor.report.sentences import PART_LABELS, is_known
 from tfdoctor.report.tables import Grid, operations_grid, pipeline_grid, steps_grid
-from tfdoctor.report.tiles import Tile, tiles
+from tfdoctor.report.tiles import TreemapTile, tiles
 
 STEPS_SHOWN = 400
 """More bars than that are thinner than a pixel on a phone."""
@@ -33,7 +33,7 @@ _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class Figure:
     """A picture: ``figure`` is plotly's JSON, ``description`` what a screen reader says."""
 
     name: str
@@ -43,7 +43,7 @@ class Chart:
     table: Grid
 
 
-def charts(diagnosis: Diagnosis) -> tuple[Chart, ...]:
+def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     """Return the pictures for which there is data."""
     pictures = (
         _steps(diagnosis.steps),
@@ -58,7 +58,7 @@ def as_text(value: str) -> str:
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _steps(steps: StepsSummary) -> Chart | None:
+def _steps(steps: StepsSummary) -> Figure | None:
     rows = [row for row in steps.rows if is_known(row.total_ms)][:STEPS_SHOWN]
     if not rows:
         return None
@@ -71,7 +71,7 @@ def _steps(steps: StepsSummary) -> Chart | None:
     gap = 0.25 if len(rows) <= GAPS_UP_TO else 0
     figure.update_layout(barmode="stack", bargap=gap, legend=_LEGEND)
     figure.update_yaxes(title_text="ms", range=[0, top * 1.04])
-    return Chart(
+    return Figure(
         name="steps",
         title="Step by step",
         description=_steps_description(steps),
@@ -85,7 +85,7 @@ def _steps_description(steps: StepsSummary) -> str:
         f"The time of {counted(len(steps.rows), 'step')} in their order, stacked by part.",
         f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
     ]
-    if not all(row.typical for row in steps.rows):
+    if not all(row.steady for row in steps.rows):
         said.append("Pale bars under a triangle are outliers.")
     if len(steps.rows) > STEPS_SHOWN:
         said.append(f"The first {STEPS_SHOWN} are drawn.")
@@ -100,7 +100,7 @@ def _part_bars(part: str, rows: Sequence[StepRow]) -> go.Bar:
         y=times,
         marker={
             "color": PART_COLOURS[part],
-            "opacity": [1.0 if row.typical else 0.5 for row in rows],
+            "opacity": [1.0 if row.steady else 0.5 for row in rows],
         },
         customdata=[milliseconds(time) for time in times],
         hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
@@ -114,12 +114,12 @@ def _takes_time(part: str, rows: Sequence[StepRow]) -> bool:
 def _top(rows: Sequence[StepRow], median: float) -> float:
     """Return where the axis ends: above every bar, unless an outlier would flatten the rest."""
     tallest = max(row.total_ms for row in rows)
-    usual = max([row.total_ms for row in rows if row.typical], default=tallest)
+    usual = max([row.total_ms for row in rows if row.steady], default=tallest)
     return min(tallest, max(TALLEST_OUTLIER * median, usual))
 
 
 def _mark_outliers(figure: go.Figure, rows: Sequence[StepRow]) -> None:
-    outliers = [row for row in rows if not row.typical]
+    outliers = [row for row in rows if not row.steady]
     for row in outliers:
         time = f" {milliseconds(row.total_ms)}" if len(outliers) <= LABELLED_OUTLIERS else ""
         figure.add_annotation(
@@ -127,7 +127,7 @@ def _mark_outliers(figure: go.Figure, rows: Sequence[StepRow]) -> None:
         )
 
 
-def _pipeline(stages: Sequence[PipelineStage]) -> Chart | None:
+def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     shown = [at for at, stage in enumerate(stages) if is_known(stage.self_ms)]
     if not shown:
         return None
@@ -148,7 +148,7 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Chart | None:
         showgrid=False,
     )
     slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
-    return Chart(
+    return Figure(
         name="pipeline",
         title="The input pipeline",
         description="What each stage works per step, summed over its threads, in the order from "
@@ -196,12 +196,12 @@ def _stage_hover(stage: PipelineStage) -> str:
     return " · ".join(text.name(part, 80) for part in parts if part)
 
 
-def _operations(rows: Sequence[OperationRow]) -> Chart | None:
+def _operations(rows: Sequence[OperationRow]) -> Figure | None:
     heavy = [row for row in rows if is_known(row.self_ms) and row.self_ms > 0]
     if not heavy:
         return None
     heaviest = heavy[0]
-    return Chart(
+    return Figure(
         name="operations",
         title="Layers and operations",
         description="Compute time per step, by layer and the operations in it. The heaviest is "
@@ -212,7 +212,7 @@ def _operations(rows: Sequence[OperationRow]) -> Chart | None:
     )
 
 
-def _treemap(shown: Sequence[Tile]) -> go.Figure:
+def _treemap(shown: Sequence[TreemapTile]) -> go.Figure:
     picture = go.Treemap(
         ids=[tile.id for tile in shown],
         labels=[as_text(tile.label) for tile in shown],

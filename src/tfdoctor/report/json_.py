@@ -203,7 +203,7 @@ def _step(row: StepRow) -> Object:
         "number": row.number,
         "total_ms": _number(row.total_ms),
         "parts_ms": _parts(row.parts_ms),
-        "typical": row.typical,
+        "typical": row.steady,
     }
 
 
@@ -309,7 +309,7 @@ def _remedy(remedy: Remedy, edit: Edit | None) -> Object:
         "action": remedy.action,
         "code": remedy.code,
         "at": _location(remedy.at),
-        "trial": remedy.trial,
+        "trial": remedy.edit_id,
         "edit": _edit(edit),
     }
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import Change, Fault, Note, Page, page
-from tfdoctor.report.tables import Grid, Line
+from tfdoctor.report.page import ChangeEntry, Fault, Note, Page, page
+from tfdoctor.report.tables import Grid, MeasureRow
 
 LIMIT = 64_000
 """Bytes: GitHub refuses comments of more than 65,536 characters."""
@@ -138,7 +138,7 @@ def _fault(fault: Fault) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _change(change: Change) -> str:
+def _change(change: ChangeEntry) -> str:
     where = f" at {code(change.where)}" if change.where else ""
     shown = fenced(change.diff, "diff") if change.diff else fenced(change.code)
     return f"**Change:** {escaped(change.action)}{where}{shown}"
@@ -150,7 +150,7 @@ def _note(note: Note) -> str:
     return "\n\n".join(filter(None, [*parts, *(_table(grid.first(ROWS)) for grid in note.grids)]))
 
 
-def _lines(lines: Sequence[Line]) -> str:
+def _lines(lines: Sequence[MeasureRow]) -> str:
     return "\n".join(
         f"- {escaped(line.label)}: {escaped(line.value)}"
         + (f" (limit {escaped(line.limit)})" if line.limit else "")

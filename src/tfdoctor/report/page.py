@@ -15,7 +15,7 @@ from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable,
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BarSegment:
     """One part of the bar that shows where a step's time goes."""
 
     part: str
@@ -26,7 +26,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeEntry:
     """One change to make, with its code."""
 
     action: str
@@ -57,9 +57,9 @@ class Fault:
     saves: str  # "" when no number is known
     after: tuple[str, ...]  # rules to follow first for that saving
     how: str
-    lines: tuple[tables.Line, ...]
+    lines: tuple[tables.MeasureRow, ...]
     grids: tuple[tables.Grid, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ChangeEntry, ...]
     why: str  # Markdown of the rule's documentation
     sources: str  # likewise
     own: bool = False  # a rule of the user's own: tfdoctor has no page of it
@@ -73,7 +73,7 @@ class Note:
     rule: str
     title: str
     text: str
-    lines: tuple[tables.Line, ...] = ()
+    lines: tuple[tables.MeasureRow, ...] = ()
     grids: tuple[tables.Grid, ...] = ()
     traceback: str = ""
 
@@ -85,7 +85,7 @@ class Page:
     title: str
     version: str
     verdict: tuple[str, ...]
-    segments: tuple[Segment, ...]
+    segments: tuple[BarSegment, ...]
     faults: tuple[Fault, ...]
     trust_level: str
     trust: tuple[str, ...]
@@ -95,12 +95,12 @@ class Page:
     errored: tuple[Note, ...]
     opinion: tuple[str, ...]
     subject: tuple[tuple[str, str], ...]
-    samples: tuple[tables.Line, ...]
-    device_time: tuple[tables.Line, ...]
+    samples: tuple[tables.MeasureRow, ...]
+    device_time: tuple[tables.MeasureRow, ...]
     device_time_missing: str
     device_time_title: str
     device_time_note: str
-    model: tuple[tables.Line, ...]
+    model: tuple[tables.MeasureRow, ...]
     hosts: hosts.Section | None  # of a job of several
     order: tuple[str, ...] = ()  # in which to follow the faults, where that matters
     off: tuple[Note, ...] = ()  # rules that the user switched off
@@ -233,11 +233,11 @@ def _place(finding: Finding) -> Location | None:
     return next(iter(named + listed), None)
 
 
-def _change(remedy: Remedy, edit: Edit | None) -> Change:
+def _change(remedy: Remedy, edit: Edit | None) -> ChangeEntry:
     action = text.capitalized(remedy.action)
     if edit is None or not edit.before:
-        return Change(action, text.block(remedy.code), location(remedy.at))
-    return Change(action, text.block(edit.after), location(edit.at), text.block(edit.before))
+        return ChangeEntry(action, text.block(remedy.code), location(remedy.at))
+    return ChangeEntry(action, text.block(edit.after), location(edit.at), text.block(edit.before))
 
 
 def _how(saving: Saving | None) -> str:
@@ -246,11 +246,11 @@ def _how(saving: Saving | None) -> str:
     return text.sentence(saving.how)
 
 
-def _segments(diagnosis: Diagnosis) -> tuple[Segment, ...]:
+def _segments(diagnosis: Diagnosis) -> tuple[BarSegment, ...]:
     parts = sentences.parts_of(diagnosis.steps)
     whole = sum(time for _, time in parts)
     return tuple(
-        Segment(part, PART_LABELS[part], milliseconds(time), share(time / whole), time / whole)
+        BarSegment(part, PART_LABELS[part], milliseconds(time), share(time / whole), time / whole)
         for part, time in parts
     )
 

@@ -124,7 +124,7 @@ FAR = 1.25
 def is_mixed(steps: StepsSummary) -> bool:
     """Return whether steps that are left out of the breakdown take so long that a usual step is not all."""
     mean, usual = steps.mean_ms, steps.median_ms
-    apart = any(not row.typical for row in steps.rows)
+    apart = any(not row.steady for row in steps.rows)
     return bool(apart and mean and usual and is_known(mean) and mean >= FAR * usual)
 
 
@@ -132,7 +132,7 @@ def _rest(steps: StepsSummary) -> str:
     """Say what the steps that were left out make of the mean, where that is much."""
     if not is_mixed(steps) or steps.mean_ms is None:
         return ""
-    long = [row.total_ms for row in steps.rows if not row.typical]
+    long = [row.total_ms for row in steps.rows if not row.steady]
     return (
         f"; {counted(len(long), 'other')} of {len(steps.rows)} took up to {milliseconds(max(long))}, so "
         f"that the mean is {milliseconds(steps.mean_ms)}"
@@ -217,7 +217,7 @@ def _gains(saved: Quantity) -> bool:
 
 
 def _seen(steps: StepsSummary) -> str:
-    count, outliers = step_count(steps), sum(not row.typical for row in steps.rows)
+    count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
     source = _SOURCES.get(steps.source, text.name(steps.source))
     apart = f", {counted(outliers, 'outlier')} left out of the breakdown" if outliers else ""
     return f"{counted(count, 'step').capitalize()} seen, found by {source}{apart}."

@@ -27,7 +27,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MeasureRow:
     """One number beside the limit it is judged by."""
 
     label: str
@@ -44,15 +44,15 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     return Grid(tuple(map(text.name, columns)), kinds, texts)
 
 
-def lines(measures: Iterable[Measure]) -> tuple[Line, ...]:
+def lines(measures: Iterable[Measure]) -> tuple[MeasureRow, ...]:
     """Return measures as text."""
     return tuple(
-        Line(text.name(m.label), quantity(m.value), quantity(m.limit) if m.limit else "")
+        MeasureRow(text.name(m.label), quantity(m.value), quantity(m.limit) if m.limit else "")
         for m in measures
     )
 
 
-def evidence(items: Iterable[Evidence]) -> tuple[tuple[Line, ...], tuple[Grid, ...]]:
+def evidence(items: Iterable[Evidence]) -> tuple[tuple[MeasureRow, ...], tuple[Grid, ...]]:
     """Return a verdict's evidence: its measures, then its tables."""
     measures: list[Measure] = []
     grids: list[Grid] = []
@@ -76,7 +76,7 @@ def steps_grid(rows: Sequence[StepRow]) -> Grid:
                 count(row.number),
                 ms(row.total_ms),
                 *(ms(row.parts_ms.get(part, 0.0)) for part in parts),
-                "yes" if row.typical else "no: outlier",
+                "yes" if row.steady else "no: outlier",
             ]
             for row in rows
         ),

@@ -13,7 +13,7 @@ from rich.text import Text
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
 from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import Fault, Page, Segment, page
+from tfdoctor.report.page import BarSegment, Fault, Page, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.text import shorten
@@ -67,7 +67,7 @@ def _page(shown: Page, width: int) -> RenderableType:
     return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections if section is not None))
 
 
-def _bar(segments: tuple[Segment, ...], width: int) -> RenderableType | None:
+def _bar(segments: tuple[BarSegment, ...], width: int) -> RenderableType | None:
     if not segments:
         return None
     grid = Table.grid(padding=(0, 2, 0, 0))

@@ -13,7 +13,7 @@ TILES_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TreemapTile:
     """A rectangle: a layer with its operations in it, or one operation."""
 
     id: str
@@ -24,13 +24,13 @@ class Tile:
     is_leaf: bool = True
 
 
-def tiles(rows: Sequence[OperationRow]) -> list[Tile]:
+def tiles(rows: Sequence[OperationRow]) -> list[TreemapTile]:
     """Return a tile for all, one a layer, one an operation; small ones of a layer together."""
     layers: Mapping[str, list[OperationRow]] = defaultdict(list)
     for row in rows:
         layers[row.layer].append(row)
     shown = set(map(id, sorted(rows, key=lambda row: -row.self_ms)[:TILES_SHOWN]))
-    found = [Tile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
+    found = [TreemapTile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
     rest: list[OperationRow] = []
     for at, (layer, members) in enumerate(layers.items()):
         large = [row for row in members if id(row) in shown]
@@ -40,7 +40,7 @@ def tiles(rows: Sequence[OperationRow]) -> list[Tile]:
             continue
         total = sum(row.self_ms for row in members)
         label = text.name(layer, 60) or "no layer"
-        found.append(Tile(f"layer {at}", "all", label, total, is_leaf=False))
+        found.append(TreemapTile(f"layer {at}", "all", label, total, is_leaf=False))
         found += [
             _operation_tile(f"{at}.{index}", f"layer {at}", row) for index, row in enumerate(large)
         ]
@@ -48,14 +48,14 @@ def tiles(rows: Sequence[OperationRow]) -> list[Tile]:
     return found + _rest_tile("rest", "all", rest)
 
 
-def _operation_tile(name: str, parent: str, row: OperationRow) -> Tile:
+def _operation_tile(name: str, parent: str, row: OperationRow) -> TreemapTile:
     facts = (share(row.share), location(row.at), text.name(row.detail, 80))
     hover = " · ".join(filter(None, facts))
-    return Tile(name, parent, text.name(row.operation, 60), row.self_ms, hover)
+    return TreemapTile(name, parent, text.name(row.operation, 60), row.self_ms, hover)
 
 
-def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[Tile]:
+def _rest_tile(name: str, parent: str, rows: Sequence[OperationRow]) -> list[TreemapTile]:
     if not rows:
         return []
     label = counted(len(rows), "smaller operation")
-    return [Tile(name, parent, label, sum(row.self_ms for row in rows))]
+    return [TreemapTile(name, parent, label, sum(row.self_ms for row in rows))]

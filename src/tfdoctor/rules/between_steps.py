@@ -35,9 +35,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.retracing import Retracing
-from tfdoctor.facts.whereabouts import Place, Whereabouts
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.retracing import Retracing
+from tfdoctor.facts.time.stack_samples import SampledLine, StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
@@ -72,7 +72,7 @@ class Limits:
     least_ms: float = limit(
         0.5, "ms per step; Keras' own loop takes 0.1 to 0.3 ms from one call to the next"
     )
-    looks: float = limit(
+    stack_samples: float = limit(
         5.0, "looks at the training thread from which on it is said what was going on"
     )
 
@@ -82,14 +82,14 @@ LIMITS = Limits()
 
 def check(
     breakdown: Breakdown,
-    seen: Whereabouts | None,
+    seen: StackSamples | None,
     retracing: Retracing | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Take what is neither tracing nor making batches, and name where it was seen."""
     if not breakdown.step_ms:
         return NotApplicable(reason="the steps take no time")
-    known = seen if seen and seen.looks >= limits.looks else None
+    known = seen if seen and seen.sample_count >= limits.stack_samples else None
     functions = retracing.between_ms + retracing.calling_ms if retracing else 0.0
     whole = max(0.0, breakdown[Stage.BETWEEN] - functions)
     time = whole * (1.0 - known.share(known.makers)) if known else whole
@@ -111,7 +111,7 @@ def check(
     )
 
 
-def _effect(places: Sequence[Place], time: float) -> Effect:
+def _effect(places: Sequence[SampledLine], time: float) -> Effect:
     """Return what doing it every 100 steps leaves: of a callback a hundredth, of anything else it is not known."""
     rows = _named(places)
     if rows and rows[0][0]:
@@ -120,7 +120,7 @@ def _effect(places: Sequence[Place], time: float) -> Effect:
     return Effect(Stage.BETWEEN, 0.0, "other work", ms(time), bound=Bound.AT_MOST)
 
 
-def _named(places: Sequence[Place]) -> list[tuple[str, Location | None, int]]:
+def _named(places: Sequence[SampledLine]) -> list[tuple[str, Location | None, int]]:
     """Return (callback, line, looks), most first; lines of one callback count together."""
     lines: dict[str | Location | None, Counter[Location | None]] = {}
     for place in places:
@@ -132,7 +132,7 @@ def _named(places: Sequence[Place]) -> list[tuple[str, Location | None, int]]:
     return sorted(rows, key=lambda row: -row[2])
 
 
-def _where(places: Sequence[Place]) -> str:
+def _where(places: Sequence[SampledLine]) -> str:
     """Say what took at least half of the time."""
     rows = _named(places)
     if not rows or rows[0][2] * 2 < sum(row[2] for row in rows):
@@ -144,16 +144,17 @@ def _where(places: Sequence[Place]) -> str:
     return f", most of it at {where}" if where else ""
 
 
-def _table(places: Sequence[Place], time: float) -> tuple[Evidence, ...]:
+def _table(places: Sequence[SampledLine], time: float) -> tuple[Evidence, ...]:
     rows = _named(places)
-    looks = sum(row[2] for row in rows)
+    sample_count = sum(row[2] for row in rows)
     cells = tuple(
-        (callback or "-", at or "unknown", ms(time * own / looks)) for callback, at, own in rows[:8]
+        (callback or "-", at or "unknown", ms(time * own / sample_count))
+        for callback, at, own in rows[:8]
     )
     return (Table(("callback", "your line", "per step, about"), cells),) if cells else ()
 
 
-def _remedy(places: Sequence[Place]) -> Remedy:
+def _remedy(places: Sequence[SampledLine]) -> Remedy:
     rows = _named(places)
     if rows and rows[0][0]:
         callback, at, _ = rows[0]
@@ -177,10 +178,10 @@ for step, batch in enumerate(batches):
 def sick() -> Verdict:
     """Steps of 13 ms of which a callback takes 7."""
     line = Location("train.py", 27)
-    seen = Whereabouts((Place(line, 11, "Weights.on_train_batch_end"),))
+    seen = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
     return check(Breakdown.of(device=6.0, between=7.0), seen, Retracing())
 
 
 def healthy() -> Verdict:
     """Steps of 6 ms that follow each other at once."""
-    return check(Breakdown.of(device=6.0, between=0.1), Whereabouts(), Retracing())
+    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing())

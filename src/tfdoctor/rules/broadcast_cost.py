@@ -36,10 +36,10 @@ means and sums) are not the user's and are not counted.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.broadcasts import Broadcast, Broadcasts
-from tfdoctor.facts.dataflow import Dataflow
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
+from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -35,10 +35,10 @@ GPUs with NCCL or RCCL, TPUs, and CPU workers whose collective operations are in
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.collectives import Collectives
-from tfdoctor.facts.device_skew import DeviceSkew
-from tfdoctor.facts.replicas import Replicas
+from tfdoctor.facts.scale.collectives import Collectives
+from tfdoctor.facts.scale.device_skew import DeviceSkew
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio

@@ -30,10 +30,10 @@ in US dollars.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.facts.price import Epoch, Price
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.humanize import dollars, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flops_per_dollar, ratio, usd

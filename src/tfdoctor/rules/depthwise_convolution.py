@@ -33,9 +33,9 @@ GPUs and TPUs. On a CPU, which has no matrix unit to feed, the regular convoluti
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Operation
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, flop_rate, ms, ratio

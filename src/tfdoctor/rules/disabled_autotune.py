@@ -35,11 +35,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.data_options import DataOptions
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

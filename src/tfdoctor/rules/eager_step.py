@@ -30,8 +30,8 @@ predicted, 87 % were measured (Keras' fit of a small network, on a CPU).
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.eager_work import EagerWork
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.eager_work import EagerWork
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (

@@ -35,10 +35,10 @@ saving is computed from what the lookup moves.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.embedding_tables import DenseUpdate, EmbeddingTables, OneHotTable
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Operation
+from tfdoctor.facts.operations.embedding_tables import DenseUpdate, EmbeddingTables, OneHotTable
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -41,12 +41,12 @@ no such unit.
 
 from dataclasses import dataclass, replace
 
-from tfdoctor.facts.hardware import Hardware, Narrowing
-from tfdoctor.facts.kernels import of_operation
-from tfdoctor.facts.narrowed import Narrowed
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Operation, Program
-from tfdoctor.facts.unrecorded_products import UnrecordedProducts
+from tfdoctor.facts.operations.kernel_kinds import of_operation
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
+from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.run.hardware import Hardware, Narrowing
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -103,7 +103,7 @@ def check(
     operations: Operations,
     hardware: Hardware,
     program: Program | None,
-    beside: Narrowed,
+    beside: ReducedPrecision,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Price every float32 matmul and convolution at the 16-bit rate."""
@@ -127,7 +127,7 @@ def check(
     wide = [row for row in wide if row.layer not in kept]
     slow = [row for row in wide if _gains(row, hardware)]
     if not slow:
-        reason = UnrecordedProducts.measure(operations).why_not_judged()
+        reason = UnrecordedMatmuls.measure(operations).why_not_judged()
         said = _narrow_already(operations, wide)
         return NotApplicable(reason=reason) if reason else Healthy(summary=said)
     finding = _finding(slow, operations, hardware, narrowing, program)
@@ -265,7 +265,7 @@ def _weights(
     )
 
 
-def _others(beside: Narrowed) -> list[Measure]:
+def _others(beside: ReducedPrecision) -> list[Measure]:
     halved = sum(effect.of.value for effect in beside.gains if effect.of)
     lost = sum((effect.scales - 1.0) * effect.of.value for effect in beside.costs if effect.of)
     measures = {
@@ -302,12 +302,12 @@ def _remedy(narrowing: Narrowing, at: Location | None) -> Remedy:
 
 def sick() -> Verdict:
     """A convolution of 80 ms in float32 on a CPU with avx512_bf16."""
-    return check(Operations((_conv("float32"),)), _hardware(), None, Narrowed())
+    return check(Operations((_conv("float32"),)), _hardware(), None, ReducedPrecision())
 
 
 def healthy() -> Verdict:
     """The same convolution in bfloat16."""
-    return check(Operations((_conv("bfloat16"),)), _hardware(), None, Narrowed())
+    return check(Operations((_conv("bfloat16"),)), _hardware(), None, ReducedPrecision())
 
 
 def _hardware() -> Hardware:

@@ -32,9 +32,9 @@ judges nothing.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.sibling_products import SiblingProducts, Siblings
-from tfdoctor.facts.unrecorded_products import UnrecordedProducts
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.sibling_matmuls import SiblingMatmuls, Siblings
+from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -80,7 +80,7 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(siblings: SiblingProducts, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIMITS) -> Verdict:
     """Leave one call of each group of small products."""
     many = [group for group in siblings.groups if len(group.products) >= limits.products]
     small = [group for group in many if group.each_ms <= limits.each_ms]
@@ -91,7 +91,7 @@ def check(siblings: SiblingProducts, operations: Operations, limits: Limits = LI
         return Healthy(
             summary=f"The products that share a tensor are large enough: up to {milliseconds(each)} each"
         )
-    products = UnrecordedProducts.measure(operations)
+    products = UnrecordedMatmuls.measure(operations)
     if not small and (said := products.repeated(limits.products, limits.each_ms, limits.unseen)):
         return NotApplicable(reason=f"{said}: {LOOP}")
     if not small:
@@ -159,7 +159,7 @@ def healthy() -> Verdict:
 def _examine(products: list[OperationTime]) -> Verdict:
     gradients = [_row(f"gradient_tape/{row.name}/MatMul_1") for row in products]
     group = Siblings("model/input", (128, 16), tuple(products), tuple(gradients))
-    return check(SiblingProducts((group,)), Operations((*products, *gradients)))
+    return check(SiblingMatmuls((group,)), Operations((*products, *gradients)))
 
 
 def _row(name: str) -> OperationTime:

@@ -29,11 +29,11 @@ could run ahead, and costs nothing.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.host_syncs import HostSyncs
-from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.typical import STEP, Typical
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -75,19 +75,19 @@ LIMITS = Limits()
 
 def check(
     syncs: HostSyncs,
-    typical: Typical,
+    steady: SteadySteps,
     breakdown: Breakdown,
-    compiling: Compiling | None,
+    compiling: CompileTime | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh the GPU's idle time after copies back."""
-    if typical.unit != STEP:
-        return NotApplicable(reason=typical.why_no_steps)
-    if typical.rounds < limits.steps:
-        few = f"only {counted(typical.rounds, 'usual step')} in the trace"
+    if steady.unit != STEP:
+        return NotApplicable(reason=steady.why_no_steps)
+    if steady.rounds < limits.steps:
+        few = f"only {counted(steady.rounds, 'usual step')} in the trace"
         return NotApplicable(reason=f"{few}: what recurs is not told; trace 20 steps or more")
-    followed = typical.rounds - 1  # by another step: after the last one nothing is seen to wait
-    each = typical.rounds / followed
+    followed = steady.rounds - 1  # by another step: after the last one nothing is seen to wait
+    each = steady.rounds / followed
     inside = max(0.0, syncs.host_ms * each - (compiling.host_ms if compiling else 0.0))
     between = max(0.0, syncs.between_ms * each - (compiling.between_ms if compiling else 0.0))
     share = (inside + between) / breakdown.step_ms if breakdown.step_ms else 0.0
@@ -106,7 +106,9 @@ def check(
         evidence=evidence,
         remedies=(
             Remedy("Read values every 100 steps", EVERY),
-            Remedy("With Keras' fit, run several steps a call", STEPS, trial="steps-per-execution"),
+            Remedy(
+                "With Keras' fit, run several steps a call", STEPS, edit_id="steps-per-execution"
+            ),
         ),
         effects=(
             Effect(Stage.HOST, 0.0, "reading", ms(inside), bound=Bound.AT_MOST),
@@ -132,6 +134,6 @@ def healthy() -> Verdict:
     return check(*_example(HostSyncs(1.0, 0.0)))
 
 
-def _example(syncs: HostSyncs) -> tuple[HostSyncs, Typical, Breakdown, None]:
+def _example(syncs: HostSyncs) -> tuple[HostSyncs, SteadySteps, Breakdown, None]:
     step = Breakdown.of(host=2.0, between=1.0, device=7.0)
-    return syncs, Typical.of(Steps.uniform(10, step.step_ms)), step, None
+    return syncs, SteadySteps.of(Steps.uniform(10, step.step_ms)), step, None

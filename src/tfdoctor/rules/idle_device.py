@@ -31,10 +31,10 @@ time, and the input has to keep up with all devices.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.replicas import Replicas
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count
 from tfdoctor.verdict import (

@@ -32,7 +32,7 @@ TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD's Instinct from MI
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flop_rate, ms, ratio

@@ -32,9 +32,9 @@ NumPy arrays) is not visible as input.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import INPUT_SHARE, READY_MS, Breakdown
-from tfdoctor.facts.cacheable import Cacheable
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -28,10 +28,10 @@ launching: on a real run the gaps are shorter.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.launch_gaps import LaunchGaps
-from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.typical import STEP, Typical
+from tfdoctor.facts.gpu.idle_gaps import IdleGaps
+from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -67,11 +67,11 @@ LIMITS = Limits()
 
 
 def check(
-    gaps: LaunchGaps, typical: Typical, breakdown: Breakdown, limits: Limits = LIMITS
+    gaps: IdleGaps, steady: SteadySteps, breakdown: Breakdown, limits: Limits = LIMITS
 ) -> Verdict:
     """Weigh the idle time that launching costs."""
-    if typical.unit != STEP:
-        return NotApplicable(reason=typical.why_no_steps)
+    if steady.unit != STEP:
+        return NotApplicable(reason=steady.why_no_steps)
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     measures = (
         Measure("of the step idle while the host launches", ratio(share), ratio(limits.share)),
@@ -89,8 +89,8 @@ def check(
         summary=f"{said} {gaps.kernels:.0f} kernels",
         evidence=(*measures, table),
         remedies=(
-            Remedy("Compile the step with XLA", COMPILE, trial="jit-compile"),
-            Remedy("Run several steps a call", STEPS, trial="steps-per-execution"),
+            Remedy("Compile the step with XLA", COMPILE, edit_id="jit-compile"),
+            Remedy("Run several steps a call", STEPS, edit_id="steps-per-execution"),
             Remedy("Give the threads that launch cores of their own", PRIVATE),
         ),
         effects=(Effect(Stage.HOST, 0.0, "launching", ms(gaps.launching_ms), bound=Bound.AT_MOST),),
@@ -117,8 +117,8 @@ def healthy() -> Verdict:
     return check(*_example(0.2))
 
 
-def _example(launching: float) -> tuple[LaunchGaps, Typical, Breakdown]:
+def _example(launching: float) -> tuple[IdleGaps, SteadySteps, Breakdown]:
     sizes = {"below 10 µs": 0.0, "10 to 100 µs": launching, "0.1 to 1 ms": 0.0, "above 1 ms": 0.0}
-    gaps = LaunchGaps(launching, {}, sizes, sizes, sizes, kernels=156.0, python_told=True)
-    typical = Typical.of(Steps.uniform(10, 4.0 + launching))
-    return gaps, typical, Breakdown.of(host=launching, device=4.0)
+    gaps = IdleGaps(launching, {}, sizes, sizes, sizes, kernels=156.0, python_told=True)
+    steady = SteadySteps.of(Steps.uniform(10, 4.0 + launching))
+    return gaps, steady, Breakdown.of(host=launching, device=4.0)

@@ -37,10 +37,10 @@ It is a matter of memory: no time is promised.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.buffers import Buffer, Buffers
-from tfdoctor.facts.dataset_properties import kind_of
-from tfdoctor.facts.host_memory import HostMemory
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.buffers import Buffer, Buffers
+from tfdoctor.facts.input.dataset_properties import kind_of
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.humanize import counted, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio

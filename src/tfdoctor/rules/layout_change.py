@@ -33,10 +33,10 @@ transpositions for nothing, as part of the convolution beside them.
 - [tf.nn.conv2d, data_format](https://www.tensorflow.org/api_docs/python/tf/nn/conv2d)
 """
 
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.layouts import Conversion, Layouts
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Operation
+from tfdoctor.facts.operations.layouts import Conversion, Layouts
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms, ratio

@@ -34,7 +34,7 @@ run operation by operation have no graph to look at.
 
 from collections import Counter
 
-from tfdoctor.facts.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.rule import Topic
 from tfdoctor.units import count
 from tfdoctor.verdict import (

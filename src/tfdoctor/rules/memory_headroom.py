@@ -36,8 +36,8 @@ GPUs, from the allocations in a trace of TensorFlow or JAX; the host where `tfdo
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.host_memory import HostMemory
-from tfdoctor.facts.memory import Allocator, DeviceMemory
+from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import nbytes, ratio

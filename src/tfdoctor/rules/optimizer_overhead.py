@@ -32,10 +32,10 @@ with two variables). XLA is often slower there and is not advised.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

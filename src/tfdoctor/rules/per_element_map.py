@@ -32,12 +32,12 @@ are left out: mapping them over batches is another function, not another order.
 import re
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.competition import Competition
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.map_functions import MapFunction, MapFunctions
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
@@ -100,7 +100,7 @@ def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     functions: MapFunctions | Unavailable,
-    competition: Competition,
+    contention: CpuContention,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for calls that cost more than what they compute, where the pipeline is slowest."""
@@ -120,11 +120,11 @@ def check(
         return NotApplicable(
             reason=f"what the function of {stage.title} computes could not be told from the record"
         )
-    return _judged(stage, function, competition, limits)
+    return _judged(stage, function, contention, limits)
 
 
 def _judged(
-    stage: StageTime, function: MapFunction, competition: Competition, limits: Limits
+    stage: StageTime, function: MapFunction, contention: CpuContention, limits: Limits
 ) -> Verdict:
     elements = stage.calls * (function.batch if stage.kind.startswith(FUSED) else 1)
     call = stage.work_ms / elements if elements else 0.0
@@ -148,7 +148,7 @@ def _judged(
         remedies=(
             Remedy("Batch first, then map whole batches", _code(stage), stage.at, "vectorized-map"),
         ),
-        effects=(effect, *competition.relief(stage.work_ms * (1.0 - left))),
+        effects=(effect, *contention.relief(stage.work_ms * (1.0 - left))),
     )
 
 
@@ -200,5 +200,5 @@ def _example(work: float, nbytes_written: int) -> Verdict:
         InputPipeline.of(ahead, stage),
         Breakdown.of(input=5.8, host=2.3),
         MapFunctions({CSV.id: decode}),
-        Competition(crowded=False),
+        CpuContention(crowded=False),
     )

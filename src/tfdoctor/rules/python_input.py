@@ -31,12 +31,12 @@ recordings of `tfdoctor profile`, where the loop goes over no dataset.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
-from tfdoctor.facts.retracing import Retracing
-from tfdoctor.facts.whereabouts import Whereabouts
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.retracing import Retracing
+from tfdoctor.facts.time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
@@ -73,7 +73,9 @@ class Limits:
         "of the step that Python takes to make a batch between two calls of the function that trains",
         most=1.0,
     )
-    looks: float = limit(5.0, "looks at the lines that make batches, from which on they count")
+    stack_samples: float = limit(
+        5.0, "looks at the lines that make batches, from which on they count"
+    )
 
 
 LIMITS = Limits()
@@ -82,12 +84,12 @@ LIMITS = Limits()
 def check(
     pipeline: InputPipeline | Unavailable,
     breakdown: Breakdown,
-    seen: Whereabouts | None,
+    seen: StackSamples | None,
     retracing: Retracing | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh the Python of the loop, else of the pipeline."""
-    if seen and sum(place.seen for place in seen.makers) >= limits.looks:
+    if seen and sum(place.seen for place in seen.makers) >= limits.stack_samples:
         found = _in_the_loop(seen, breakdown, retracing, limits)
         if isinstance(found, Finding) or isinstance(pipeline, Unavailable):
             return found
@@ -97,7 +99,7 @@ def check(
 
 
 def _in_the_loop(
-    seen: Whereabouts, breakdown: Breakdown, retracing: Retracing | None, limits: Limits
+    seen: StackSamples, breakdown: Breakdown, retracing: Retracing | None, limits: Limits
 ) -> Verdict:
     """Weigh the lines between two calls that make what the function is given."""
     between = max(0.0, breakdown[Stage.BETWEEN] - (retracing.between_ms if retracing else 0.0))

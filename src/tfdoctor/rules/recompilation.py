@@ -10,7 +10,7 @@ share of the traced time tells what they cost.
 
 ## Why it matters
 
-Compiling takes from a fraction of a second to minutes; a step, milliseconds.
+CompileTime takes from a fraction of a second to minutes; a step, milliseconds.
 
 ## How to fix
 
@@ -32,9 +32,9 @@ events: CPUs' as of TensorFlow 2.21, GPUs' by their names in XLA's source.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.open_shapes import OpenShapes
+from tfdoctor.facts.input.open_shapes import OpenShapes
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -67,7 +67,7 @@ LIMITS = Limits()
 
 
 def check(
-    compiling: Compiling,
+    compiling: CompileTime,
     breakdown: Breakdown,
     shapes: OpenShapes | None,
     limits: Limits = LIMITS,
@@ -125,10 +125,10 @@ dataset = dataset.bucket_by_sequence_length(
 def sick() -> Verdict:
     """Batches of another length each: compiled in 20 of 20 steps."""
     return check(
-        Compiling(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0), None
+        CompileTime(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0), None
     )
 
 
 def healthy() -> Verdict:
     """Compiled before the traced steps."""
-    return check(Compiling(0, 20, 0), Breakdown.of(host=0.5, device=4.0), None)
+    return check(CompileTime(0, 20, 0), Breakdown.of(host=0.5, device=4.0), None)

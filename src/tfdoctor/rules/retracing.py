@@ -29,9 +29,9 @@ TensorFlow 2.4 and later; which argument changed, in recordings of `tfdoctor pro
 import re
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.retracing import Retraced, Retracing
-from tfdoctor.facts.whereabouts import Whereabouts
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.retracing import Retraced, Retracing
+from tfdoctor.facts.time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
@@ -72,7 +72,7 @@ LIMITS = Limits()
 def check(
     retracing: Retracing,
     breakdown: Breakdown,
-    seen: Whereabouts | None,
+    seen: StackSamples | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for functions that are traced again and again."""
@@ -158,7 +158,7 @@ def sick() -> Verdict:
     return check(
         Retracing((one,), host_ms=13.0, between_ms=26.0),
         Breakdown.of(device=6.0, host=14.0, between=26.5),
-        Whereabouts(called_at=Location("train.py", 29)),
+        StackSamples(called_at=Location("train.py", 29)),
     )
 
 

@@ -40,13 +40,13 @@ import math
 import re
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.data_options import DataOptions
-from tfdoctor.facts.dataset_properties import DatasetProperties
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, nbytes

@@ -36,11 +36,11 @@ from the compute.
 import re
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime, feeds
-from tfdoctor.facts.source_files import SourceFiles
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime, feeds
+from tfdoctor.facts.input.source_files import SourceFiles
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -193,12 +193,12 @@ def _remedies(
     interleave = next((s for s in _openers(pipeline, reader) if s.kind == "Interleave"), None)
     at = (interleave or reader).at
     single = files is not None and files.count == 1
-    trial = "" if single else "parallel-interleave"
+    edit_id = "" if single else "parallel-interleave"
     first = (
         (Remedy(f"Split the file into {counted(10, 'shard')} or so", SHARDS, at),) if single else ()
     )
     if interleave is not None:
-        return (*first, Remedy("Read several files at a time", INTERLEAVE, at, trial))
+        return (*first, Remedy("Read several files at a time", INTERLEAVE, at, edit_id))
     name = re.sub(r"V\d$", "", reader.kind)
     code = f"dataset = tf.data.{name}Dataset(files, num_parallel_reads=tf.data.AUTOTUNE)"
     return (*first, Remedy("Read several files at a time", code, at))

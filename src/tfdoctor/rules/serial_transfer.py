@@ -30,10 +30,10 @@ TensorFlow 2.6 with CUDA.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.steps import Steps
-from tfdoctor.facts.transfers import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
-from tfdoctor.facts.typical import STEP, Typical
+from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
+from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, bandwidth, count, ms, nbytes, ratio
@@ -65,11 +65,11 @@ LIMITS = Limits()
 
 
 def check(
-    transfers: Transfers, typical: Typical, breakdown: Breakdown, limits: Limits = LIMITS
+    transfers: Transfers, steady: SteadySteps, breakdown: Breakdown, limits: Limits = LIMITS
 ) -> Verdict:
     """Weigh the copies that nothing hides."""
-    if typical.unit != STEP:
-        return NotApplicable(reason=typical.why_no_steps)
+    if steady.unit != STEP:
+        return NotApplicable(reason=steady.why_no_steps)
     copies = [one for one in (transfers[H2D], transfers[D2H]) if one.count]
     exposed = sum(one.exposed_ms for one in copies)
     share = exposed / breakdown.step_ms if breakdown.step_ms else 0.0
@@ -135,7 +135,7 @@ def healthy() -> Verdict:
     return check(*_example(0.1))
 
 
-def _example(exposed: float) -> tuple[Transfers, Typical, Breakdown]:
+def _example(exposed: float) -> tuple[Transfers, SteadySteps, Breakdown]:
     copy = Transfer(H2D, 1.0, 25.0, exposed, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
     step = Breakdown.of(transfer=exposed, device=175.0)
-    return Transfers((copy,)), Typical.of(Steps.uniform(10, step.step_ms)), step
+    return Transfers((copy,)), SteadySteps.of(Steps.uniform(10, step.step_ms)), step

@@ -34,8 +34,8 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines of 
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.dataset_properties import DatasetProperties, kind_of
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio

@@ -37,14 +37,14 @@ would only wait longer), nor of steps that run eagerly.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.dispatch import Dispatch
-from tfdoctor.facts.framework import Framework
-from tfdoctor.facts.memory import DeviceMemory
-from tfdoctor.facts.program import Program
-from tfdoctor.facts.steps import Steps
+from tfdoctor.facts.machine.device_memory import DeviceMemory
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
+from tfdoctor.facts.time.python_overhead import PythonOverhead
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, count, ms, ratio
@@ -97,13 +97,13 @@ LIMITS = Limits()
 
 def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not be mistaken for it
     breakdown: Breakdown,
-    dispatch: Dispatch,
+    overhead: PythonOverhead,
     device: Device,
     steps: Steps,
     program: Program | None,
     memory: DeviceMemory | None,
     framework: Framework,
-    compiling: Compiling | None,
+    compiling: CompileTime | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh what a step costs at least against the step."""
@@ -114,7 +114,7 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
         return NotApplicable(reason=INPUT)
     on_cpu = device.kind == "CPU"
     compiles = compiling.host_ms if compiling else 0.0  # which recompilation tells, and costs
-    parts = _on_cpu(dispatch) if on_cpu else {Stage.HOST: max(0.0, breakdown["host"] - compiles)}
+    parts = _on_cpu(overhead) if on_cpu else {Stage.HOST: max(0.0, breakdown["host"] - compiles)}
     fixed = sum(parts.values())
     evidence = _evidence(fixed, breakdown.step_ms, program, memory, limits)
     where = (
@@ -125,8 +125,8 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
     said = f"{milliseconds(fixed)} of each step's {milliseconds(breakdown.step_ms)} go by {where}"
     if fixed < limits.share * breakdown.step_ms:
         return Healthy(summary=said, evidence=evidence)
-    if on_cpu and dispatch.edges_ms > limits.call_ms:
-        return NotApplicable(reason=_unexplained(dispatch, limits))
+    if on_cpu and overhead.edges_ms > limits.call_ms:
+        return NotApplicable(reason=_unexplained(overhead, limits))
     number = _together(program)
     return Finding(
         summary=f"{said}, whatever the size of the batch",
@@ -148,19 +148,19 @@ def _together(program: Program | None) -> int:
     return best if best >= FEWEST else TOGETHER
 
 
-def _unexplained(dispatch: Dispatch, limits: Limits) -> str:
+def _unexplained(overhead: PythonOverhead, limits: Limits) -> str:
     return (
-        f"Before its first operation and after its last one a step takes {milliseconds(dispatch.edges_ms)}, "
+        f"Before its first operation and after its last one a step takes {milliseconds(overhead.edges_ms)}, "
         f"more than the {milliseconds(limits.call_ms)} that Python's calls account for: how much of it a larger "
         "batch would share is not known"
     )
 
 
-def _on_cpu(dispatch: Dispatch) -> dict[Stage, float]:
+def _on_cpu(overhead: PythonOverhead) -> dict[Stage, float]:
     """Return Python's part; between two calls no more than inside of them, for the rest is the loop's own."""
     return {
-        Stage.HOST: dispatch.edges_ms,
-        Stage.BETWEEN: min(dispatch.between_ms, dispatch.edges_ms),
+        Stage.HOST: overhead.edges_ms,
+        Stage.BETWEEN: min(overhead.between_ms, overhead.edges_ms),
     }
 
 
@@ -200,7 +200,7 @@ def _remedies(
     )
     if steps.source == "keras-fit":
         several = Remedy(
-            "Run several steps in one call", COMPILE.format(number), trial="steps-per-execution"
+            "Run several steps in one call", COMPILE.format(number), edit_id="steps-per-execution"
         )
     full = memory is not None and memory.fullest.share > limits.memory
     return [several] if full else [several, Remedy(_larger(memory), LARGER)]
@@ -240,5 +240,12 @@ def _example(edges: float, device: float) -> Verdict:
     breakdown = Breakdown.of(host=edges, device=device, between=0.05)
     steps = Steps.uniform(20, breakdown.step_ms)
     return check(
-        breakdown, Dispatch(edges, 0.05), Device("CPU", 1, 1), steps, None, None, Framework(), None
+        breakdown,
+        PythonOverhead(edges, 0.05),
+        Device("CPU", 1, 1),
+        steps,
+        None,
+        None,
+        Framework(),
+        None,
     )

@@ -30,10 +30,10 @@ that Python opens count as python-input.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.dataset_properties import DatasetProperties
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes

@@ -31,9 +31,9 @@ batch of each replica itself (`distribute_datasets_from_function`), that is what
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.replicas import Replicas
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -38,12 +38,12 @@ nothing is said.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.competition import Competition
-from tfdoctor.facts.cores import Cores
-from tfdoctor.facts.cpu_pressure import CpuPressure
-from tfdoctor.facts.device import Device
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.cpu_pressure import CpuPressure
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -98,7 +98,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     cores: Cores,
     device: Device,
     pressure: CpuPressure | None,
-    competition: Competition,
+    contention: CpuContention,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the core time that the input takes with what the cores offer."""
@@ -118,7 +118,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
         summary=f"{said}: more threads cannot help{_because(pressure, limits)}",
         evidence=(*evidence, _stages(pipeline)),
         remedies=_remedies(pipeline.critical, device, pressure, limits),
-        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *competition.relief(work)),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *contention.relief(work)),
     )
 
 
@@ -227,7 +227,7 @@ def sick() -> Verdict:
         Cores(2.0, 1.9),
         CPU,
         CpuPressure(),
-        Competition(crowded=True, cores=2.0, compute_ms=4.0, beside=4 / 15),
+        CpuContention(crowded=True, cores=2.0, compute_ms=4.0, beside=4 / 15),
     )
 
 
@@ -239,7 +239,7 @@ def healthy() -> Verdict:
         Cores(2.0, 1.5),
         CPU,
         CpuPressure(),
-        Competition(crowded=False),
+        CpuContention(crowded=False),
     )
 
 

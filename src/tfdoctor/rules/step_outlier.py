@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from tfdoctor.facts.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.compiling import Compiling
-from tfdoctor.facts.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -79,17 +79,17 @@ MINORITY = 3
 
 
 def check(
-    steps: Steps, breakdown: Breakdown, compiling: Compiling | None, limits: Limits = LIMITS
+    steps: Steps, breakdown: Breakdown, compiling: CompileTime | None, limits: Limits = LIMITS
 ) -> Verdict:
     """Weigh the long steps, and find out which part of them grew."""
-    long = [at for at, typical in enumerate(steps.typical) if not typical]
+    long = [at for at, steady in enumerate(steps.steady) if not steady]
     if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
         few = f"{counted(len(steps.steps), 'step')} were traced, {len(long)} of them long"
         return NotApplicable(reason=f"{few}: too few to tell a usual one; trace more with --steps")
     if long and compiling and compiling.apart.issuperset(long):
         which = f"the {len(long)} long ones of {counted(len(steps.steps), 'step')}"
         return NotApplicable(reason=f"XLA compiled in {which}; recompilation tells what helps")
-    usual = median(step.total_ms for step in steps.typical_steps)
+    usual = median(step.total_ms for step in steps.steady_steps)
     beyond = sum((steps.steps[at].total_ms - usual) * steps.steps[at].calls for at in long)
     whole = sum(step.total_ms * step.calls for step in steps.steps)
     share = beyond / whole if whole else 0.0
@@ -154,8 +154,8 @@ def _grew(at: int, breakdown: Breakdown, steps: Steps) -> str:
 
 
 def _usual(part: str, breakdown: Breakdown, steps: Steps) -> float:
-    rows = zip(breakdown.steps, steps.typical, strict=True)
-    return median(row[part] for row, typical in rows if typical)
+    rows = zip(breakdown.steps, steps.steady, strict=True)
+    return median(row[part] for row, steady in rows if steady)
 
 
 def _period(long: list[Step]) -> str:

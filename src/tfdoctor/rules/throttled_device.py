@@ -33,7 +33,7 @@ NVIDIA GPUs whose driver tells the reasons (data-centre and workstation boards; 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ratio

@@ -35,11 +35,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from tfdoctor.facts.hardware import Hardware, Tile
-from tfdoctor.facts.layer_products import heads, is_gradient, owner
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Operation
-from tfdoctor.facts.tpu_shapes import Array, arrays
+from tfdoctor.facts.operations.layer_matmuls import heads, is_gradient, owner
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -35,14 +35,14 @@ known before they are read.
 
 from dataclasses import dataclass, replace
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.cacheable import Cacheable
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.competition import Competition
-from tfdoctor.facts.dataset_properties import DatasetProperties
-from tfdoctor.facts.host_memory import HostMemory
-from tfdoctor.facts.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.program import Dataset
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import number, percent, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes
@@ -94,14 +94,14 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     pipeline: InputPipeline,
     breakdown: Breakdown,
     memory: HostMemory | Unavailable,
-    competition: Competition,
+    contention: CpuContention,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Find work that is the same in every pass, and ask whether its result fits into memory."""
     stages = _work(cacheable, pipeline)
     work = sum(stage.work_ms for stage in stages)
-    if not breakdown.waits_for_input and not _crowds_out(work, competition, breakdown, limits):
-        return _not_waiting(pipeline, breakdown, work, competition, limits)
+    if not breakdown.waits_for_input and not _crowds_out(work, contention, breakdown, limits):
+        return _not_waiting(pipeline, breakdown, work, contention, limits)
     if cacheable.last is None or not stages:
         return _nothing(cacheable)
     passes, size = properties.passes, properties.nbytes(cacheable.last)
@@ -115,7 +115,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     if isinstance(memory, Unavailable):
         return NotApplicable(reason=f"a cache would take {quantity(nbytes(size))}, but {memory}")
     return _relieved(
-        _weighed(cacheable, stages, (passes, size), memory, limits), competition.relief(work)
+        _weighed(cacheable, stages, (passes, size), memory, limits), contention.relief(work)
     )
 
 
@@ -164,23 +164,23 @@ def _work(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:
 
 
 def _crowds_out(
-    work_ms: float, competition: Competition, breakdown: Breakdown, limits: Limits
+    work_ms: float, contention: CpuContention, breakdown: Breakdown, limits: Limits
 ) -> bool:
-    return competition.taken_ms(work_ms) >= limits.taken * breakdown.step_ms
+    return contention.taken_ms(work_ms) >= limits.taken * breakdown.step_ms
 
 
 def _not_waiting(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     work_ms: float,
-    competition: Competition,
+    contention: CpuContention,
     limits: Limits,
 ) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    if competition.crowded is None and work_ms >= limits.taken * breakdown.step_ms:
+    if contention.crowded is None and work_ms >= limits.taken * breakdown.step_ms:
         return NotApplicable(reason=f"{breakdown.little_wait}, {COMPETES}")
-    taken = competition.taken_ms(work_ms) / breakdown.step_ms
+    taken = contention.taken_ms(work_ms) / breakdown.step_ms
     if taken >= LITTLE:
         return NotApplicable(
             reason=f"{breakdown.little_wait}, but what is the same in every epoch keeps up to {percent(taken)} of "
@@ -260,7 +260,7 @@ def sick() -> Verdict:
         _pipeline(),
         Breakdown.of(input=30.0, device=10.0),
         HostMemory(total=16e9, used=4e9),
-        Competition(crowded=False),
+        CpuContention(crowded=False),
     )
 
 
@@ -271,7 +271,7 @@ def healthy() -> Verdict:
         _pipeline(),
         Breakdown.of(input=30.0, device=10.0),
         HostMemory(total=16e9, used=4e9),
-        Competition(crowded=False),
+        CpuContention(crowded=False),
     )
 
 

@@ -30,8 +30,8 @@ by design and are not judged.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.breakdown import Breakdown
-from tfdoctor.facts.device_skew import DeviceSkew
+from tfdoctor.facts.scale.device_skew import DeviceSkew
+from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio

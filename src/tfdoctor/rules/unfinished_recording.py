@@ -27,8 +27,8 @@ All recordings and traces.
 
 from dataclasses import asdict, dataclass
 
+from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Doubt, Quality
-from tfdoctor.facts.samples import BUSY_CORES
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count
 from tfdoctor.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict

@@ -38,10 +38,10 @@ everything is compiled by XLA and nothing is unfused.
 from dataclasses import dataclass
 from math import prod
 
-from tfdoctor.facts.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.program import Layer, Operation, Program
+from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Layer, Operation, Program
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import bandwidth, count, ms

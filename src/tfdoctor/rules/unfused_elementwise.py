@@ -30,10 +30,10 @@ TensorFlow's own kernels (measured with TensorFlow 2.21: up to 7 times), so noth
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.hardware import Hardware
-from tfdoctor.facts.operations import Operations, OperationTime
-from tfdoctor.facts.optimizer_work import OptimizerWork
-from tfdoctor.facts.program import Program
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

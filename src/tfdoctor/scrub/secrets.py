@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.manifest import Manifest
 from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.recording.files import json_object
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.texts import texts
 
 NOBODY = frozenset(
     (
-        *("admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "guest", "jovyan"),
+        *("admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "agent", "jovyan"),
         *("nobody", "public", "root", "runner", "sagemaker-user", "shared", "ubuntu", "user"),
         "vscode",
     )

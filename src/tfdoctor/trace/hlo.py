@@ -35,7 +35,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class HloMatmul:
     """The sizes of a dot or a convolution as one matrix product, ``batch`` times m x k by k x n."""
 
     batch: int
@@ -61,11 +61,11 @@ class Instruction:
     operands: tuple[str, ...]
     calls: tuple[int, ...]  # ids of the computations that it calls
     op_name: str = ""  # the framework's: "jit(train_step)/transpose(jvp(dense))/dot_general"
-    product: Product | None = None
+    product: HloMatmul | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class HloProgram:
     """One compiled module; its computations by id."""
 
     name: str
@@ -87,9 +87,9 @@ class Program:
                 yield from self.inside(inner)
 
 
-def programs(trace: Trace) -> dict[str, Program]:
+def programs(trace: Trace) -> dict[str, HloProgram]:
     """Return the trace's programs by name, with and without their fingerprint; not the damaged ones."""
-    found: dict[str, Program] = {}
+    found: dict[str, HloProgram] = {}
     for plane in trace.planes:
         for kind in plane.types if plane.name == METADATA else ():
             data = kind.stats.get(PROTO)
@@ -99,7 +99,7 @@ def programs(trace: Trace) -> dict[str, Program]:
     return found
 
 
-def parse(data: bytes) -> Program | None:
+def parse(data: bytes) -> HloProgram | None:
     """Read a serialized HloProto; None when it is damaged, or TensorFlow does not describe it."""
     known = kinds()
     if known is None:
@@ -108,7 +108,7 @@ def parse(data: bytes) -> Program | None:
         module = known.hlo.FromString(data).hlo_module
     except DecodeError:
         return None
-    return Program(
+    return HloProgram(
         module.name,
         module.entry_computation_id,
         {c.id: _computation(c, known.types) for c in module.computations},
@@ -147,7 +147,7 @@ def _product(
     one: Any,  # noqa: ANN401 - a message
     operands: list[tuple[Shape, ...]],
     result: tuple[Shape, ...],
-) -> Product | None:
+) -> HloMatmul | None:
     arrays = [*operands[:2], result]
     if one.opcode not in ("dot", "convolution") or len(operands) < FACTORS or not all(arrays):
         return None
@@ -160,10 +160,10 @@ def _product(
         return None
 
 
-def _dot(numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> Product:  # noqa: ANN401 - a message
+def _dot(numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
     batch, inner = list(numbers.lhs_batch_dimensions), list(numbers.lhs_contracting_dimensions)
     other = [*numbers.rhs_batch_dimensions, *numbers.rhs_contracting_dimensions]
-    return Product(
+    return HloMatmul(
         _size(left, batch),
         _size(left, [at for at in range(len(left)) if at not in (*batch, *inner)]),
         _size(right, [at for at in range(len(right)) if at not in other]),
@@ -171,11 +171,11 @@ def _dot(numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> Product
     )
 
 
-def _convolution(one: Any, kernel: tuple[int, ...], result: tuple[int, ...]) -> Product:  # noqa: ANN401 - a message
+def _convolution(one: Any, kernel: tuple[int, ...], result: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
     numbers = one.convolution_dimension_numbers
     outputs = result[numbers.output_feature_dimension]
     where = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
-    return Product(
+    return HloMatmul(
         1,
         _size(result, where),
         outputs,

@@ -102,6 +102,11 @@ class Trace:
         """The plane of the host's threads, or None."""
         return next((plane for plane in self.planes if plane.name == "/host:CPU"), None)
 
+    @property
+    def host_lines(self) -> tuple[Line, ...]:
+        """The host's threads; none when the trace has no host."""
+        return self.host.lines if self.host else ()
+
     def devices(self, kind: str) -> tuple[Plane, ...]:
         """Return the planes of one kind of device: "GPU" or "TPU"."""
         prefix = f"/device:{kind}:"

@@ -33,7 +33,7 @@ ABSOLUTE_NS = 10**17
 """Three years: a line that starts later counts from 1970, not from the start of the profile."""
 
 
-class Names(NamedTuple):
+class StatNames(NamedTuple):
     """What one plane calls its stats: all of them, and those worth keeping on events."""
 
     all: Mapping[int, str]
@@ -68,7 +68,7 @@ def _origin_ns(space: Message) -> int:
 
 def _plane(plane: Message, origin_ns: int) -> Plane:
     every = {key: _clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
-    names = Names(every, {key: name for key, name in every.items() if name in WANTED})
+    names = StatNames(every, {key: name for key, name in every.items() if name in WANTED})
     order = sorted(plane.event_metadata)
     types = tuple(_type(plane.event_metadata[key], names) for key in order)
     index = {
@@ -85,7 +85,7 @@ def _plane(plane: Message, origin_ns: int) -> Plane:
     return Plane(_clean(plane.name), plane.id, lines, types, stats)
 
 
-def _type(metadata: Message, names: Names) -> EventType:
+def _type(metadata: Message, names: StatNames) -> EventType:
     stats = _stats(metadata.stats, names.wanted, names.all)
     return EventType(_clean(metadata.name), _clean(metadata.display_name), stats)
 
@@ -94,7 +94,7 @@ def _line(
     line: Message,
     types: tuple[EventType, ...],
     index: Mapping[int, int],
-    names: Names,
+    names: StatNames,
     origin_ns: int,
 ) -> Line:
     """Read a line's events but for the noise, and those of a type that is not described."""

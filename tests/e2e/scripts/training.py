@@ -135,9 +135,9 @@ def own_profiler_first():
     return model
 
 
-def broken_guest():
-    guest = sys.modules["_tfdoctor_guest.registry"]
-    guest.here = broken
+def broken_agent():
+    agent = sys.modules["_tfdoctor_agent.registry"]
+    agent.here = broken
     return fit()
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import psutil
 
 from tfdoctor.capture import machine
-from tfdoctor.manifest import Host
+from tfdoctor.recording.manifest import HostMachine
 
 
-def host(name: str, port: int) -> Host:
+def host(name: str, port: int) -> HostMachine:
     """Describe the machine that a trace names; `port` finds the job, should it run on this one.
 
     An address says nothing of that: `localhost` may be the end of a tunnel.
     """
     if name != platform.node():
-        return Host(name=name)
+        return HostMachine(name=name)
     job = _listener(port)
     here = machine.host()
     return here if job is not None and _shares_limits(job) else replace(here, cores_usable=0.0)

@@ -13,7 +13,7 @@ from tfdoctor import __version__
 from tfdoctor.capture import manifest
 from tfdoctor.capture.attach.client import Answer
 from tfdoctor.capture.attach.host import host
-from tfdoctor.manifest import Clock, Host, Manifest, Missing
+from tfdoctor.recording.manifest import Clock, HostMachine, Manifest, Missing
 from tfdoctor.recording.workers import WORKERS
 
 RUN = "%Y_%m_%d_%H_%M_%S"
@@ -98,7 +98,7 @@ def _of(answer: Answer, job: Manifest, seconds: float) -> Manifest:
     return replace(job, plan={**(job.plan or {}), **traced}, host=_host(answer))
 
 
-def _host(answer: Answer) -> Host:
+def _host(answer: Answer) -> HostMachine:
     """Describe the worker's machine, as far as its trace tells which one that is."""
     trace = answer.trace.read_bytes() if answer.trace else b""
     fields = UnknownFieldSet(Empty.FromString(trace))

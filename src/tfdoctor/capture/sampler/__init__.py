@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tfdoctor.capture.sampler.absent import Absent
-from tfdoctor.manifest import Sampling
+from tfdoctor.recording.manifest import Sampling
 
 
 class Sampler(Protocol):
@@ -83,7 +83,7 @@ class _State:
         )
 
 
-class Samples:
+class SamplingThread:
     """Samples every `period_ms` from start to stop; 0 switches sampling off.
 
     Each sampler has a thread of its own, for a driver's call may hang: the others go on, and the end of

@@ -73,7 +73,7 @@ class Probe:
         return value
 
 
-class Device:
+class NvmlDevice:
     """One GPU and its probes."""
 
     def __init__(self, nvml: Any, index: int, visible: bool | None) -> None:  # noqa: ANN401, FBT001  # pynvml has no types
@@ -187,7 +187,7 @@ class NvmlSampler:
 
     def __init__(self) -> None:
         self.nvml: Any = None
-        self.devices: list[Device] = []
+        self.devices: list[NvmlDevice] = []
         self.pid = 0
         self.fast, self.slow, self.rare = Due(FAST_S), Due(SLOW_S), Due(RARE_S)
 
@@ -199,7 +199,7 @@ class NvmlSampler:
         handles = range(self.nvml.nvmlDeviceGetCount())
         uuids = [self._uuid(index) for index in handles]
         seen = visible(environment(pid), uuids)
-        self.devices = [Device(self.nvml, index, seen[index]) for index in handles]
+        self.devices = [NvmlDevice(self.nvml, index, seen[index]) for index in handles]
 
     def _uuid(self, index: int) -> str:
         return str(self.nvml.nvmlDeviceGetUUID(self.nvml.nvmlDeviceGetHandleByIndex(index)))

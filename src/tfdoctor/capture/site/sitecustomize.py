@@ -1,4 +1,4 @@
-"""Python runs this before the user's script: it lets the guest in and leaves no trace of itself.
+"""Python runs this before the user's script: it lets the agent in and leaves no trace of itself.
 
 The folder of this file is first on PYTHONPATH of the processes below `tfdoctor profile`. The interpreter
 therefore runs the script natively (`__main__`, arguments, tracebacks, Ctrl-C). Any Python may come
@@ -12,17 +12,17 @@ import sys
 OURS = os.path.dirname(os.path.abspath(__file__))
 
 START = None
-"""The working directory as the script finds it; it may have left it, or deleted it, when the guest comes."""
+"""The working directory as the script finds it; it may have left it, or deleted it, when the agent comes."""
 
 FIRST = ("tensorflow", "keras", "tf_keras")
-"""Where the modules that the guest patches begin."""
+"""Where the modules that the agent patches begin."""
 
 
 def _hide(name, value):
     """Show the script a variable as it would be; programs that it starts still inherit ours.
 
     Only Python's view of the environment changes. What is started with `env=None`, by `os.system`
-    or by multiprocessing gets the environment of the process itself, and with it the guest.
+    or by multiprocessing gets the environment of the process itself, and with it the agent.
     """
     key, seen = os.environ.encodekey(name), os.environ._data  # noqa: SLF001  # no other way
     if value is None:
@@ -40,11 +40,11 @@ def _users_path():
     return "" if len(entries) > 1 else None
 
 
-def _guest():
-    """Load the guest from its folder, under a name that no user has."""
+def _agent():
+    """Load the agent from its folder, under a name that no user has."""
     import importlib.util  # noqa: PLC0415  # costs, and few processes get here
 
-    name, folder = "_tfdoctor_guest", os.path.join(os.path.dirname(OURS), "guest")
+    name, folder = "_tfdoctor_agent", os.path.join(os.path.dirname(OURS), "agent")
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(
             name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
@@ -57,21 +57,21 @@ def _guest():
 
 
 class Door:
-    """A finder that finds nothing, and lets the guest in when the script imports TensorFlow."""
+    """A finder that finds nothing, and lets the agent in when the script imports TensorFlow."""
 
     def __init__(self, plan):
         self.plan = plan
 
     def find_spec(self, name, path=None, target=None):
-        """Return None, or what the guest's own finder says once it is there."""
+        """Return None, or what the agent's own finder says once it is there."""
         if name not in FIRST or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)
         try:
-            watcher = _guest().enter(self.plan, name)
+            watcher = _agent().enter(self.plan, name)
         except (
             Exception
-        ):  # nothing of ours may end the user's run; the guest has noted what it could
+        ):  # nothing of ours may end the user's run; the agent has noted what it could
             return None
         return watcher.find_spec(name, path, target)
 
@@ -85,7 +85,7 @@ def _let_in():
         _hide("PYTHONPATH", _users_path())
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
-        _guest().begin(plan)
+        _agent().begin(plan)
     sys.meta_path.insert(0, Door(plan))
 
 
@@ -106,6 +106,6 @@ if "TFDOCTOR_PLAN" in os.environ and __name__ == "sitecustomize":
     if sys.version_info >= (3, 9):  # noqa: UP036  # whichever Python comes by
         try:
             _let_in()
-        except Exception:  # a folder that cannot be written: tfdoctor misses guest.json and says so
-            sys.modules.pop("_tfdoctor_guest", None)
+        except Exception:  # a folder that cannot be written: tfdoctor misses agent.json and says so
+            sys.modules.pop("_tfdoctor_agent", None)
     _chain()

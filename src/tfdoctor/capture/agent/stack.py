@@ -1,0 +1,72 @@
+"""Which line is the user's: the innermost frame outside installed packages and the agent."""
+
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+START = getattr(sys.modules[__package__], "START", None) or os.getcwd()
+"""Scripts change their working directory; relative file names were made before that."""
+
+FOREIGN = re.compile(
+    r"[\\/](site-packages|dist-packages|lib[\\/]python\d+(\.\d+)*)[\\/]|^<|__autograph_generated_file"
+)
+"""Installed packages, the standard library, code without a file, AutoGraph's translations."""
+
+_known = {}
+
+
+def user_file(name):
+    """Return the absolute path of a user's source file, or None when the file is not theirs."""
+    if name not in _known:
+        path = os.path.normpath(os.path.join(START, name))
+        foreign = FOREIGN.search(name) or path.startswith(HERE + os.sep)
+        _known[name] = None if foreign else path
+    return _known[name]
+
+
+def user_line(frame):
+    """Return [path, line] of the innermost user frame at or above this one, or None."""
+    while frame is not None:
+        path = user_file(frame.f_code.co_filename)
+        if path is not None:
+            return [path, frame.f_lineno]
+        frame = frame.f_back
+    return None
+
+
+def here():
+    """Return the user's line that led to the caller."""
+    return user_line(sys._getframe(1))
+
+
+def way_here():
+    """Return all places of the user's on the stack: two calls of one helper differ in them.
+
+    Places are instructions, for `train, valid = make(9), make(1)` is a single line.
+    """
+    return way_of(sys._getframe(1))
+
+
+def way_of(frame):
+    """Return all places of the user's at or above a frame, which may be another thread's."""
+    places = []
+    while frame is not None:
+        path = user_file(frame.f_code.co_filename)
+        if path is not None:
+            places.append((path, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(places)
+
+
+def traced_line(trace):
+    """Return [path, line] of the innermost user frame of a graph operation's traceback."""
+    if trace is None:
+        return None
+    # Six times faster where TensorFlow leaves out its own frames itself.
+    frames = trace.get_user_frames() if hasattr(trace, "get_user_frames") else list(trace)
+    for frame in reversed(frames):
+        path = user_file(frame.filename)
+        if path is not None:
+            return [path, frame.lineno]
+    return None

@@ -1,0 +1,135 @@
+"""From a recording to a diagnosis."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tfdoctor import __version__
+from tfdoctor.diagnose import engine
+from tfdoctor.diagnose import order as ordering
+from tfdoctor.diagnose.pricing import priced
+from tfdoctor.diagnose.summary import gpu, machine, run, tpu
+from tfdoctor.diagnose.summary import hosts as hosts_summary
+from tfdoctor.diagnose.summary.hosts import Examined
+from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
+from tfdoctor.edits import edited
+from tfdoctor.errors import InputError
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.price import Price
+from tfdoctor.facts.scale.host_steps import HostSteps
+from tfdoctor.recording import Recording, hosts
+from tfdoctor.rule import Rule
+from tfdoctor.trace import Trace, xplane, xprof
+
+XPROF_TIMEOUT_S = 120.0
+"""xprof reads 10 to 16 MB of trace a second; its opinion is not worth a longer wait."""
+
+
+def diagnose(
+    recording: Recording,
+    rules: Iterable[Rule],
+    title: str,
+    *,
+    ask_xprof: bool = True,
+    settings: Settings | None = None,
+    price: Price | None = None,
+) -> Diagnosis:
+    """Examine a recording by every rule; of several hosts each alone, then all beside each other.
+
+    ``settings`` says how these rules were chosen, for the report; ``price`` what all machines of the job cost.
+
+    Raises:
+        InputError: the trace is damaged, or those of all hosts.
+    """
+    rules, members = tuple(rules), hosts.of(recording)
+    if len(members) > 1:
+        found = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
+    else:
+        chart = _chart(recording, price)
+        found = _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
+    return replace(found, settings=settings or Settings())
+
+
+def _several(
+    recording: Recording,
+    members: Sequence[hosts.HostRecording],
+    rules: tuple[Rule, ...],
+    title: str,
+    price: Price | None,
+    *,
+    ask_xprof: bool,
+) -> Diagnosis:
+    """Compare the hosts and show one of them in full; their traces are in memory one after the other."""
+    examined = [_examine(member, rules, title, price) for member in members]
+    if not any(one.diagnosis for one in examined):
+        raise InputError(examined[0].missing)
+    compared = hosts_summary.hosts(examined)
+    shown = next(one.diagnosis for one in examined if one.name == compared.shown and one.diagnosis)
+    chosen = next(one for one in members if one.name == compared.shown)
+    lost = [f"{one.name}: {one.missing}" for one in examined if one.diagnosis is None]
+    notes = () if recording.workers else recording.notes
+    return replace(
+        shown,
+        hosts=compared,
+        together=hosts_summary.within_the_job(shown.together, compared),
+        xprof=_second_opinion(_chart(chosen.opened())) if ask_xprof else None,
+        unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *lost))),
+    )
+
+
+def _examine(
+    member: hosts.HostRecording, rules: tuple[Rule, ...], title: str, price: Price | None
+) -> Examined:
+    try:
+        chart = _chart(member.opened(), price)
+    except InputError as fault:
+        return Examined(member.name, None, None, str(fault))
+    missing = run.why_unknown(chart, HostSteps)
+    steps = None if missing else run.known(chart, HostSteps)
+    return Examined(member.name, _diagnosis(chart, rules, title, None), steps, missing)
+
+
+def _chart(recording: Recording, price: Price | None = None) -> Chart:
+    path = recording.traces[0] if recording.traces else None
+    given = () if price is None else (price,)
+    return Chart([xplane.read(path) if path else Trace(()), recording, *given])
+
+
+def _diagnosis(
+    chart: Chart, rules: tuple[Rule, ...], title: str, opinion: SecondOpinion | None
+) -> Diagnosis:
+    results = engine.examine(chart, rules)
+    order = ordering.order(chart, results)
+    together = engine.together(chart, results)
+    results = priced(results, together, run.known(chart, Price))
+    found, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
+    operations, pipeline = run.operations(chart), run.pipeline(chart)
+    return Diagnosis(
+        version=__version__,
+        subject=run.subject(chart, title),
+        steps=run.steps(chart),
+        trust=run.trust(chart),
+        results=found,
+        order=order,
+        patch=patch,
+        together=together,
+        xprof=opinion,
+        pipeline=pipeline,
+        pipeline_missing="" if pipeline else run.why_unknown(chart, InputPipeline),
+        operations=operations,
+        operations_missing="" if operations else run.why_unknown(chart, Operations),
+        model=run.model(chart),
+        machine=machine.machine(chart),
+        samples=machine.samples(chart),
+        device_time=gpu.device_time(chart) or tpu.tpu_time(chart),
+        device_time_missing=gpu.device_time_missing(chart),
+        unrecorded=machine.unrecorded(chart),
+    )
+
+
+def _second_opinion(chart: Chart) -> SecondOpinion | None:
+    traces = chart.fact(Recording).traces
+    if not traces:
+        return None
+    return run.second_opinion(chart, xprof.ask(traces[0], timeout_s=XPROF_TIMEOUT_S))

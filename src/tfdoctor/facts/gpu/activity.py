@@ -1,0 +1,97 @@
+"""When each GPU ran kernels, copies and collectives: unions over its streams.
+
+A copy is no kernel, though xprof counts it as one and ROCm records it as one. Clearing memory counts
+as a copy, as in Breakdown.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
+from tfdoctor.trace.names import COLLECTIVE, COPY
+
+NO_GPU = "the run used no GPU: there are no kernels, copies and launch gaps of one"
+
+KERNEL, COPYING, COLLECTING = range(3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GpuActivity:
+    """One GPU; kernels, copies and collectives may overlap each other, on streams of their own."""
+
+    name: str  # "/device:GPU:0"
+    kernels: Intervals
+    copies: Intervals
+    collectives: Intervals
+    launched_ps: NDArray[np.int64]  # (n,) starts of the kernels, collectives not among them
+    joined_ps: NDArray[np.int64]  # (m,) starts of the collectives
+    plane: Plane
+
+    @property
+    def busy(self) -> Intervals:
+        """When any of its streams worked."""
+        return self.kernels | self.copies | self.collectives
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GpuActivities:
+    """All visible GPUs, the busiest first."""
+
+    gpus: tuple[GpuActivity, ...]
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device) -> Self:
+        """Sort the events of every GPU's streams.
+
+        Raises:
+            Unavailable: the run used no GPU, or its work was not recorded.
+        """
+        if device.kind == "GPU" and device.missing:
+            raise Unavailable(device.missing)
+        if device.kind != "GPU":
+            raise Unavailable(NO_GPU)
+        found = [work_of(plane) for plane in trace.devices("GPU")]
+        return cls(tuple(sorted(found, key=lambda one: -one.busy.total)))
+
+    @property
+    def busiest(self) -> GpuActivity:
+        """The GPU whose steps are examined."""
+        return self.gpus[0]
+
+
+def work_of(plane: Plane) -> GpuActivity:
+    """Sort one GPU's events by what they are."""
+    kinds = np.array([_kind(kind) for kind in plane.types], np.int8)
+    lines = work_lines(plane)
+    chosen = [[_rows(line, kinds[line.kind] == kind) for line in lines] for kind in range(3)]
+    spans = [Intervals.union(pair for rows in one for pair in rows.tolist()) for one in chosen]
+    return GpuActivity(
+        plane.name,
+        spans[KERNEL],
+        spans[COPYING],
+        spans[COLLECTING],
+        _starts(chosen[KERNEL]),
+        _starts(chosen[COLLECTING]),
+        plane,
+    )
+
+
+def _kind(kind: EventType) -> int:
+    if COPY.match(kind.name):
+        return COPYING
+    return COLLECTING if COLLECTIVE.match(kind.name) else KERNEL
+
+
+def _rows(line: Line, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return (k, 2) starts and ends of some of a line's events."""
+    starts = line.start_ps[mask]
+    return np.stack((starts, starts + line.duration_ps[mask]), axis=1)
+
+
+def _starts(rows: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([one[:, 0] for one in rows]) if rows else np.zeros(0, np.int64)

@@ -1,0 +1,96 @@
+"""What the host does while a GPU idles: waits for a batch, launches, stands still for the device, runs Python.
+
+Only what the trainer's threads do counts: another thread of Python that fetches batches beside the
+training waits for nobody, and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
+from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.model import Value
+from tfdoctor.trace.names import (
+    CAPTURED_FUNCTION,
+    EXECUTOR,
+    FUNCTION_RUNS,
+    INPUT_THREAD,
+    LAUNCH,
+    PYTHON_CALL,
+    SYNC,
+    TRAINING_CALLS,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostWork:
+    """When any thread that serves the training does something; the four may overlap."""
+
+    waits: Intervals  # for the next batch
+    launches: Intervals  # executors run, or the driver is called
+    stands: Intervals  # a call of the driver, or Python, blocks until the device is done
+    python: Intervals | None  # Python runs, and TensorFlow within it does nothing; None: not told
+
+    @classmethod
+    def measure(cls, trace: Trace, activity: Activity) -> Self:
+        """Sort the host's events thread by thread."""
+        lines = [line for line in trace.host_lines if len(line)]
+        captured = captured_functions(lines)
+        launches, stands = Intervals(), Intervals()
+        for line in lines:
+            still = matching(line, SYNC)
+            stands |= still
+            launches |= _launching(line, captured) - still
+        return cls(activity.wait, launches | activity.dispatch - stands, stands, _python(lines))
+
+
+def captured_functions(lines: Iterable[Line]) -> NDArray[np.uint64]:
+    """Return the ids of the executions that tf.data started."""
+    ids = {
+        int(stats["id"])
+        for line in lines
+        for at, stats in line.stats.items()
+        if "id" in stats and line.types[line.kind[at]].name.startswith(CAPTURED_FUNCTION)
+    }
+    return np.array(sorted(ids), np.uint64)
+
+
+def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:
+    """Return when a thread runs an executor of the training, or calls the driver to launch something."""
+    if line.name.startswith(INPUT_THREAD):
+        return Intervals()
+    mask = is_named(line, LAUNCH.fullmatch)
+    executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
+    runs = np.array([int(line.stats.get(int(at), {}).get("id", 0)) for at in executes], np.uint64)
+    mask[executes[~np.isin(runs, captured)]] = True
+    mask[[at for at, stats in line.stats.items() if "correlation_id" in stats]] = True
+    return spans_of(line, mask)
+
+
+def _python(lines: list[Line]) -> Intervals | None:
+    """Return when the trainer's threads run Python alone: inside its own frames, outside of all others."""
+    training = trainers(lines)
+    if not training:
+        return None
+    found = Intervals()
+    for line in training:
+        outer = is_named(line, _of_python)
+        outer[[at for at, stats in line.stats.items() if _marks(line, at, stats)]] = True
+        found |= spans_of(line, outer) - spans_of(line, ~outer)
+    return found
+
+
+def _of_python(name: str) -> bool:
+    return name in TRAINING_CALLS or bool(PYTHON_CALL.fullmatch(name))
+
+
+def _marks(line: Line, at: int, stats: Mapping[str, Value]) -> bool:
+    """Say whether Python put the event around a step or a tf.function."""
+    if line.types[line.kind[at]].name in FUNCTION_RUNS:
+        return False
+    return not stats.keys().isdisjoint(("_r", "step_num", "tf_function_call"))

@@ -1,0 +1,98 @@
+"""How much of a typical step each GPU works, and at what."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.gpu.activity import GpuActivities, GpuActivity
+from tfdoctor.facts.gpu.host_work import HostWork
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.timeline.trainer import waits_before
+from tfdoctor.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
+
+    name: str
+    kernel_ms: float  # collectives and copies not among them
+    copy_ms: float
+    collective_ms: float
+    busy_ms: float  # any of the three
+    kernels: float
+    traced_ms: float  # its kernels in the whole trace, steps or not
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUtilization:
+    """All GPUs of the host, the busiest first, and what the trainer waits for.
+
+    ``unit`` says what a round is: a training step, or the trace where it has no steps.
+    """
+
+    unit: str
+    round_ms: float
+    gpus: tuple[GpuShare, ...]
+    wait_ms: (
+        float | None
+    )  # of the trainer for its batches, hidden or not; None where it shows in no event
+    exposed_wait_ms: float | None  # while the busiest GPU idles between its first and its last work
+    wait_before_ms: float = (
+        0.0  # of the wait, before the GPU's first work, where its own step begins
+    )
+
+    @classmethod
+    def measure(
+        cls,
+        trace: Trace,
+        activities: GpuActivities,
+        steady: SteadySteps,
+        host: HostWork,
+        framework: Framework,
+    ) -> Self:
+        """Sum up every GPU's work.
+
+        Raises:
+            Unavailable: the run used no GPU, or its work was not recorded.
+        """
+        before = _before(trace, steady)
+        unseen = framework.no_pipeline and not host.waits.spans
+        return cls(
+            steady.unit,
+            steady.round_ms,
+            tuple(_share(gpu, steady) for gpu in activities.gpus),
+            None if unseen else steady.ms(host.waits) + before,
+            None if unseen else steady.ms(host.waits - activities.busiest.busy),
+            before,
+        )
+
+    @property
+    def busiest(self) -> GpuShare:
+        """The GPU whose steps are examined."""
+        return self.gpus[0]
+
+    @property
+    def idle_ms(self) -> float:
+        """The time in which no stream of the busiest GPU works."""
+        return self.round_ms - self.busiest.busy_ms
+
+
+def _before(trace: Trace, steady: SteadySteps) -> float:
+    """Return the wait for the first step's batch that its step leaves out, in ms per round."""
+    if steady.unit != STEP:
+        return 0.0
+    return steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
+
+
+def _share(gpu: GpuActivity, steady: SteadySteps) -> GpuShare:
+    return GpuShare(
+        gpu.name,
+        steady.ms(gpu.kernels),
+        steady.ms(gpu.copies),
+        steady.ms(gpu.collectives),
+        steady.ms(gpu.busy),
+        int(steady.holds(gpu.launched_ps).sum()) / steady.rounds,
+        gpu.kernels.total / PS_PER_MS,
+    )

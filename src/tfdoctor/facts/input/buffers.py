@@ -1,0 +1,151 @@
+"""What the pipeline's buffers hold, and how small the same elements are before or after other stages."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
+from tfdoctor.facts.run.program import Dataset
+
+ONE_TO_ONE = frozenset(
+    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Filter")
+)  # fmt: skip
+"""Kinds that pass each element on as one, so that a buffer may stand before or after them."""
+
+SHARED = frozenset(("TensorSlice", "Tensor", "Range", "Cache"))
+"""Kinds whose elements are in memory already: a buffer holds references to them."""
+
+CHEAP = frozenset(
+    ("Cast", "Placeholder", "Const", "Identity", "NoOp", "Mul", "RealDiv", "Sub", "AddV2", "OneHot", "ExpandDims")
+)  # fmt: skip
+"""Types of operations that are not worth caching: what they do to an element costs as much as reading it."""
+
+PATH_BYTES = 1024
+"""More than a file's name takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """A buffer that holds ``elements`` of ``each`` bytes, of which the smallest form has ``least`` bytes.
+
+    ``by`` is the stage that makes them larger, or smaller: without one, they are nowhere smaller.
+    """
+
+    dataset: Dataset
+    elements: int
+    each: int
+    least: int
+    by: Dataset | None = None
+    grows: bool = False  # whether it makes them larger before the buffer, not smaller behind it
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds when it is full."""
+        return self.elements * self.each
+
+    @property
+    def spared(self) -> int:
+        """How many bytes it would not hold on the other side of that stage."""
+        return self.elements * (self.each - self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """The buffers of the feeding pipeline whose size is known, and the user's lines of those it is not."""
+
+    known: tuple[Buffer, ...]
+    unknown: tuple[Dataset, ...] = ()
+
+    @classmethod
+    def measure(cls, properties: DatasetProperties) -> Self:
+        """Look at each shuffle, cache and prefetch from the trainer to the source, or to where sources meet."""
+        line = properties.line()
+        known, unknown = [], []
+        for at, dataset in enumerate(line):
+            if not _holds(dataset) or not _fresh(line[at + 1 :]):
+                continue
+            number, each = _elements(dataset, properties), properties.element_bytes(dataset)
+            if number is None or each is None:
+                unknown.append(dataset)
+            else:
+                known.append(_buffer(line, at, number, each, properties))
+        return cls(tuple(known), tuple(unknown))
+
+
+def _holds(dataset: Dataset) -> bool:
+    """Whether it is a buffer of a size that the user chose."""
+    size = dataset.parameters.get("buffer_size")
+    sized = isinstance(size, int) and size > 1
+    return kind_of(dataset) == "Cache" or (kind_of(dataset) in {"Shuffle", "Prefetch"} and sized)
+
+
+def _fresh(upstream: Iterable[Dataset]) -> bool:
+    """Whether elements are made for the buffer, not taken from memory that holds them anyway."""
+    for one in upstream:
+        if one.function or kind_of(one) not in ONE_TO_ONE | SHARED:
+            return True
+        if kind_of(one) in SHARED:
+            return False
+    return False
+
+
+def _elements(dataset: Dataset, properties: DatasetProperties) -> int | None:
+    if kind_of(dataset) == "Cache":
+        return properties.elements(dataset)
+    size = int(dataset.parameters["buffer_size"])
+    there = dataset.cardinality
+    return size if there is None or there < 0 else min(size, there)
+
+
+def _buffer(
+    line: tuple[Dataset, ...], at: int, number: int, each: int, properties: DatasetProperties
+) -> Buffer:
+    smaller = [
+        (size, stage, grows)
+        for size, stage, grows in (
+            *((size, stage, True) for size, stage in _before(line, at, properties)),
+            *((size, stage, False) for size, stage in _behind(line, at, properties)),
+        )
+        if size < each
+    ]
+    dataset = line[at]
+    if not smaller:
+        return Buffer(dataset=dataset, elements=number, each=each, least=each)
+    least, stage, grows = min(smaller, key=lambda one: one[0])
+    return Buffer(dataset=dataset, elements=number, each=each, least=least, by=stage, grows=grows)
+
+
+def _before(
+    line: tuple[Dataset, ...], at: int, properties: DatasetProperties
+) -> Iterator[tuple[int, Dataset]]:
+    """Yield the bytes of an element before each stage upstream that the buffer may stand before.
+
+    A shuffle before a cache would give one order for ever, and a cache before an expensive function
+    would do that again in every epoch. A prefetch has its place at the end.
+    """
+    kind = kind_of(line[at])
+    for stage, source in zip(line[at + 1 :], line[at + 2 :], strict=False):
+        dear = kind == "Cache" and not (stage.types is not None and stage.types <= CHEAP)
+        if kind == "Prefetch" or kind_of(stage) not in ONE_TO_ONE or (stage.function and dear):
+            return
+        size = properties.element_bytes(source)
+        if size is None and stage.types and "ReadFile" in stage.types:
+            size = PATH_BYTES
+        if size is not None and stage.function:
+            yield size, stage
+
+
+def _behind(
+    line: tuple[Dataset, ...], at: int, properties: DatasetProperties
+) -> Iterator[tuple[int, Dataset]]:
+    """Yield the bytes of an element after each stage downstream that the buffer may stand behind.
+
+    A cache may not: what is random would be the same in every epoch.
+    """
+    for stage in reversed(line[:at]):
+        freezes = kind_of(line[at]) == "Cache" and not repeatable(stage)
+        if kind_of(stage) not in ONE_TO_ONE or freezes:
+            return
+        size = properties.element_bytes(stage)
+        if size is not None and stage.function:
+            yield size, stage

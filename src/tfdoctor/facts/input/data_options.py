@@ -1,0 +1,82 @@
+"""The options of tf.data that the script set for the pipeline that feeds its training."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.program import Program
+from tfdoctor.verdict import Location
+
+POOL = "private_threadpool_size"
+"""Under ``threading``, or ``experimental_threading`` before TensorFlow 2.7."""
+
+PARALLEL_MAP = "map_parallelization"
+INJECTED_PREFETCH = "inject_prefetch"
+EVERYTHING = ("autotune.enabled", "autotune", "apply_default_optimizations")
+"""Options that switch the other two off along with themselves."""
+
+PARALLEL_COPY = "parallel_batch"
+DEFAULTS = "apply_default_optimizations"
+
+ARRAYS = "arrays"
+"""The kind of input of which Keras builds the whole pipeline, with options of its own (Keras 2 and 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """What was set, by the option's dotted name; ``at`` is the line that gave it to the pipeline.
+
+    ``by_keras`` says that Keras made the pipeline out of arrays: no option is the user's then.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    at: Location | None = None
+    by_keras: bool = False
+
+    @classmethod
+    def measure(cls, program: Program) -> Self:
+        """Read the options of the dataset that the training loop takes.
+
+        Raises:
+            Unavailable: no tf.data pipeline feeds the run, or its options were not recorded.
+        """
+        if not program.feeding:
+            raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
+        if program.feeding[0].options is None:
+            raise Unavailable(
+                "the options of tf.data were not recorded: the pipeline was made inside a graph, or the "
+                "recording is of an earlier tfdoctor"
+            )
+        if program.input_kind == ARRAYS:
+            return cls(program.feeding[0].options, by_keras=True)
+        given = (one.at for one in program.feeding if one.kind.strip("_") == "OptionsDataset")
+        return cls(program.feeding[0].options, next(given, None))
+
+    @property
+    def pool(self) -> int | None:
+        """The threads of the pipeline's private pool; None when it has none."""
+        sizes = [value for name, value in self.values.items() if name.endswith(f".{POOL}")]
+        return next((int(size) for size in sizes if int(size) > 0), None)
+
+    @property
+    def no_parallel_map(self) -> str:
+        """The option that keeps tf.data from running a plain map in parallel; "" when none does."""
+        return self._off(PARALLEL_MAP, *EVERYTHING)
+
+    @property
+    def no_prefetch(self) -> str:
+        """The option that keeps tf.data from adding a prefetch; "" when none does."""
+        return self._off(INJECTED_PREFETCH, *EVERYTHING)
+
+    @property
+    def no_parallel_copy(self) -> str:
+        """The option that keeps tf.data from copying a large batch on all its threads; "" when none does."""
+        asked = any(
+            f".{name}".endswith(f".{PARALLEL_COPY}") and on for name, on in self.values.items()
+        )
+        return "" if asked else self._off(PARALLEL_COPY, DEFAULTS)
+
+    def _off(self, *names: str) -> str:
+        off = [name for name, value in self.values.items() if value is False]
+        return next((one for one in off for name in names if f".{one}".endswith(f".{name}")), "")

@@ -1,0 +1,193 @@
+"""What the datasets that feed the run are like: how large, whether the same each time, how often passed."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.program import WIDTHS, Dataset, Program
+from tfdoctor.recording import Recording
+
+TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
+"""A tensor in an element_spec."""
+
+LONGEST_SPEC = 500
+"""Characters of an element_spec that the record keeps: a longer one is cut off."""
+
+RANDOM = re.compile(
+    r"Random|Multinomial|Multivariate|Categorical|Shuffle|SampleDistorted|Rng|Bernoulli"
+)
+"""Types of operations that draw numbers; stateless ones take a seed that other elements bring."""
+
+REPEATABLE = frozenset(
+    ("Assert", "PrintV2", "Print", "If", "While", "Case", "PartitionedCall", "StatefulPartitionedCall",
+     "HashTableV2", "LookupTableFindV2", "LookupTableSizeV2")
+)  # fmt: skip
+"""Stateful types that give the same for the same element; what branches and loops do is listed beside them."""
+
+READS = re.compile(r"\w*Dataset(?:V\d)?")
+"""Types that make datasets: stateful to TensorFlow, though files read again say the same."""
+
+FOREVER = -1
+"""tf.data's cardinality of what has no end."""
+
+PLAIN = frozenset(
+    ("TensorSlice", "Tensor", "Range", "TFRecord", "TextLine", "FixedLengthRecord", "Batch", "PaddedBatch",
+     "ParallelBatch", "Prefetch", "Options", "Zip", "Concatenate", "Take", "Skip", "Shard", "Unbatch",
+     "Repeat", "Cache", "Map", "ParallelMap", "FlatMap", "Interleave", "ParallelInterleave", "Filter")
+)  # fmt: skip
+"""Kinds that only do what their parameters and functions say."""
+
+NARROWING = frozenset(
+    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
+)  # fmt: skip
+"""Kinds that yield at most as many elements as they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetProperties:
+    """The feeding datasets, consumers first, and how often the run passes over them.
+
+    ``passes`` are epochs, or what a ``repeat()`` amounts to; None is unknown. ``remade`` says that
+    several datasets of this form were seen, such as one made anew in each epoch.
+    """
+
+    chain: tuple[Dataset, ...]
+    passes: float | None = None
+    remade: bool = False
+
+    @classmethod
+    def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:
+        """Read the program record.
+
+        Raises:
+            Unavailable: no tf.data pipeline that tfdoctor saw made feeds the run.
+        """
+        if not program.feeding:
+            raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
+        found = cls(program.feeding)
+        passes = _passes(found, program.settings, recording)
+        return cls(program.feeding, passes, remade=bool(iterators and iterators.remade))
+
+    def line(self) -> tuple[Dataset, ...]:
+        """Return the datasets from the trainer up to the source, or to where several sources meet."""
+        by_id = {one.id: one for one in self.chain}
+        found = list(self.chain[:1])
+        while found and len(found[-1].inputs) == 1 and found[-1].inputs[0] in by_id:
+            found.append(by_id[found[-1].inputs[0]])
+        return tuple(found)
+
+    def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
+        """Yield all that a dataset is made of, nearest first."""
+        by_id = {one.id: one for one in self.chain}
+        ahead = list(dataset.inputs)
+        while ahead:
+            one = by_id.pop(ahead.pop(0), None)
+            if one is not None:
+                yield one
+                ahead.extend(one.inputs)
+
+    def elements(self, dataset: Dataset) -> int | None:
+        """Return how many elements one pass yields at most, repetitions left out; None is unknown."""
+        for one in (dataset, *self.upstream(dataset)):
+            repeats = any(kind_of(each) == "Repeat" for each in (one, *self.upstream(one)))
+            if not repeats and one.cardinality not in {None, FOREVER}:
+                return one.cardinality
+            if kind_of(one) not in NARROWING | {"Repeat"}:
+                return None
+        return None
+
+    def nbytes(self, dataset: Dataset) -> int | None:
+        """Return the bytes of all elements of one pass at most; None where a shape or number is open."""
+        each, number = self.element_bytes(dataset), self.elements(dataset)
+        return None if each is None or number is None else each * number
+
+    def element_bytes(self, dataset: Dataset) -> int | None:
+        """Return the bytes of one element; None where its shape is open or it holds text."""
+        sizes = (one.parameters.get("batch_size") for one in (dataset, *self.upstream(dataset)))
+        return spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
+
+
+def kind_of(dataset: Dataset) -> str:
+    """Return what a dataset does, whatever TensorFlow's version calls its class: "ParallelMap"."""
+    return re.sub(r"^_|Dataset(V\d)?$", "", dataset.kind)
+
+
+def spec_bytes(spec: str, batch: int | None = None) -> int | None:
+    """Return the bytes of an element_spec; `batch` stands for a first dimension that is open.
+
+    None where another dimension is open, where there is text, or anything but plain tensors.
+    """
+    tensors = TENSOR.findall(spec)
+    if not tensors or "Spec" in TENSOR.sub("", spec) or len(spec) >= LONGEST_SPEC:
+        return None
+    sizes = [_tensor_bytes(shape, dtype, batch) for shape, dtype in tensors]
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _tensor_bytes(shape: str, dtype: str, batch: int | None) -> int | None:
+    dimensions = [one.strip() for one in shape.split(",") if one.strip()]
+    if batch and dimensions[:1] == ["None"]:
+        dimensions[0] = str(batch)
+    if dtype not in WIDTHS or not all(one.isdigit() for one in dimensions):
+        return None
+    return prod(map(int, dimensions)) * WIDTHS[dtype]
+
+
+def repeatable(dataset: Dataset) -> bool | None:
+    """Whether a dataset makes the same of the same elements, each time; None is unknown.
+
+    What runs Python, or keeps a state that is none of tf.data's own, may do anything.
+    """
+    kind = kind_of(dataset)
+    if kind == "Shuffle":
+        return dataset.parameters.get("reshuffle_each_iteration") is False
+    if kind not in PLAIN or dataset.python:
+        return None
+    if not dataset.function:
+        return True
+    if dataset.types is None or dataset.stateful is None:
+        return None
+    if any(RANDOM.search(name) for name in dataset.types):
+        return False
+    states = {name for name in dataset.stateful - REPEATABLE if not READS.fullmatch(name)}
+    return None if states else True
+
+
+def _passes(
+    found: DatasetProperties, settings: Mapping[str, Any], recording: Recording
+) -> float | None:
+    """Return how often the run goes over the data: its steps over the batches of one pass."""
+    epochs, each = settings.get("epochs"), settings.get("steps_per_epoch")
+    repeats = any(kind_of(one) == "Repeat" for one in found.chain)
+    batches, steps = _batches(found.line()), _steps(epochs, each, recording)
+    if batches and steps:
+        return steps / batches
+    return float(epochs) if epochs and not each and not repeats else None
+
+
+def _steps(epochs: int | None, each: int | None, recording: Recording) -> int | None:
+    """Return the steps that fit announced, else those of a run that was seen to its end."""
+    if epochs and each:
+        return epochs * each
+    manifest = recording.manifest
+    if manifest is None or (manifest.plan or {}).get("stop_after") or not manifest.steps.seen_all:
+        return None
+    return manifest.steps.seen
+
+
+def _batches(line: tuple[Dataset, ...]) -> float | None:
+    """Return the batches of one pass over what is repeated, or over all where nothing is."""
+    repeats = [at for at, one in enumerate(line) if kind_of(one) == "Repeat"]
+    begin, size = (repeats[-1] + 1 if repeats else 0), 1.0
+    for at, one in enumerate(line):
+        if at >= begin and one.cardinality not in {None, FOREVER}:
+            return max(1.0, (one.cardinality or 0) / size)
+        if kind_of(one).endswith("Batch"):
+            size *= float(one.parameters.get("batch_size") or 1.0)
+        elif kind_of(one) not in NARROWING | {"Repeat"}:
+            return None
+    return None

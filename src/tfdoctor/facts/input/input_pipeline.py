@@ -1,0 +1,269 @@
+"""How the input pipeline makes its batches: what ran, how long each stage works, what limits it.
+
+A pipeline is cut into *segments* where tf.data hands elements from one thread to another (Prefetch,
+ParallelMap, MapAndBatch, ...). Segments work side by side, so the pipeline makes a batch as fast as
+its slowest segment; within a segment the stages work one after the other, so its time is their sum.
+What a consumer spends waiting at a hand-over is not work and is not counted as such.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.facts.input.iterator_node import Node
+from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.verdict import Location
+
+GENERATOR = "Generator"
+"""The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
+
+ROOTS = ("Root", "Model")
+"""tf.data's own handle on the pipeline, which bears its first stage's name (Model before 2.6)."""
+
+INJECTED = "inject/"
+"""How tf.data names the stages it adds by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """One stage of the pipeline. Times are ms per training step."""
+
+    path: str
+    kind: str  # what ran: "Map", "ParallelMapV2", "MapAndBatch"
+    name: str = ""  # tf.data's name for it
+    work_ms: float = 0.0  # of itself, summed over threads
+    wall_ms: float = 0.0  # the same, where threads side by side count once
+    calls: float = 1.0
+    python_ms: float = 0.0  # inside the Python interpreter
+    reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
+    reads: float = 0.0  # of whole files, per training step
+    asynchronous: bool = False
+    parallelism: int | None = None  # as tf.data reports it
+    dataset: Dataset | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is tf.data's own handle on the pipeline."""
+        return self.path in ROOTS
+
+    @property
+    def injected(self) -> bool:
+        """Whether tf.data added it by itself."""
+        return self.name.startswith(INJECTED)
+
+    @property
+    def title(self) -> str:
+        """The stage as its user knows it: "Map(decode)"."""
+        return (
+            f"{self.kind}({self.dataset.function})"
+            if self.dataset and self.dataset.function_at
+            else self.kind
+        )
+
+    @property
+    def concurrency(self) -> float:
+        """How many threads were at work in it on average while it worked."""
+        return self.work_ms / self.wall_ms if self.wall_ms else 1.0
+
+    @property
+    def at(self) -> Location | None:
+        """The user's line that made it."""
+        return self.dataset.at if self.dataset else None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSegment:
+    """Stages that work one after the other on one thread, or one stage's function on several.
+
+    ``stages`` has the ms per training step of each stage, by path. The trainer's own segment is not
+    ``overlapped``: its work happens while the trainer waits.
+    """
+
+    stages: Mapping[str, float]
+    overlapped: bool
+
+    @property
+    def ms(self) -> float:
+        """How long the segment takes for one training step's batches."""
+        return sum(self.stages.values())
+
+
+@dataclass(frozen=True, slots=True)
+class InputPipeline:
+    """The stages of the training pipeline, consumers first, and its segments."""
+
+    stages: tuple[StageTime, ...]
+    segments: tuple[PipelineSegment, ...]
+    python_kind: str = ""  # the Python object that feeds the run, when it is not tf.data
+    idle: tuple[Dataset, ...] = ()  # written with a function, but did no work in the traced steps
+
+    @classmethod
+    def measure(cls, iterators: Iterators, steps: Steps, program: Program | None) -> Self:
+        """Measure every stage and cut the pipeline into segments.
+
+        Raises:
+            Unavailable: no tf.data iterator was at work.
+        """
+        batches = max(1, iterators.batches)
+        per_step = batches / sum(step.calls for step in steps.steady_steps)
+        datasets = _written(program) if program else {}
+        stages = _placed(
+            _stage(node, batches, per_step, datasets) for node in iterators.nodes.values()
+        )
+        kind = program.input_kind if program else ""
+        return cls(stages, tuple(_segments(stages)), kind, _idle(stages, program))
+
+    @classmethod
+    def of(cls, *stages: StageTime, python_kind: str = "") -> Self:
+        """Put a pipeline together from its stages, for examples and tests."""
+        return cls(stages, tuple(_segments(stages)), python_kind)
+
+    @property
+    def why_idle(self) -> str:
+        """Why nothing can be said of the functions that did no work; "" when all of them did."""
+        if not self.idle:
+            return ""
+        names = ", ".join(dataset.function for dataset in self.idle)
+        return (
+            f"{names} did no work in the traced steps, for what it makes was buffered or cached already; "
+            "what it costs when a buffer is filled was not seen"
+        )
+
+    @property
+    def work_ms(self) -> float:
+        """How long a step's batches take when nobody waits for them: the slowest segment."""
+        return max((segment.ms for segment in self.segments), default=0.0)
+
+    @property
+    def serial_ms(self) -> float:
+        """The work that happens while the trainer waits, not beside the step."""
+        return sum(segment.ms for segment in self.segments if not segment.overlapped)
+
+    def python_beside(self, step_ms: float) -> float:
+        """Return the share of a step, 0 to 1, during which the pipeline runs Python beside it.
+
+        It holds the interpreter's lock then, for which the Python of the training loop waits unseen.
+        """
+        beside = {path for one in self.segments if one.overlapped for path in one.stages}
+        python = sum(stage.python_ms for stage in self.stages if stage.path in beside)
+        return min(1.0, python / step_ms) if step_ms else 0.0
+
+    @property
+    def slowest(self) -> PipelineSegment | None:
+        """The segment that limits the pipeline."""
+        return max(self.segments, key=lambda segment: segment.ms, default=None)
+
+    @property
+    def critical(self) -> StageTime | None:
+        """The stage with the most work in the slowest segment; None when nothing works."""
+        segment = self.slowest
+        if segment is None or not segment.ms:
+            return None
+        path = max(segment.stages, key=lambda path: segment.stages[path])
+        return next(stage for stage in self.stages if stage.path == path)
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether a stage at the root makes batches ahead of the trainer."""
+        return any(s.asynchronous and _near_root(s, self.stages) for s in self.stages)
+
+
+def _written(program: Program) -> Mapping[str, Dataset]:
+    """Return the user's datasets by tf.data's name for them; the training loop's come first."""
+    names = [dataset.trace_name for dataset in program.datasets]
+    known = {d.trace_name: d for d in program.datasets if names.count(d.trace_name) == 1}
+    return known | {d.trace_name: d for d in program.feeding if d.trace_name}
+
+
+def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
+    made = node.calls if 0.5 <= node.calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
+    scale = per_step / made / PS_PER_MS
+    work, wall = (
+        (node.function_ps, node.function_wall_ps)
+        if node.asynchronous
+        else (node.self_ps, node.self_wall_ps)
+    )
+    return StageTime(
+        path=node.path,
+        kind=node.kind,
+        name=node.name,
+        work_ms=max(0.0, work * scale),
+        wall_ms=max(0.0, wall * scale),
+        calls=node.calls / batches * per_step,
+        python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
+        reading_ms=node.reading_ps * scale,
+        reads=node.reads / made * per_step,
+        asynchronous=node.asynchronous,
+        parallelism=node.parallelism,
+        dataset=None if node.path in ROOTS else _dataset(node.name, datasets),
+    )
+
+
+def _idle(stages: tuple[StageTime, ...], program: Program | None) -> tuple[Dataset, ...]:
+    """Return the user's own functions in the feeding pipeline that no stage of the trace ran."""
+    ran = {name for stage in stages for name in re.findall(r"\w+:\d+", stage.name)}
+    feeding = program.feeding if program else ()
+    return tuple(d for d in feeding if d.function_at and d.trace_name and d.trace_name not in ran)
+
+
+def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
+    """Give a stage that tf.data made inside another (a generator's) the line of its consumer."""
+    found: list[StageTime] = []
+    for stage in stages:
+        if stage.dataset is None and not stage.injected and not stage.is_root:
+            above = [s.dataset for s in found if feeds(stage.path, s.path) and s.dataset]
+            inner = Dataset(id=above[-1].id, kind="", at=above[-1].at) if above else None
+            stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
+        found.append(stage)
+    return tuple(found)
+
+
+def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:
+    """Find what the user wrote; of stages that tf.data fused, the one with a function."""
+    if name.startswith(INJECTED):
+        return None
+    found = [datasets[one] for one in re.findall(r"\w+:\d+", name) if one in datasets]
+    return max(found, key=lambda dataset: bool(dataset.function), default=None)
+
+
+def _segments(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
+    owners = {stage.path: _owner(stage.path, stages) for stage in stages}
+    segments = []
+    for owner in dict.fromkeys(owners.values()):
+        members = {
+            stage.path: stage.wall_ms
+            for stage in stages
+            if owners[stage.path] == owner and not stage.asynchronous
+        }
+        if members:
+            segments.append(PipelineSegment(members, overlapped=bool(owner)))
+    segments += [
+        PipelineSegment({s.path: s.wall_ms}, overlapped=True)
+        for s in stages
+        if s.asynchronous and s.wall_ms
+    ]
+    return segments
+
+
+def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
+    """Return the nearest asynchronous consumer of a stage: it runs on that one's thread."""
+    above = [s.path for s in stages if s.asynchronous and feeds(path, s.path)]
+    return max(above, key=len, default="")
+
+
+def feeds(path: str, consumer: str) -> bool:
+    """Whether a stage is upstream of another: "Zip[1]::Map" is upstream of "Zip"."""
+    return path.startswith((f"{consumer}::", f"{consumer}["))
+
+
+def _near_root(stage: StageTime, stages: tuple[StageTime, ...]) -> bool:
+    """Whether no stage with work of its own stands between this one and the trainer."""
+    above = [s for s in stages if feeds(stage.path, s.path)]
+    return sum(s.work_ms for s in above if not s.asynchronous) <= NEGLIGIBLE_MS
+
+
+NEGLIGIBLE_MS = 0.2
+"""Handing a batch over costs tf.data some 50 to 150 microseconds, prefetched or not (measured)."""

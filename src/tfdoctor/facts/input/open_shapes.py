@@ -1,0 +1,50 @@
+"""Which dimensions of the batches that feed the run may be others from batch to batch."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
+from tfdoctor.facts.run.program import Program
+from tfdoctor.verdict import Location
+
+_SPEC = re.compile(r"\w+Spec\(")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShapes:
+    """What tf.data leaves open of a batch: its size, which is the first dimension, or more than that.
+
+    ``at`` is the line of the only ``batch()`` that may leave a smaller one; None where there is none.
+    """
+
+    size: bool = False
+    lengths: bool = False
+    at: Location | None = None
+
+    @classmethod
+    def measure(cls, program: Program) -> Self:
+        """Read the element_spec of the dataset that the training loop takes.
+
+        Raises:
+            Unavailable: no dataset feeds the run, or its batches are not plain tensors.
+        """
+        if not program.feeding:
+            raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
+        spec = program.feeding[0].element
+        shapes = [found[1] for found in TENSOR.finditer(spec)]
+        if not shapes or len(shapes) != len(_SPEC.findall(spec)) or len(spec) >= LONGEST_SPEC:
+            raise Unavailable("the record does not tell the shapes of the batches")
+        dimensions = [shape.replace(" ", "").split(",") for shape in shapes]
+        partial = [
+            one.at
+            for one in program.feeding
+            if one.kind.strip("_") in ("BatchDataset", "ParallelBatchDataset")
+            and one.parameters.get("drop_remainder") is False
+        ]
+        return cls(
+            any(first == "None" for first, *_ in dimensions),
+            any("None" in rest for _, *rest in dimensions),
+            partial[0] if len(partial) == 1 else None,
+        )

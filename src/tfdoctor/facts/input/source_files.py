@@ -1,0 +1,60 @@
+"""The files that the training pipeline reads: how many there are, and whether they lie elsewhere."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.program import Dataset, Program
+
+OPENER = re.compile(r"_?(?:FlatMap|(?:Parallel)?Interleave)Dataset")
+"""Datasets that open a file for each element that they take."""
+
+PATHS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+"""The elements of a list of paths."""
+
+FOREVER = -1
+"""tf.data's cardinality of what has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """Files of one list of paths; None is unknown."""
+
+    count: int | None = None
+    scheme: str = ""  # "gs", "s3": the file system across a network; "" is local, or unknown
+
+    @classmethod
+    def measure(cls, program: Program) -> Self:
+        """Find the list of files that the feeding pipeline begins with.
+
+        Raises:
+            Unavailable: the pipeline does not begin with one list of files, or nobody recorded it.
+        """
+        listed = {
+            (one.files.get("count"), one.files.get("scheme") or "")
+            for one in program.feeding
+            if one.files
+        }
+        opened = {_opened(one, program) for one in program.feeding if OPENER.fullmatch(one.kind)}
+        counts = listed or {(count, "") for count in opened - {None}}
+        if len(counts) != 1:
+            raise Unavailable("which files the pipeline reads is not recorded")
+        ((count, scheme),) = counts
+        return cls(count, scheme)
+
+    @property
+    def remote(self) -> bool:
+        """Whether the files lie across a network, as far as their paths tell."""
+        return bool(self.scheme)
+
+
+def _opened(opener: Dataset, program: Program) -> int | None:
+    """Return how many paths an opener takes, before they are repeated; None is unknown."""
+    by_id = {dataset.id: dataset for dataset in program.feeding}
+    source = opener
+    while len(source.inputs) == 1 and source.inputs[0] in by_id:
+        source = by_id[source.inputs[0]]
+        if source.element == PATHS and source.cardinality not in {None, FOREVER}:
+            return source.cardinality
+    return None

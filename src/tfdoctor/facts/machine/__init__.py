@@ -1,0 +1,1 @@
+"""The machine of the run: cores, threads, memory, clocks, and what competes for them."""

@@ -1,0 +1,61 @@
+"""How many cores the run kept at work, and how many were free: input and compute share them on a CPU."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
+from tfdoctor.facts.machine.threads import Threads
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.hardware import Hardware
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Means over the traced steps, in logical CPUs.
+
+    ``sampled`` says that the operating system counted; otherwise ``busy`` is what the trace shows of
+    the run's threads, which is at most what they did.
+    """
+
+    usable: float  # by the run
+    busy: float  # with the run's work
+    others: float = 0.0  # busy with other programs' work
+    sampled: bool = True
+
+    @classmethod
+    def measure(
+        cls,
+        hardware: Hardware,
+        samples: Samples | None,
+        threads: Threads | Unavailable,
+        framework: Framework,
+    ) -> Self:
+        """Take the samples, else count the threads that the trace shows at work.
+
+        Raises:
+            Unavailable: nobody knows the usable cores, or neither samples nor threads are there.
+        """
+        if not hardware.cores:
+            how = framework.with_tfdoctor
+            raise Unavailable(f"the recording does not say how many cores the run may use{how}")
+        if samples is not None and samples.run_cores is not None:
+            return cls(hardware.cores, samples.run_cores, samples.other_cores or 0.0)
+        if isinstance(threads, Unavailable):
+            raise threads
+        return cls(hardware.cores, min(threads.at_work, hardware.cores), sampled=False)
+
+    @property
+    def certain(self) -> bool:
+        """Whether free cores were counted, and no other program contests them."""
+        return self.sampled and self.others <= BUSY_CORES
+
+    @property
+    def free(self) -> float:
+        """The cores that the run did not use: more threads get their part of what others use, too."""
+        return max(0.0, self.usable - self.busy)
+
+    @property
+    def share(self) -> float:
+        """How much of what it may use the run kept at work, 0 to 1."""
+        return min(1.0, self.busy / self.usable)

@@ -1,0 +1,58 @@
+"""What making batches takes from the compute of a CPU run: both share the cores."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Stage
+
+CROWDED = 0.75
+"""Share of the usable cores at work from which one thread's work is another one's wait, as in starved-cpu: a
+short window's samples reach beyond it."""
+
+LEAST = 0.01
+"""Share of the compute that is left in any case: it has work of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuContention:
+    """Whether the input's threads keep the step's own from the cores; times in ms per step."""
+
+    crowded: bool | None  # None is unknown
+    cores: float = 1.0  # usable by the run
+    compute_ms: float = 0.0
+    beside: float = 1.0  # the share of the step in which the trainer does not wait for input
+
+    @classmethod
+    def measure(cls, device: Device, cores: Cores | None, breakdown: Breakdown) -> Self:
+        """Ask the samples of the cores; an accelerator computes without them."""
+        if device.kind != "CPU":
+            return cls(crowded=False)
+        if cores is None or not cores.sampled:
+            return cls(crowded=None)
+        return cls(
+            crowded=cores.busy + cores.others >= CROWDED * cores.usable,
+            cores=cores.usable,
+            compute_ms=breakdown["device"],
+            beside=1.0 - breakdown["input"] / breakdown.step_ms,
+        )
+
+    def taken_ms(self, work_ms: float) -> float:
+        """Return how much longer the compute takes at most for so much of the input's work, in ms.
+
+        As if all cores were the compute's when that work is gone: it need not have use for all of them.
+        """
+        if not self.crowded:
+            return 0.0
+        return min(work_ms * self.beside / self.cores, self.compute_ms)
+
+    def relief(self, work_ms: float) -> tuple[Effect, ...]:
+        """Return what the compute gains when so much of the input's work is gone: a ceiling."""
+        taken = self.taken_ms(work_ms)
+        if not taken:
+            return ()
+        left = max(LEAST, 1.0 - taken / self.compute_ms)
+        return (Effect(Stage.DEVICE, left, "", ms(self.compute_ms), bound=Bound.AT_MOST),)

@@ -1,0 +1,57 @@
+"""The host's memory while the run went on: how full it was, and how long tasks waited for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.recording import Recording
+
+NS_PER_US = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Bytes, and shares from 0 to 1; over all samples of the run."""
+
+    total: float
+    used: float  # by all programs, the most
+    by_run: float | None = None  # resident, the most
+    stalled: float | None = (
+        None  # share of the time in which some task of the machine waited for memory
+    )
+
+    @classmethod
+    def measure(cls, recording: Recording, framework: Framework) -> Self:
+        """Read the samples.
+
+        Raises:
+            Unavailable: the host was not sampled.
+        """
+        rows = [row for row in recording.samples if row.get("host")]
+        hosts = [row["host"] for row in rows if row["host"].get("memory_total_bytes")]
+        if not hosts:
+            raise Unavailable(f"the machine's memory was not sampled{framework.with_tfdoctor}")
+        mine = [float(host["run_rss_bytes"]) for host in hosts if host.get("run_rss_bytes")]
+        return cls(
+            total=float(hosts[-1]["memory_total_bytes"]),
+            used=max(float(host.get("memory_used_bytes") or 0) for host in hosts),
+            by_run=max(mine, default=None),
+            stalled=_stalled(rows),
+        )
+
+    @property
+    def share(self) -> float:
+        """How full the memory was at most."""
+        return self.used / self.total
+
+
+def _stalled(rows: list[Mapping[str, Any]]) -> float | None:
+    """Return the kernel's own count of waits for memory (PSI, "some") over the sampled time."""
+    told = [row for row in rows if row["host"].get("psi_memory_us") is not None]
+    if not told:
+        return None
+    waited = float(told[-1]["host"]["psi_memory_us"]) - float(told[0]["host"]["psi_memory_us"])
+    passed = (float(told[-1]["unix_ns"]) - float(told[0]["unix_ns"])) / NS_PER_US
+    return max(0.0, waited / passed) if passed > 0 else None

@@ -1,0 +1,86 @@
+"""What the sampler saw of the machine while the steps were traced."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.recording import Recording
+
+BUSY_CORES = 0.5
+"""Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
+
+GPU_PERIOD_S = 2.0
+"""NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a
+shorter window says nothing for certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Means over the traced window, or over the whole run when the window is shorter than a sample.
+
+    Cores are numbers of logical CPUs at work; None is "not sampled".
+    """
+
+    count: int
+    run_cores: float | None = None  # used by the run
+    other_cores: float | None = None  # used by everything else on the machine
+    run_bytes: float | None = None  # resident memory of the run, the maximum
+    gpu_busy: float | None = None  # 0 to 1: share of time with any kernel (not matrix-unit use)
+    tensor_active: float | None = None  # 0 to 1: share of time in which tensor cores worked (GPM)
+
+    @classmethod
+    def measure(cls, recording: Recording, framework: Framework) -> Self:
+        """Average the samples.
+
+        Raises:
+            Unavailable: nothing was sampled.
+        """
+        host = [row["host"] for row in _in_window(recording, "host")]
+        if not host:
+            raise Unavailable(f"the machine was not sampled{framework.with_tfdoctor}")
+        gpus = [gpu for row in _in_window(recording, "gpu") for gpu in row["gpu"]]
+        gpus = [gpu for gpu in gpus if gpu.get("visible") is not False]
+        long = _window_s(recording) >= GPU_PERIOD_S
+        return cls(
+            count=len(host),
+            run_cores=_mean(host, "run_cpu_pct", 0.01),
+            other_cores=_mean(host, "other_cpu_pct", 0.01),
+            run_bytes=max(
+                (h["run_rss_bytes"] for h in host if h.get("run_rss_bytes")), default=None
+            ),
+            gpu_busy=_mean(gpus, "gpu_pct", 0.01) if long else None,
+            tensor_active=_mean(gpus, "tensor_pct", 0.01) if long else None,
+        )
+
+
+def _window_s(recording: Recording) -> float:
+    """Return how long steps were traced; without end where that is not known, for all samples count."""
+    window = recording.manifest.window if recording.manifest else None
+    if window is None or not window.stopped_unix_ns:
+        return float("inf")
+    return (window.stopped_unix_ns - window.started_unix_ns) / 1e9
+
+
+def _in_window(recording: Recording, kind: str) -> list[Mapping[str, Any]]:
+    """Return the samples of the traced window; a sample covers the time before it was taken."""
+    rows = [row for row in recording.samples if row.get(kind)]
+    window = recording.manifest.window if recording.manifest else None
+    if window is None or not window.stopped_unix_ns:
+        return rows
+    start, stop = window.started_unix_ns, window.stopped_unix_ns
+    inside = [row for row in rows if start < row["unix_ns"] <= stop]
+    return inside[1:] or inside or _around(rows, stop)
+
+
+def _around(rows: list[Mapping[str, Any]], stop: int) -> list[Mapping[str, Any]]:
+    """Return the sample that was under way when a short window ended, else the last before it."""
+    return next(([row] for row in rows if row["unix_ns"] >= stop), rows[-1:])
+
+
+def _mean(rows: Iterable[Mapping[str, Any]], key: str, unit: float) -> float | None:
+    values = [float(row[key]) for row in rows if row.get(key) is not None]
+    return float(np.mean(values)) * unit if values else None

@@ -1,0 +1,119 @@
+"""How many of the host's threads were at work in the traced steps, and in which operations.
+
+An operation of oneDNN or Eigen divides its work among the threads of the *intra-op* pool. Its event
+lies on the thread that called it; what the pool's threads did for it are tasks on their own lines.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.operation_types import base_type
+from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.timeline.activity import Activity, executors, leaves, operation_label, select
+from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Means over the traced steps, in threads.
+
+    ``at_work`` counts those seen computing or making input; Python is not seen, nor are a pool's
+    threads of a TensorFlow that did not record them, so there may have been more.
+    ``by_type`` has the threads at work while operations of a type ran, their own and the intra-op
+    pool's; operations that ran at the same time share the pool. ``why_unknown`` says why it is empty.
+    """
+
+    at_work: float
+    by_type: Mapping[str, float]
+    why_unknown: str = ""
+
+    @classmethod
+    def measure(cls, trace: Trace, activity: Activity, device: Device, steps: Steps) -> Self:
+        """Count the threads at work from the first traced step to the last.
+
+        Raises:
+            Unavailable: the trace holds no thread of the host.
+        """
+        if trace.host is None:
+            raise Unavailable("the trace holds no thread of the host: trace the host as well")
+        window = StepSpans.of(steps)
+        start, end = window.starts_ps[0], steps.steps[-1].end_ps
+        pool = _Pool(line.tasks_ps for line in trace.host.lines)
+        busy = sum(_union_ps(_spans(line), start, end) for line in trace.host.lines)
+        total = busy + pool.until(end) - pool.until(start)
+        by_type = _by_type(activity, pool) if device.kind == "CPU" and pool.known else {}
+        return cls(float(total / max(1, end - start)), by_type, _why(device, known=pool.known))
+
+
+class _Pool:
+    """The intra-op pool's work as a running total."""
+
+    def __init__(self, tasks: Iterable[NDArray[np.int64]]) -> None:
+        spans = np.concatenate([np.zeros((0, 2), np.int64), *tasks])
+        self.known = bool(len(spans))
+        self.starts, self.ends = np.sort(spans[:, 0]), np.sort(spans[:, 1])
+        self.sum_starts = np.concatenate(([0], np.cumsum(self.starts)))
+        self.sum_ends = np.concatenate(([0], np.cumsum(self.ends)))
+
+    def until(self, times: NDArray[np.int64] | int) -> NDArray[np.int64]:
+        """Return (n,) thread-ps worked before each time: of every task begun, less what lies after."""
+        begun = np.searchsorted(self.starts, times)
+        done = np.searchsorted(self.ends, times)
+        total: NDArray[np.int64] = (begun * np.asarray(times) - self.sum_starts[begun]) - (
+            done * np.asarray(times) - self.sum_ends[done]
+        )
+        return total
+
+
+def _spans(line: Line) -> Iterator[tuple[int, int]]:
+    """Yield when a thread computed: its operations, on tf.data's threads whatever they execute."""
+    if line.name.startswith(INPUT_THREAD):
+        for name in (EXECUTOR, EXECUTOR_DONE):
+            starts, ends, _ = executors(line, name)
+            yield from zip(starts.tolist(), ends.tolist(), strict=True)
+        return
+    wanted = np.array([bool(operation_label(kind)) for kind in line.types], dtype=bool)
+    chosen = select(line, wanted[line.kind]) if len(line) else line
+    inner = select(chosen, leaves(chosen))
+    yield from zip(
+        inner.start_ps.tolist(), (inner.start_ps + inner.duration_ps).tolist(), strict=True
+    )
+
+
+def _union_ps(spans: Iterable[tuple[int, int]], start: int, end: int) -> int:
+    return Intervals.union(spans).within(start, end).total
+
+
+def _by_type(activity: Activity, pool: _Pool) -> dict[str, float]:
+    """Return the threads at work per type of operation, those with the most time first."""
+    work = activity.stages[Stage.DEVICE]
+    own = (work.end_ps - work.start_ps).astype(float)
+    shared = (pool.until(work.end_ps) - pool.until(work.start_ps)).astype(float)
+    kinds = [base_type(kind) for _, kind, _ in work.labels]
+    time: dict[str, float] = {}
+    helped: dict[str, float] = {}
+    for label in np.unique(work.label).tolist():
+        mine = work.label == label
+        time[kinds[label]] = time.get(kinds[label], 0.0) + float(own[mine].sum())
+        helped[kinds[label]] = helped.get(kinds[label], 0.0) + float(shared[mine].sum())
+    order = sorted(time, key=lambda kind: -time[kind])
+    return {kind: 1.0 + helped[kind] / time[kind] for kind in order if time[kind]}
+
+
+def _why(device: Device, *, known: bool) -> str:
+    if device.kind != "CPU":
+        return "operations run on the device, not on the host's threads"
+    if known:
+        return ""
+    return (
+        "the trace holds no task of the intra-op pool: TensorFlow was given one thread for it, or is "
+        "of a version that does not record them"
+    )

@@ -1,0 +1,1 @@
+"""The operations of a step: their time, shapes, arithmetic, precision and kernels."""

@@ -1,0 +1,108 @@
+"""The batch normalization layers, and which of them ran as separate operations."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.program import Layer, Program, Shape
+
+KINDS = ("BatchNormalization", "SyncBatchNormalization")
+"""Keras' classes; a subclass keeps the ending as a rule and is judged by what it ran."""
+
+MOMENTS = "SquaredDifference"
+"""The operation by which an unfused variance in a training step is known: inference has none."""
+
+IMAGE_RANK = 4
+"""Batch, height, width, channels."""
+
+FUSED_PASSES = 8
+"""Of a fused layer over its activation: forward two reads and a write; backward x and its gradient are
+read twice and the new gradient is written."""
+
+CAST_PASSES = 6
+"""Of a float32 activation, for the casts that Keras puts around an unfused layer in mixed precision: to
+float32 before it and back behind it, in both directions, at 2 + 4 bytes a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNorm:
+    """One layer that ran unfused, with its time in ms per training step."""
+
+    layer: Layer
+    ms: float
+    operations: int
+    shape: tuple[int, ...] | None = None  # of the activation it normalizes
+    nbytes: int | None = None  # of the same
+
+    @property
+    def subject(self) -> str:
+        """The layer, as effects name it."""
+        return f"{self.layer.name} (batch norm)"
+
+    @property
+    def of_images(self) -> bool:
+        """Whether it is what the fused operation takes: rank 4, normalized over the last dimension."""
+        axis = self.layer.config.get("axis", -1)
+        axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+        return self.shape is not None and len(self.shape) == IMAGE_RANK and axis in (-1, 3)
+
+    @property
+    def channels(self) -> int | None:
+        """The last dimension; None when the shape is not known."""
+        return self.shape[-1] if self.shape else None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNorms:
+    """The program's batch normalization layers. ``rate`` is what this run streams, in bytes/s."""
+
+    unfused: tuple[BatchNorm, ...]
+    fused: int
+    seen: int  # left any operation of their own in the trace
+    rate: float | None = None
+
+    @classmethod
+    def measure(cls, program: Program, operations: Operations) -> Self:
+        """Judge each layer by what it ran.
+
+        Raises:
+            Unavailable: the program has none.
+        """
+        layers = [layer for layer in program.layers if layer.kind.endswith(KINDS)]
+        if not layers:
+            raise Unavailable("the program has no batch normalization layer")
+        ran = [
+            (layer, [row for row in operations.rows if row.layer == layer.name]) for layer in layers
+        ]
+        return cls(
+            tuple(_unfused(layer, rows, program) for layer, rows in ran if _is_unfused(rows)),
+            sum(any("FusedBatchNorm" in row.type for row in rows) for _, rows in ran),
+            sum(bool(rows) for _, rows in ran),
+            operations.streaming_rate,
+        )
+
+    def passes_ms(self, norm: BatchNorm, passes: float) -> float | None:
+        """Return the ms of so many passes over a layer's activation at the run's own rate."""
+        return passes * norm.nbytes / self.rate * 1e3 if norm.nbytes and self.rate else None
+
+
+def _is_unfused(rows: list[OperationTime]) -> bool:
+    return any(row.type == MOMENTS for row in rows)
+
+
+def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> BatchNorm:
+    moments = next(row.operation for row in rows if row.type == MOMENTS)
+    tensors = moments.inputs if moments else ()
+    sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
+    nbytes, shape = max(sized, key=lambda one: one[0], default=(0, None))
+    return BatchNorm(
+        layer, sum(row.ms for row in rows), len(rows), _known(program, shape), nbytes or None
+    )
+
+
+def _known(program: Program, shape: Shape | None) -> tuple[int, ...] | None:
+    """Return a shape with its batch dimension, or the open shape with a 0 there: the rest is known."""
+    if shape is None:
+        return None
+    return program.shape(shape) or tuple(size or 0 for size in shape)

@@ -1,0 +1,122 @@
+"""Tensors that the forward pass repeats in memory, for operations that would repeat them by themselves."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.program import Operation, Program
+
+REPEATS = frozenset(("Tile", "BroadcastTo"))
+
+ELEMENTWISE = frozenset(
+    (
+        "AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow",
+        "SelectV2", "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "LogicalAnd",
+    )
+)  # fmt: skip
+"""Operations that broadcast their operands."""
+
+
+UNARY = frozenset(
+    (
+        "Abs", "Elu", "Erf", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Reciprocal", "Relu",
+        "Relu6", "Rsqrt", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh",
+    )
+)  # fmt: skip
+"""Operations on each value by itself: they give the same before a repetition as after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """A repetition, with its gradient's operations, and what computes each repeated value anew.
+
+    ``rows`` is empty where something needs the repeated tensor itself.
+    """
+
+    row: OperationTime
+    times: float  # the size of its result over that of its input
+    rows: tuple[OperationTime, ...]
+    chain: tuple[OperationTime, ...] = ()  # forward and backward
+
+    @property
+    def ms(self) -> float:
+        """The time of the repetition per step, where nothing needs it."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def chain_ms(self) -> float:
+        """What the chain takes more per step than it would before the repetition."""
+        return sum(row.ms for row in self.chain) * (1.0 - 1.0 / self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcasts:
+    """Those of the forward pass that nothing needs, or that stand before what could stand before them."""
+
+    found: tuple[Broadcast, ...]
+
+    @classmethod
+    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
+        """Follow each repetition to what uses it."""
+        rows = [row for row in operations.rows if row.type in REPEATS]
+        found = (_broadcast(operations, row, program, dataflow) for row in rows)
+        return cls(tuple(one for one in found if one and (one.rows or one.chain)))
+
+
+def _broadcast(
+    operations: Operations, row: OperationTime, program: Program, dataflow: Dataflow
+) -> Broadcast | None:
+    times = _times(row.operation, program) if row.operation else None
+    if not row.operation or not times or row.operation.name.startswith("gradient"):
+        return None
+    names = _chain(row.operation, dataflow)
+    return Broadcast(
+        row,
+        times,
+        _with_gradient(operations, row, dataflow) if _needless(names, dataflow) else (),
+        tuple(one for one in operations.rows if one.operation and one.operation.name in names[1:]),
+    )
+
+
+def _with_gradient(
+    operations: Operations, row: OperationTime, dataflow: Dataflow
+) -> tuple[OperationTime, ...]:
+    forward = row.operation
+    return tuple(
+        one
+        for one in operations.rows
+        if one is row or (forward and dataflow.is_gradient_of(one.name, forward))
+    )
+
+
+def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:
+    """Return the names of a repetition and of the unary operations that follow it, forward and backward."""
+    names = [operation.name]
+    for name in names:
+        users = dataflow.consumers.get(name, ())
+        names += [one.name for one in users if one.type in UNARY and one.name not in names]
+    return names
+
+
+def _needless(names: list[str], dataflow: Dataflow) -> bool:
+    """Say whether in the forward pass only operations that broadcast use what a chain makes."""
+    users = [user for name in names for user in dataflow.consumers.get(name, ())]
+    forward = [one for one in users if not one.name.startswith("gradient")]
+    others = [one for one in forward if one.name not in names]
+    return bool(others) and all(one.type in ELEMENTWISE for one in others)
+
+
+def _times(operation: Operation, program: Program) -> float | None:
+    """Return how many times as large the result is; None when a shape is not known, or ranks differ."""
+    if not operation.inputs or not operation.outputs:
+        return None
+    given, made = program.shape(operation.inputs[0][1]), program.shape(operation.outputs[0][1])
+    if given is None or made is None or not prod(given):
+        return None
+    # Only dimensions of size 1 can be left to broadcasting: 2 repeated to 4 cannot.
+    padded = (1,) * (len(made) - len(given)) + given
+    if any(before not in (1, after) for before, after in zip(padded, made, strict=True)):
+        return None
+    return prod(made) / prod(given)

@@ -1,0 +1,68 @@
+"""Which operation feeds which, in the graphs that the run built."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.program import Operation, Program
+
+PASSING = frozenset(["Identity", "Reshape", "Cast", "ExpandDims", "Squeeze", "StopGradient"])
+"""Operations that hand the values of their first input on, in another shape or type at most."""
+
+GRADIENT_SCOPE = "gradient_tape/"
+"""What TensorFlow puts before the name of the operation whose gradient an operation computes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataflow:
+    """The edges between a program's operations, by their names."""
+
+    program: Program
+
+    @classmethod
+    def measure(cls, program: Program) -> Self:
+        """Read them from the program record.
+
+        Raises:
+            Unavailable: the record is of a version that did not write them.
+        """
+        if not any(operation.sources for operation in program.operations):
+            raise Unavailable(
+                "the recording does not tell which operations feed which: record the run again, "
+                "with this version"
+            )
+        return cls(program)
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[Operation, ...]]:
+        """The operations that take an operation's results, by its name."""
+        found: dict[str, list[Operation]] = {}
+        for operation in self.program.by_name.values():
+            for source in dict.fromkeys(operation.sources):
+                found.setdefault(source, []).append(operation)
+        return {name: tuple(rows) for name, rows in found.items()}
+
+    def source(self, operation: Operation, position: int) -> Operation | None:
+        """Return what makes an input, through operations that only hand values on; None when unknown."""
+        seen: Operation | None = operation
+        while seen is not None and position < len(seen.sources):
+            seen = self.program.by_name.get(seen.sources[position])
+            if seen is None or seen.type not in PASSING:
+                return seen
+            position = 0
+        return None
+
+    def users(self, operation: Operation) -> Iterator[Operation]:
+        """Yield what takes an operation's values, through operations that only hand them on."""
+        for user in self.consumers.get(operation.name, ()):
+            if user.type in PASSING:
+                yield from self.users(user)
+            else:
+                yield user
+
+    @staticmethod
+    def is_gradient_of(name: str, operation: Operation) -> bool:
+        """Say whether the operation called ``name`` computes the gradient of another one, by its scope."""
+        return name.startswith(f"{GRADIENT_SCOPE}{operation.name}/")

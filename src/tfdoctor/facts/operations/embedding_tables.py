@@ -1,0 +1,196 @@
+"""Tables of vectors that a step looks entries up in, where it does so the long way."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.operation_types import MATMULS
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.verdict import Location
+
+ONE_HOT = "OneHot"
+DENSIFIES = "UnsortedSegmentSum"
+"""The operation by which the gradient of some of a table's rows becomes a gradient of all of them."""
+
+LOOKUP_PASSES = 5
+"""Over the looked-up vectors: gathering reads and writes them, scattering their gradients reads them, and
+reads and writes the table's rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneHotTable:
+    """A table multiplied by one-hot rows, forward and backward."""
+
+    layer: str
+    at: Location | None
+    entries: int  # rows of the table
+    lookups: int | None  # per step; None when a dimension is open
+    width: int | None  # of an entry, in values
+    rows: tuple[OperationTime, ...]  # that a lookup makes superfluous
+
+    @property
+    def ms(self) -> float:
+        """The time of its operations per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes per second at which the one-hot rows were written; None when not known."""
+        made = [row for row in self.rows if row.type == ONE_HOT and row.nbytes and row.ms]
+        time = sum(row.ms for row in made) * 1e-3
+        return sum((row.nbytes or 0) * row.calls for row in made) / time if time else None
+
+    @property
+    def lookup_bytes(self) -> int | None:
+        """The bytes that looking up and scattering float32 entries moves."""
+        if self.lookups is None or self.width is None:
+            return None
+        return LOOKUP_PASSES * self.lookups * self.width * 4
+
+
+@dataclass(frozen=True, slots=True)
+class DenseUpdate:
+    """A table of which the optimizer updates every row, though the step has looked up only some."""
+
+    name: str
+    at: Location | None
+    entries: int
+    lookups: int
+    rows: tuple[
+        OperationTime, ...
+    ]  # of the gradient's and the optimizer's operations on the whole table
+
+    @property
+    def ms(self) -> float:
+        """The time of its operations per step."""
+        return sum(row.ms for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingTables:
+    """Both kinds; ``scattered`` counts the tables of which only the rows in use were updated.
+
+    ``unseen`` says why it is not known what the step's one-hot rows are for; "" where it is.
+    """
+
+    one_hot: tuple[OneHotTable, ...]
+    dense: tuple[DenseUpdate, ...]
+    scattered: int
+    unseen: str = ""
+
+    @classmethod
+    def measure(
+        cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable
+    ) -> Self:
+        """Find them in the graph, and what they took in the trace.
+
+        The products of one-hot rows need the graph's edges: without them there are none in ``one_hot``.
+        """
+        dense = tuple(_dense(operations))
+        scattered = sum("Scatter" in row.type for row in operations.rows)
+        if isinstance(dataflow, Unavailable):
+            made = any(row.type == ONE_HOT for row in operations.rows)
+            return cls((), dense, scattered, str(dataflow) if made else "")
+        return cls(tuple(_one_hot(operations, program, dataflow)), dense, scattered)
+
+
+def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[OneHotTable]:
+    for product in program.by_name.values():
+        position = _one_hot_side(product, dataflow)
+        if position is None:
+            continue
+        made = dataflow.source(product, position)
+        entries = made.outputs[0][1] if made and made.outputs else None
+        rows = _concerned(operations, product, made, dataflow)
+        if made and entries and entries[-1] and rows:
+            yield OneHotTable(
+                product.layer,
+                rows[0].at,
+                entries[-1],
+                _size(program, made),
+                _width(product, position, entries[-1]),
+                rows,
+            )
+
+
+def _one_hot_side(product: Operation, dataflow: Dataflow) -> int | None:
+    """Return which of a product's two factors are one-hot rows; None for neither."""
+    if product.type not in MATMULS or product.name.startswith("gradient"):
+        return None
+    for position in (0, 1):
+        made = dataflow.source(product, position)
+        if made is not None and made.type == ONE_HOT:
+            return position
+    return None
+
+
+def _concerned(
+    operations: Operations, product: Operation, made: Operation | None, dataflow: Dataflow
+) -> tuple[OperationTime, ...]:
+    """Return the product, its gradients, and the one-hot rows where nothing else uses them."""
+    if made is None:
+        return ()
+    users = [user.name for user in dataflow.users(made)]
+    alone = all(user == product.name or dataflow.is_gradient_of(user, product) for user in users)
+    names = {product.name, made.name} if alone else {product.name}
+    return tuple(
+        row
+        for row in operations.rows
+        if (row.operation.name if row.operation else row.name) in names
+        or dataflow.is_gradient_of(row.name, product)
+    )
+
+
+def _size(program: Program, made: Operation) -> int | None:
+    """Return how many entries are looked up: the size of what is made one-hot.
+
+    None where the graph leaves it open; of a flat list that is so even when the batch's size is known.
+    """
+    given = made.inputs[0][1] if made.inputs else None
+    shape = None if given == (None,) else program.shape(given)
+    return None if shape is None else prod(shape)
+
+
+def _width(product: Operation, position: int, entries: int) -> int | None:
+    """Return the other dimension of the table; None when its shape is not that of a table."""
+    table = product.inputs[1 - position][1] if len(product.inputs) > 1 else None
+    sizes = [size for size in table or () if size != entries]
+    return sizes[0] if table and len(table) == len(sizes) + 1 == 2 else None  # noqa: PLR2004 - rank 2
+
+
+def _dense(operations: Operations) -> Iterator[DenseUpdate]:
+    sums = [row for row in operations.rows if row.type == DENSIFIES and _table(row)]
+    for table in dict.fromkeys(_table(row) for row in sums):
+        mine = [row for row in sums if _table(row) == table]
+        looked_up = _rows_of(mine[0])
+        if table is None or looked_up is None:
+            continue
+        rows = [row for row in operations.rows if row in mine or _updates(row, mine[0], table)]
+        name = mine[0].layer or mine[0].name
+        yield DenseUpdate(name, mine[0].at, table[0], looked_up, tuple(rows))
+
+
+def _rows_of(row: OperationTime) -> int | None:
+    """Return how many rows are summed; None where the graph leaves it open: it is no batch's size then."""
+    shape = row.operation.inputs[0][1] if row.operation and row.operation.inputs else None
+    return shape[0] if shape else None
+
+
+def _table(row: OperationTime) -> tuple[int, ...] | None:
+    """Return the shape of the whole table that a gradient is spread over."""
+    shape = row.operation.outputs[0][1] if row.operation and row.operation.outputs else None
+    if not shape or None in shape:
+        return None
+    return tuple(size or 0 for size in shape)
+
+
+def _updates(row: OperationTime, summed: OperationTime, table: tuple[int, ...]) -> bool:
+    """Say whether it is the same optimizer's operation on all of the table."""
+    if row.operation is None or row.layer != summed.layer:
+        return False
+    tensors = (*row.operation.inputs, *row.operation.outputs)
+    return any(shape == table for _, shape in tensors)

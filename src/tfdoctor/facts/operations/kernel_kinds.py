@@ -1,0 +1,115 @@
+"""What the name of a GPU kernel tells: what it does, whether on the matrix unit, and in which precision."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tfdoctor.facts.operations.kernel_names import FAMILIES, Family, KernelRole
+
+UNKNOWN = "no family of kernels that tfdoctor knows has such a name"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel as its name tells it.
+
+    ``on_unit`` says whether it runs on the matrix unit (Tensor Cores, AMD's matrix cores): None when
+    unknown, ``reason`` then says why. ``precision`` is the type of the factors that it multiplies:
+    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", or "" when the name does not tell.
+    """
+
+    name: str
+    family: Family | None = None
+    precision: str = ""
+
+    @property
+    def on_unit(self) -> bool | None:
+        """Whether it runs on the matrix unit."""
+        return self.family.on_unit if self.family else None
+
+    @property
+    def role(self) -> KernelRole | None:
+        """What it does within its operation; None when unknown."""
+        return self.family.role if self.family else None
+
+    @property
+    def reason(self) -> str:
+        """Why it is not known whether it runs on the matrix unit; "" when it is."""
+        return (self.family.reason if self.family else UNKNOWN) if self.on_unit is None else ""
+
+
+PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (precision, re.compile(pattern))
+    for precision, pattern in (
+        ("fp4", r"e2m1|fp4|nvjet_(?:sm\d+_)?oo"),
+        ("fp8", r"(?:x\d+_F(?:32|16)|MMA_F8F6F4_)E[45]M[23]"),
+        ("tf32", r"x\d+_F32TF32TF32|MMA_TF32_"),
+        ("bf16", r"x\d+_F32BF16BF16"),
+        ("fp16", r"x\d+_F(?:32|16)F16F16"),
+        ("int8", r"x\d+_S32[SU]8[SU]8|MMA_S8_"),
+        ("fp64", r"x\d+_F64F64F64"),
+        ("fp8", r"e4m3|e5m2|fp8|f8f8|_f8_|nvjet_(?:sm\d+_)?[qr]|^Cijk_\w+?_jk_F8|^Cijk_\w+_B?F8"),
+        ("tf32", r"tf32|tfloat32|ampere_s1688gemm_fp32|nvjet_(?:sm90_)?ss|^Cijk_[A-Z]\w+?_Bj\w+_S_MX"),
+        ("bf16", r"bf16|bfloat16|nvjet_(?:sm\d+_)?t|^Cijk_A\w+?_B\w+?_B[BS]+_"),
+        ("int8", r"int8|i8i8|[is]8816|i16832|(?<![a-z])icudnn|^Cijk_A\w+?_B\w+?_(?:4xi8|I8)"),
+        ("fp16", r"fp16|f16|half|(?:[Vv]olta|[Tt]uring)_hmma|(?<![a-z])h(?:gemm|cudnn|884|1688|16816)"),
+        ("fp16", r"nvjet_(?:sm\d+_)?h|^Cijk_A\w+?_B\w+?_H[HBS]+_"),
+        ("fp64", r"(?<![a-z])d(?:gemm|884|8816|16816)|f64f64|double|^Cijk_A\w+?_B\w+?_DB"),
+        ("tf32", r"tensorop_s(?:1688|161688)gemm"),
+        ("fp32", r"(?<![a-z])(?:s|gc|c)gemm|scudnn|convolve_sgemm|f32f32|fp32|_f32_|<float|float[2>]"),
+        ("fp32", r"^Cijk_A\w+?_B\w+?_S_?B_"),
+    )
+)  # fmt: skip
+"""What the names hold, the more particular first: mixed names bear the factors' type and float32, the sum's."""
+
+WIDE = {
+    "fp32": "float32",
+    "tf32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp64": "float64",
+}
+"""The types of tensors by the precision they are multiplied in: TF32 reads float32."""
+
+
+@lru_cache(maxsize=4096)
+def kernel(name: str) -> Kernel:
+    """Look a kernel up by its name; one of no known family is returned without any."""
+    family = next((one for one in FAMILIES if one.pattern.search(name)), None)
+    precision = (family.precision if family else "") or _precision(name)
+    return Kernel(name, family, _factors(precision, family))
+
+
+def _precision(name: str) -> str:
+    return next((one for one, pattern in PRECISIONS if pattern.search(name)), "")
+
+
+def _factors(precision: str, family: Family | None) -> str:
+    """Leave out float32 where it can only be the sum's: Tensor Cores multiply no such factors."""
+    scalar = family is None or not family.on_unit or not family.maker.startswith("NVIDIA")
+    return precision if scalar or precision != "fp32" else ""
+
+
+def of_operation(names: tuple[str, ...]) -> bool | None:
+    """Say whether an operation used the matrix unit, from all its kernels' names; None when unknown.
+
+    One kernel on the unit is enough: what runs beside it are conversions. It was not used when all
+    kernels that multiply are known not to; where none is known to multiply, nothing is known.
+    """
+    kernels = [kernel(name) for name in names]
+    if any(one.on_unit for one in kernels):
+        return True
+    decisive = [one for one in kernels if one.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE)]
+    return False if decisive and all(one.on_unit is False for one in decisive) else None
+
+
+def multiplies(names: tuple[str, ...]) -> bool:
+    """Say whether any of the kernels is known to be a matrix product or convolution."""
+    return any(kernel(name).role is KernelRole.PRODUCT for name in names)
+
+
+def precision_of(names: tuple[str, ...]) -> str:
+    """Return the precision that an operation's products run in: its one product's, else any kernel's, else ""."""
+    kernels = [kernel(name) for name in names]
+    products = [one for one in kernels if one.role is KernelRole.PRODUCT]
+    return next((one.precision for one in products or kernels if one.precision), "")

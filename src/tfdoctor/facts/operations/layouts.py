@@ -1,0 +1,139 @@
+"""Conversions between channels first and channels last, and what the step spends on them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
+from tfdoctor.facts.run.program import Operation, Shape
+
+IMAGES = (
+    CONVOLUTIONS
+    | DEPTHWISE
+    | {"MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "FusedBatchNormV3", "ResizeBilinear"}
+    | {"ResizeNearestNeighbor", "DepthToSpace", "SpaceToDepth"}
+)
+"""Operations that have a data format: what is turned around for them is a layout, not attention's heads."""
+
+REACH = 4
+"""How many operations may lie between a conversion and the image operation that it is for: a bias, an
+activation, a normalization's product and sum."""
+
+IMAGE_RANKS = (4, 5)
+
+CONVERTING_KERNEL = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose_|SwapDimension")
+"""Kernels of cuDNN, MIOpen and TensorFlow that turn a tensor's layout around, within other operations too."""
+
+FORMATTING = "data formatting"
+"""XLA's category of copies, transposes and reshapes that move a TPU's data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A transposition between the two formats in the forward pass, with its gradient's."""
+
+    operation: Operation
+    to_last: bool  # from channels first to channels last
+    rows: tuple[OperationTime, ...]
+
+    @property
+    def ms(self) -> float:
+        """Its time per step, forward and backward."""
+        return sum(row.ms for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """The user's own conversions in the graph's order; ``unknown`` says why they are not known.
+
+    ``inside`` are operations with kernels that convert within them, or on a TPU those that only format
+    data, each with the ms of that per step.
+    """
+
+    conversions: tuple[Conversion, ...]
+    inside: tuple[tuple[OperationTime, float], ...] = ()
+    unknown: str = ""
+
+    @classmethod
+    def measure(cls, operations: Operations, dataflow: Dataflow | Unavailable) -> Self:
+        """Find the conversions in the graph, and the kernels by their names."""
+        inside = tuple(_inside(operations.rows))
+        if isinstance(dataflow, Unavailable):
+            return cls((), inside, str(dataflow))
+        return cls(tuple(_conversions(operations, dataflow)), inside)
+
+    @property
+    def superfluous(self) -> tuple[Conversion, ...]:
+        """All but the first, where the format goes there and back: one format needs a single one."""
+        kinds = {conversion.to_last for conversion in self.conversions}
+        return self.conversions[1:] if len(kinds) == len((True, False)) else ()
+
+
+def _inside(rows: Iterable[OperationTime]) -> Iterator[tuple[OperationTime, float]]:
+    for row in rows:
+        kernels = zip(row.ran, row.ran_ms, strict=False)
+        time = sum(ms for name, ms in kernels if CONVERTING_KERNEL.search(name))
+        if row.category == FORMATTING:
+            time = row.ms
+        if time:
+            yield row, min(time, row.ms)
+
+
+def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Conversion]:
+    for operation in dataflow.program.by_name.values():
+        if operation.type != "Transpose" or operation.name.startswith("gradient"):
+            continue
+        to_last = _direction(operation)
+        if to_last is None or not _for_images(operation, dataflow):
+            continue
+        rows = tuple(
+            row
+            for row in operations.rows
+            if row.name == operation.name or dataflow.is_gradient_of(row.name, operation)
+        )
+        if rows:
+            yield Conversion(operation, to_last, rows)
+
+
+def _direction(operation: Operation) -> bool | None:
+    """Say whether it moves the channels last (True) or first (False); None for neither, or unclear."""
+    if not operation.inputs or not operation.outputs:
+        return None
+    given, made = operation.inputs[0][1], operation.outputs[0][1]
+    if given is None or made is None or len(given) not in IMAGE_RANKS:
+        return None
+    last = made == _turned(given, 1, len(given) - 1)
+    first = made == _turned(given, len(given) - 1, 1)
+    return last if last != first else None
+
+
+def _turned(shape: Shape, taken: int, put: int) -> Shape:
+    rest = [size for at, size in enumerate(shape) if at != taken]
+    return (*rest[:put], shape[taken], *rest[put:])
+
+
+def _for_images(operation: Operation, dataflow: Dataflow) -> bool:
+    """Say whether an image operation follows it, or goes before it, within reach."""
+    by_name = dataflow.program.by_name
+    return _near(operation, lambda one: dataflow.consumers.get(one.name, ())) or _near(
+        operation, lambda one: [by_name[name] for name in one.sources if name in by_name]
+    )
+
+
+def _near(operation: Operation, neighbours: Callable[[Operation], Iterable[Operation]]) -> bool:
+    """Say whether an image operation of the forward pass lies within reach in one direction."""
+    edge = [operation]
+    for _ in range(REACH):
+        edge = [
+            one
+            for each in edge
+            for one in neighbours(each)
+            if one.type != "Transpose" and not one.name.startswith("gradient")
+        ]
+        if any(one.type in IMAGES for one in edge):
+            return True
+    return False

@@ -1,0 +1,149 @@
+"""How much of the matrix unit's capacity a step uses, while the device is busy."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.eligibility import eligibility
+from tfdoctor.facts.operations.kernel_kinds import Kernel, kernel, of_operation
+from tfdoctor.facts.operations.kernel_names import KernelRole
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.hardware import Hardware
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixUnit:
+    """Use of the matrix unit. Times in ms per training step; shares from 0 to 1.
+
+    ``utilization`` is achieved FLOPs over the peak while the device is busy; on a GPU without FLOPs
+    it is None and ``on_unit_ms`` (the time in kernels known to use Tensor Cores) tells.
+    """
+
+    unit: str
+    busy_ms: float
+    matrix_ms: float  # in matmuls and convolutions
+    utilization: float | None = None
+    matrix_rate: float | None = None  # FLOP/s achieved by the matmuls and convolutions
+    peak_flop_s: float | None = None
+    on_unit_ms: float | None = None
+    off_unit_ms: float | None = None  # in kernels that multiply without the unit
+    beside_ms: float = 0.0  # conversions, transforms and the like that products need
+    unknown_ms: float = 0.0  # matrix work of which nobody knows where it ran
+    unused_ms: float = 0.0  # in operations that could have run on the unit as they are, and did not
+    precisions: tuple[
+        tuple[str, float], ...
+    ] = ()  # ms of the multiplying kernels, the longest first
+    reasons: tuple[tuple[str, float], ...] = ()  # why operations could not, or may not, use it; ms
+
+    @classmethod
+    def measure(cls, operations: Operations, hardware: Hardware, device: Device) -> Self:
+        """Set what the matmuls and convolutions achieved against what the unit can do.
+
+        Raises:
+            Unavailable: the device has no matrix unit that is known, or nothing tells its use.
+        """
+        if device.kind == "CPU":
+            raise Unavailable(
+                "a CPU's peak rate depends on clocks that the trace does not hold; "
+                "float32-matmul judges the precision instead"
+            )
+        if not hardware.matrix_unit:
+            raise Unavailable(hardware.missing)
+        return cls.of(operations, hardware)
+
+    @classmethod
+    def of(cls, operations: Operations, hardware: Hardware) -> Self:
+        """Compute the use from the operations' FLOPs and kernels."""
+        rows, busy = operations.matrix, operations.total_ms
+        if not rows and operations.why_unnamed:
+            raise Unavailable(operations.why_unnamed)
+        flops = [row.flops * row.calls for row in operations.rows if row.flops]
+        peak = hardware.peak_flop_s
+        known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)
+        gpu = GpuKernels.of(rows, hardware) if hardware.kind == "GPU" else None
+        return cls(
+            unit=hardware.matrix_unit,
+            busy_ms=busy,
+            matrix_ms=sum(row.ms for row in rows),
+            utilization=sum(flops) / (busy * 1e-3) / peak if known and peak else None,
+            matrix_rate=_rate(rows),
+            peak_flop_s=peak,
+            **(gpu.parts() if gpu else {}),
+        )
+
+
+def _rate(rows: tuple[OperationTime, ...]) -> float | None:
+    ms = sum(row.ms for row in rows if row.flops)
+    return sum((row.flops or 0) * row.calls for row in rows) / (ms * 1e-3) if ms else None
+
+
+Piece = tuple[OperationTime, Kernel, float]
+"""A kernel of an operation, and its ms per step."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKernels:
+    """The kernels of the matrix operations, as far as their names tell, and what could have run otherwise."""
+
+    pieces: tuple[Piece, ...]
+    unused_ms: float
+    reasons: tuple[tuple[str, float], ...]
+
+    @classmethod
+    def of(cls, rows: tuple[OperationTime, ...], hardware: Hardware) -> Self:
+        """Look up every kernel of the operations."""
+        unused, reasons = 0.0, []
+        for row in rows:
+            could = eligibility(row, hardware)
+            if could.possible and of_operation(row.ran) is False:
+                unused += row.ms
+            if could.why and not of_operation(row.ran):
+                reasons.append((could.why, row.ms))
+        return cls(tuple(_pieces(rows)), unused, _totals(reasons))
+
+    def parts(self) -> dict[str, Any]:
+        """Return the fields of a MatrixUnit."""
+        sums: dict[str, float] = defaultdict(float)
+        for _, one, ms in self.pieces:
+            sums[_place(one)] += ms
+        return {
+            **{place: sums[place] for place in PLACES},
+            "unused_ms": self.unused_ms,
+            "reasons": self.reasons,
+            "precisions": _totals(
+                (one.precision or "unknown", ms)
+                for _, one, ms in self.pieces
+                if one.role is KernelRole.PRODUCT
+            ),
+        }
+
+
+PLACES = ("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms")
+
+
+def _place(one: Kernel) -> str:
+    """Return on whose account a kernel's time goes."""
+    if one.on_unit is None:
+        return "unknown_ms"
+    if one.on_unit:
+        return "on_unit_ms"
+    return "off_unit_ms" if one.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE) else "beside_ms"
+
+
+def _pieces(rows: Iterable[OperationTime]) -> Iterator[Piece]:
+    for row in rows:
+        times = row.ran_ms if len(row.ran_ms) == len(row.ran) else None
+        if times is None:  # put together by hand: its first kernel stands for it
+            yield row, kernel(row.ran[0] if row.ran else ""), row.ms
+            continue
+        yield from ((row, kernel(name), ms) for name, ms in zip(row.ran, times, strict=True))
+
+
+def _totals(parts: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    sums: dict[str, float] = defaultdict(float)
+    for name, ms in parts:
+        sums[name] += ms
+    return tuple(sorted(sums.items(), key=lambda item: -item[1]))

@@ -1,0 +1,87 @@
+"""Which of a CPU's operations ran as oneDNN's, and with which instructions as far as is known."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.recording import HostMachine, Recording
+
+ONEDNN = ("_Mkl", "_OneDnn")
+"""What the types of rewritten operations begin with that oneDNN runs (TensorFlow 2.5 to 2.21)."""
+
+EIGENS_OWN = ("_Fused",)
+"""What those begin with that grappler fused and Eigen runs: _FusedConv2D, _FusedMatMul."""
+
+LEVELS = (("AMX", "amx_tile"), ("AVX-512", "avx512f"), ("AVX2", "avx2"))
+"""Instructions that oneDNN tells apart, best first, by the recorded CPU flag (oneDNN, "CPU Dispatcher
+Control"; of AVX-512 it needs more than the foundation, which all but Xeon Phi have). AMX computes in
+16 bit and 8 bit only; float32 then takes AVX-512."""
+
+NARROW = ("float16", "bfloat16")
+
+
+@dataclass(frozen=True, slots=True)
+class OneDnn:
+    """The matmuls and convolutions of a CPU's step by what ran them, in ms per training step.
+
+    ``instructions`` are the best that oneDNN can choose by the CPU's flags; what it chose is in no
+    trace, and ``ONEDNN_MAX_CPU_ISA`` may forbid the best. "" is unknown, and ``why_unknown`` says why.
+    """
+
+    onednn_ms: float
+    eigen_fused_ms: float
+    other_ms: float
+    instructions: str
+    why_unknown: str = ""
+
+    @property
+    def share(self) -> float:
+        """Of these products' time: how much oneDNN ran, 0 to 1."""
+        total = self.onednn_ms + self.eigen_fused_ms + self.other_ms
+        return self.onednn_ms / total if total else 0.0
+
+    @classmethod
+    def measure(
+        cls,
+        operations: Operations,
+        device: Device,
+        recording: Recording,
+        framework: Framework,
+    ) -> Self:
+        """Sort the products by the type that ran.
+
+        Raises:
+            Unavailable: the run was not on a CPU, or ran no matmul or convolution by name.
+        """
+        if device.kind != "CPU":
+            raise Unavailable(f"oneDNN runs on CPUs; this run computed on a {device.kind}")
+        if framework.foreign:
+            raise Unavailable(f"a run of {framework.title} does not name oneDNN's operations")
+        products = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
+        if not products:
+            raise Unavailable("the traced steps hold no matmul or convolution by name")
+        taken = [sum(r.ms for r in products if _ran_as(r, p)) for p in (ONEDNN, EIGENS_OWN)]
+        rest = sum(row.ms for row in products) - sum(taken)
+        host = recording.manifest.host if recording.manifest else None
+        best = _instructions(host, narrow=all(row.precision in NARROW for row in products))
+        return cls(taken[0], taken[1], max(0.0, rest), best, "" if best else _why(host))
+
+
+def _ran_as(row: OperationTime, prefixes: tuple[str, ...]) -> bool:
+    return any(name.rpartition(":")[2].startswith(prefixes) for name in row.ran)
+
+
+def _instructions(host: HostMachine | None, *, narrow: bool) -> str:
+    """Return the best instructions by the CPU's flags; AMX only where all products are narrow."""
+    flags = set(host.cpu_flags) if host else set()
+    names = (name for name, flag in LEVELS if flag in flags and (narrow or name != "AMX"))
+    return next(names, "")
+
+
+def _why(host: HostMachine | None) -> str:
+    if host is None or not host.cpu_flags:
+        return "the recording does not hold the CPU's flags; record with `tfdoctor profile`"
+    return "the CPU's flags name no instructions that oneDNN is known to tell apart"

@@ -1,0 +1,291 @@
+"""What the device's time went to: each operation's time, layer, shapes and types."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.flops import flops_of, nbytes_of
+from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_of
+from tfdoctor.facts.operations.traced_shapes import TracedShapes
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.operation_types import COMPILED, DEPTHWISE, MATRIX_TYPES, base_type
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.timeline.activity import UNNAMED, Activity, Work
+from tfdoctor.humanize import percent
+from tfdoctor.trace import EventType
+from tfdoctor.verdict import Location, Stage
+
+CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
+"""What inlining a function, a loop's body included, puts before its operations' names."""
+
+FUSED_WITHIN = 12
+"""How far before a bias or activation the operation lies that it was fused with, in the graph's order:
+a layer builds a handful of operations between them."""
+
+BACKPROP = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
+"""What the names or types of a backward pass hold: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
+
+XLA_MODULE = "XlaModule"
+"""What XLA calls every kernel of a program that JAX compiled."""
+
+OF_HOST = re.compile(r"[^:]:\w+$")
+"""What ends the names of operations that ran on the host, "name:type", and no kernel's."""
+
+HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
+"""The type of an HLO instruction's result, on a TPU."""
+
+MOSTLY_NAMED = 0.1
+"""Share of unnamed work up to which "there is no such operation" can be said."""
+
+STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
+"""Operations that only read and write their tensors: what they achieve is the memory's rate."""
+
+LARGE = 1_000_000
+"""Bytes per call from which an operation is out of the caches and its fixed costs do not matter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationTime:
+    """One operation of the step, with the wall time it is accountable for, per training step."""
+
+    name: str
+    type: str
+    ms: float
+    calls: float = 1.0
+    ran: tuple[str, ...] = ()  # kernels, or the rewritten operation
+    ran_ms: tuple[float, ...] = ()  # what each of ``ran`` takes of ``ms``; () when not known
+    layer: str = ""
+    at: Location | None = None
+    operation: Operation | None = None  # as the program built it
+    category: str = ""  # XLA's, on TPU
+    flops: float | None = None  # per call
+    nbytes: float | None = None  # per call
+
+    @property
+    def dtype(self) -> str:
+        """The type of its first floating-point operand, "" when unknown."""
+        tensors = self.operation.inputs if self.operation else ()
+        return next((dtype for dtype, _ in tensors if "float" in dtype), "")
+
+    @property
+    def precision(self) -> str:
+        """The type it computes in: from the program, else by its kernels' names; "" when unknown."""
+        if self.dtype:
+            return self.dtype
+        kernels = tuple(name for name in self.ran if not OF_HOST.search(name))
+        return WIDE.get(precision_of(kernels), "") or _hlo_type(kernels)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it multiplies matrices or convolves: by its type, else by its kernels' names."""
+        xla = self.category.startswith("convolution") and not self.is_depthwise
+        return self.type in MATRIX_TYPES or xla or (self.type == UNNAMED and multiplies(self.ran))
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether it convolves each channel alone."""
+        return self.type in DEPTHWISE
+
+    @property
+    def kernel(self) -> tuple[int, ...] | None:
+        """The shape of a convolution's or matmul's weights; None when unknown."""
+        if self.operation is None or self.operation.type != self.type:
+            return None
+        tensors = self.operation.inputs
+        shape = tensors[1][1] if len(tensors) > 1 else None
+        if "Filter" in self.type:
+            shape = self.operation.outputs[0][1] if self.operation.outputs else None
+        return tuple(s or 0 for s in shape) if shape and None not in shape else None
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Every operation of the device's work, the heaviest first; they sum to the device's part."""
+
+    rows: tuple[OperationTime, ...]
+
+    @classmethod
+    def measure(
+        cls,
+        activity: Activity,
+        steps: Steps,
+        breakdown: Breakdown,
+        device: Device,
+        program: Program | None,
+        traced: TracedShapes,
+    ) -> Self:
+        """Share the device's time among its operations and join them to the program.
+
+        Raises:
+            Unavailable: the trace does not hold the device's work.
+        """
+        work = activity.stages.get(Stage.DEVICE)
+        if device.missing or work is None or not len(work.label):
+            raise Unavailable(device.missing or "the trace holds no operation")
+        known = Known(program or Program(), traced)
+        share, calls = _per_label(work, steps)
+        if not share.sum():
+            raise Unavailable("the trace holds no operation inside its typical steps")
+        scale = breakdown["device"] / share.sum()
+        rows = [
+            _row(work, label, float(share[label] * scale), float(calls[label]), known)
+            for label in np.flatnonzero(calls).tolist()
+        ]
+        return cls(tuple(sorted(_merge(rows), key=lambda row: -row.ms)))
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all operations per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def trains(self) -> bool:
+        """Whether any operation computes a gradient, as each whole training step does."""
+        return any(BACKPROP.search(f"{row.name} {row.type}") for row in self.rows)
+
+    @property
+    def why_unnamed(self) -> str:
+        """Why it cannot be said that a step lacks some operation; "" when it can."""
+        if self.unnamed <= MOSTLY_NAMED:
+            return (
+                ""
+                if self.trains
+                else "the traced step holds no gradient: it is no whole training step"
+            )
+        return (
+            f"the trace does not name the operations of {percent(self.unnamed)} of the compute time "
+            "(XLA compiled them, or the profiler did not record their names)"
+        )
+
+    @property
+    def matrix(self) -> tuple[OperationTime, ...]:
+        """The matmuls and convolutions."""
+        return tuple(row for row in self.rows if row.is_matrix)
+
+    @property
+    def unnamed(self) -> float:
+        """The share of the time of which the trace does not tell the operation."""
+        unnamed = sum(row.ms for row in self.rows if row.type == UNNAMED)
+        return unnamed / self.total_ms if self.total_ms else 0.0
+
+    @property
+    def streaming_rate(self) -> float | None:
+        """The bytes per second that this run's own elementwise operations stream; None if unseen."""
+        rows = [r for r in self.rows if r.type in STREAMING and r.ms and (r.nbytes or 0) >= LARGE]
+        time = sum(row.ms for row in rows) * 1e-3
+        return sum((row.nbytes or 0) * row.calls for row in rows) / time if time else None
+
+    def by_layer(self, rows: Iterable[OperationTime]) -> dict[str, list[OperationTime]]:
+        """Group operations by layer, or by their own name where the layer is unknown."""
+        groups: dict[str, list[OperationTime]] = defaultdict(list)
+        for row in rows:
+            groups[row.layer or row.name].append(row)
+        return groups
+
+
+def _hlo_type(names: tuple[str, ...]) -> str:
+    """Return the type of the first HLO instruction's result, "" where there is none."""
+    found = next((match for name in names if (match := HLO_TYPE.search(name))), None)
+    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}[found[1]] if found else ""
+
+
+def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (labels,) time in ps and (labels,) calls, both per typical training step."""
+    inside = StepSpans.of(steps).holds(work.start_ps)
+    number = sum(step.calls for step in steps.steady_steps)
+    size = len(work.labels)
+    time = np.bincount(work.label[inside], work.attributed_ps()[inside], size)
+    return time / number, np.bincount(work.label[inside], minlength=size) / number
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What tells an operation's shapes: the program record, else the trace."""
+
+    program: Program
+    traced: TracedShapes
+
+    def find(self, name: str, raw: str, kind: str) -> Operation | None:
+        """Return the operation that ran as ``raw``, which is ``name`` in its graph."""
+        return lookup(name, kind, self.program) or self.traced.operations.get((raw, kind))
+
+
+def _row(work: Work, label: int, ms: float, calls: float, known: Known) -> OperationTime:
+    raw, raw_type, ran = work.labels[label]
+    name, kind = CALLED.sub("", raw), base_type(raw_type)
+    if raw == XLA_MODULE or (
+        kind in COMPILED and not OF_HOST.search(ran)
+    ):  # one name for all kernels of a program
+        name, kind = ran, ""
+    program, operation = known.program, known.find(name, raw, kind)
+    layer = program.layer_by_name.get(operation.layer) if operation else None
+    exact = operation if operation and operation.type == kind else None
+    event = work.types[label]
+    flops = _stat(event, "flops", "model_flops") or flops_of(kind, exact, program)
+    return OperationTime(
+        name=name or ran,
+        type=kind or str(event.stats.get("hlo_category", "")) or UNNAMED,
+        ms=ms,
+        calls=calls,
+        ran=(ran,),
+        ran_ms=(ms,),
+        layer=operation.layer if operation else "",
+        at=(layer.at if layer else None) or (operation.at if operation else None),
+        operation=operation,
+        category=str(event.stats.get("hlo_category", "")),
+        flops=flops,
+        nbytes=_stat(event, "bytes_accessed") or nbytes_of(exact, program),
+    )
+
+
+def lookup(name: str, kind: str, program: Program) -> Operation | None:
+    """Find the program's operation that ran under this name.
+
+    Fusing renames: a convolution with its bias and activation runs under the name of the last of
+    them, so the operation is then the last one of the right type that the graph built before it.
+    """
+    found = program.by_name.get(name)
+    if found is None or found.type == kind:
+        return found
+    at = program.position[name]
+    before = reversed(program.operations[max(0, at - FUSED_WITHIN) : at])
+    return next((operation for operation in before if operation.type == kind), found)
+
+
+def _merge(rows: Iterable[OperationTime]) -> list[OperationTime]:
+    """Put the kernels of one operation together."""
+    groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        groups[row.name, row.type].append(row)
+    return [_together(group) for group in groups.values()]
+
+
+def _together(group: list[OperationTime]) -> OperationTime:
+    if len(group) == 1:
+        return group[0]
+    first = max(group, key=lambda row: row.ms)
+    # A convolution is called as often as what multiplies for it, not as what turns its images around.
+    multiplying = [row for row in group if multiplies(row.ran)]
+    return OperationTime(
+        **{
+            slot: getattr(first, slot)
+            for slot in first.__slots__
+            if slot not in ("ms", "ran", "ran_ms", "calls")
+        },
+        ms=sum(row.ms for row in group),
+        calls=max(row.calls for row in multiplying or group),
+        ran=tuple(kernel for row in group for kernel in row.ran),
+        ran_ms=tuple(time for row in group for time in row.ran_ms),
+    )
+
+
+def _stat(event: EventType, *names: str) -> float | None:
+    return next((float(event.stats[n]) for n in names if event.stats.get(n)), None)

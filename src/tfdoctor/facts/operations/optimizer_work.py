@@ -1,0 +1,68 @@
+"""What the optimizer runs, and for how many variables."""
+
+import re
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+
+UPDATES = re.compile(r"^(?:Assign(?:Sub|Add)?VariableOp|Resource(?:SparseApply|Apply|Scatter)\w*)$")
+"""Operations that change a variable."""
+
+OPTIMIZERS = frozenset(
+    (
+        "adam", "adamw", "adamax", "adagrad", "adadelta", "rmsprop", "nadam", "ftrl", "lion",
+        "lamb", "sgd", "muon", "adafactor", "optimizer", "loss_scale_optimizer",
+    )
+)  # fmt: skip
+"""The name scopes of Keras' optimizers, numbered from the second on ("adam_1")."""
+
+NUMBERED = re.compile(r"_\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerWork:
+    """The optimizer's operations; ``updates`` are those of variables, moments among them."""
+
+    rows: tuple[OperationTime, ...]
+    updates: float  # per step
+
+    @classmethod
+    def measure(cls, operations: Operations) -> Self:
+        """Tell them by the optimizer's name scope, fused updates by their type."""
+        rows = tuple(row for row in operations.rows if _is_optimizer(row))
+        return cls(rows, sum(row.calls for row in rows if UPDATES.match(row.type)))
+
+    @property
+    def ms(self) -> float:
+        """Their time per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def calls(self) -> float:
+        """How many run per step."""
+        return sum(row.calls for row in self.rows)
+
+    def small(self, values: float, each_ms: float) -> tuple[OperationTime, ...]:
+        """Return those on tensors of at most so many values; of unknown size, those that take no longer."""
+        return tuple(row for row in self.rows if _is_small(row, values, each_ms))
+
+
+def _is_small(row: OperationTime, values: float, each_ms: float) -> bool:
+    largest = _largest(row)
+    return row.ms <= each_ms * row.calls if largest is None else largest <= values
+
+
+def _is_optimizer(row: OperationTime) -> bool:
+    scopes = {NUMBERED.sub("", part).lower() for part in row.name.split("/")[:-1]}
+    return bool(scopes & OPTIMIZERS) or row.type.startswith(
+        ("ResourceApply", "ResourceSparseApply")
+    )
+
+
+def _largest(row: OperationTime) -> int | None:
+    """Return the values of the largest tensor; None when no shape is known."""
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    shapes = [shape for _, shape in tensors if shape is not None and None not in shape]
+    return max((prod(size or 0 for size in shape) for shape in shapes), default=None)

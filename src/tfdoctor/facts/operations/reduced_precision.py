@@ -1,0 +1,91 @@
+"""What 16 bit does to the operations beside the products: on an accelerator it helps, on a CPU it may cost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.operations.batch_norm import CAST_PASSES, BatchNorms
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Stage
+
+HALF_THE_BYTES = 0.5
+"""Of an accelerator's operation that is bound by memory, in 16 bit over that in float32. Variables, which the
+optimizer updates, stay float32; what a layer casts back to float32 gains less."""
+
+STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
+
+STRIDED_SCALES = 12.0
+"""Its time in bfloat16 over that in float32 on a CPU, with stride 2: the median of seven shapes, which
+took 9 to 27 times as long (benchmarks/precision.py, less 0.25 ms for the call itself, on an AMD EPYC with
+avx512_bf16, TensorFlow 2.21, 2026-11-21; with stride 1 it gains)."""
+
+SLOWER = {
+    "Elu": 2.3, "Erf": 2.0, "Erfc": 3.6, "Exp": 1.7, "Log": 1.6, "Relu6": 1.9, "Sigmoid": 3.2, "SigmoidGrad": 1.8,
+    "Softplus": 1.6, "Tanh": 2.0, "TanhGrad": 1.8,
+}  # fmt: skip
+"""Their time in bfloat16 over that in float32 on a CPU: each value is widened, computed and rounded again
+(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21). What only moves bytes gains
+there, which is not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedPrecision:
+    """The effects of 16 bit on what is no product: ``gains`` on accelerators, ``costs`` on CPUs."""
+
+    gains: tuple[Effect, ...] = ()
+    costs: tuple[Effect, ...] = ()
+
+    @classmethod
+    def measure(cls, operations: Operations, hardware: Hardware, norms: BatchNorms | None) -> Self:
+        """Go through what the step runs."""
+        if hardware.kind != "CPU":
+            return cls(gains=tuple(_halved(operations)))
+        variables = OptimizerWork.measure(operations).rows
+        rest = [row for row in operations.rows if row not in variables]
+        costs = [*_casts(norms), *_strided(rest), *_slower(rest)]
+        return cls(costs=tuple(costs))
+
+
+def _halved(operations: Operations) -> Iterable[Effect]:
+    """Return what moves half the bytes at most.
+
+    Beside products in 16 bit they are in float32 on purpose, as Keras' normalization is.
+    """
+    if any(row.precision in HALVES for row in operations.matrix):
+        return
+    variables = OptimizerWork.measure(operations).rows
+    for row in operations.rows:
+        if row.precision == "float32" and not row.is_matrix and row not in variables:
+            yield Effect(Stage.DEVICE, HALF_THE_BYTES, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
+    """Return what the casts around unfused batch normalization will cost, where nothing fuses them."""
+    for norm in norms.unfused if norms else ():
+        cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
+        if cost and norm.ms:
+            yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
+
+
+def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
+    """Return what the gradients of strided depthwise convolutions will cost."""
+    for row in rows:
+        if row.type == STRIDED_GRADIENT and _is_strided(row):
+            yield Effect(Stage.DEVICE, STRIDED_SCALES, row.name, ms(row.ms))
+
+
+def _is_strided(row: OperationTime) -> bool:
+    """Say whether it computes in float32 with a stride; one of which nothing is known is taken to."""
+    strides = row.operation.attrs.get("strides") if row.operation else None
+    return row.precision in ("float32", "") and (strides is None or max(strides) > 1)
+
+
+def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
+    """Return what activations will cost that are computed value by value."""
+    for row in rows:
+        if row.type in SLOWER and row.precision in ("float32", ""):
+            yield Effect(Stage.DEVICE, SLOWER[row.type], row.name, ms(row.ms))

@@ -1,0 +1,53 @@
+"""How fast an operation can get at best: its bytes have to come from memory, its products to be computed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.operations import LARGE, Operations, OperationTime
+from tfdoctor.facts.run.hardware import Hardware
+
+NARROWEST = 0.5
+"""16 bit for float32: no change that tfdoctor proposes moves fewer bytes."""
+
+HALVES = ("float16", "bfloat16")
+"""What already is that narrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """What each operation takes at least, in ms per training step, by the operation's name.
+
+    The larger of its bytes (in 16 bit) over the memory's rate and of its FLOPs over the peak in
+    16 bit; Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009.
+    """
+
+    floors: Mapping[str, float]
+    bytes_s: float | None  # bytes per second
+    flop_s: float | None
+
+    @classmethod
+    def measure(cls, operations: Operations, hardware: Hardware) -> Self:
+        """Take the device's peaks; for a CPU the rate at which this run's own operations stream.
+
+        Raises:
+            Unavailable: neither the memory's rate nor the peak is known.
+        """
+        rate = hardware.bandwidth_bytes_s
+        if hardware.kind == "CPU":
+            rate = operations.streaming_rate
+        if not rate and not hardware.peak_flop_s:
+            raise Unavailable(
+                "no peak of this hardware is known, and no operation of the run shows the memory's rate"
+            )
+        found = {row.name: _floor(row, rate, hardware.peak_flop_s) for row in operations.rows}
+        return cls({name: ms for name, ms in found.items() if ms}, rate, hardware.peak_flop_s)
+
+
+def _floor(row: OperationTime, rate: float | None, peak: float | None) -> float:
+    """Return an operation's ms per step at best; 0 where nothing is known, or caches may hold it all."""
+    moved = (row.nbytes or 0.0) * (1.0 if row.precision in HALVES else NARROWEST)
+    memory = moved / rate if rate and moved >= LARGE else 0.0
+    compute = (row.flops or 0.0) / peak if peak else 0.0
+    return min(row.ms, max(memory, compute) * row.calls * 1e3)

@@ -1,0 +1,88 @@
+"""Matrix products that multiply the same tensor by weights of one shape: what one product could do."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.run.operation_types import MATMULS
+from tfdoctor.facts.run.program import Operation, Shape
+from tfdoctor.verdict import Location
+
+Key = tuple[str, Shape | None]
+"""The name of the tensor's maker, and the shape of the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """Products of one tensor with weights of one shape, with their gradients' times."""
+
+    source: str
+    weights: Shape
+    products: tuple[OperationTime, ...]  # forward
+    gradients: tuple[OperationTime, ...]
+
+    @property
+    def rows(self) -> tuple[OperationTime, ...]:
+        """All of them."""
+        return self.products + self.gradients
+
+    @property
+    def ms(self) -> float:
+        """Their time per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def each_ms(self) -> float:
+        """The time of a call."""
+        return self.ms / sum(row.calls for row in self.rows)
+
+    @property
+    def at(self) -> Location | None:
+        """The user's line of the first of them whose line is known."""
+        return next((row.at for row in self.rows if row.at), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingMatmuls:
+    """The groups of two and more, the dearest first."""
+
+    groups: tuple[Siblings, ...]
+
+    @classmethod
+    def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
+        """Group the forward products by what makes their first factor."""
+        groups: dict[Key, list[Operation]] = defaultdict(list)
+        for operation in dataflow.program.by_name.values():
+            if operation.type in MATMULS and not operation.name.startswith("gradient"):
+                source = dataflow.source(operation, 0)
+                if source is not None and len(operation.inputs) > 1:
+                    groups[source.name, operation.inputs[1][1]].append(operation)
+        found = [
+            _siblings(source, weights, members, operations, dataflow)
+            for (source, weights), members in groups.items()
+            if weights and len(members) > 1
+        ]
+        ran = [group for group in found if len(group.products) > 1]
+        return cls(tuple(sorted(ran, key=lambda group: -group.ms)))
+
+
+def _siblings(
+    source: str,
+    weights: Shape,
+    members: list[Operation],
+    operations: Operations,
+    dataflow: Dataflow,
+) -> Siblings:
+    """Join the products to what ran; one may have run under the name of its bias or activation."""
+    names = {operation.name for operation in members}
+    products = tuple(
+        row for row in operations.rows if row.operation is not None and row.operation.name in names
+    )
+    gradients = tuple(
+        row
+        for row in operations.rows
+        if row.is_matrix and any(dataflow.is_gradient_of(row.name, one) for one in members)
+    )
+    return Siblings(source, weights, products, gradients)

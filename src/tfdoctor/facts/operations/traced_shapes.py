@@ -1,0 +1,115 @@
+"""Operations' shapes as the trace holds them, for runs without a program record.
+
+The profiler writes the shapes of an operation's inputs beside it where the tracer's level asks for
+them (`shape`, "(float[32,64,64,3];float[3,3,3,128])"), and the shapes of what it allocates, its results
+among them, as events of memory.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, base_type
+from tfdoctor.facts.run.program import Operation, Tensor
+from tfdoctor.facts.timeline.activity import operation_label
+from tfdoctor.trace import Event, Plane, Trace
+from tfdoctor.trace.names import STREAM_PREFIX
+
+ONE = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
+"""A tensor as the profiler writes it; "?" or other texts in the place of sizes are unknown."""
+
+TYPES = {"float": "float32", "half": "float16", "double": "float64"}
+"""TensorFlow's short names in these texts, where they are not those of its Python types."""
+
+Key = tuple[str, str]
+"""Name and type of an operation."""
+
+
+FLOATS = {1: "float32", 2: "float64", 14: "bfloat16", 19: "float16"}
+"""TensorFlow's numbers of the floating-point types (types.proto)."""
+
+MEMORY = "MemoryAllocation"
+
+
+@dataclass(frozen=True, slots=True)
+class TracedShapes:
+    """Operations with the shapes of their inputs and, where one thing only can be meant, of their result."""
+
+    operations: Mapping[Key, Operation] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device) -> Self:
+        """Read the texts beside the device's work, and the allocations on the host."""
+        found: dict[Key, tuple[Tensor, ...] | None] = {}
+        for key, text in _told(device.busiest) if device.busiest else ():
+            inputs = parse(text)
+            if found.setdefault(key, inputs) != inputs:
+                found[key] = None  # its runs do not agree
+        known = {key: _operation(key, inputs) for key, inputs in found.items() if inputs}
+        return cls(_with_results(known, trace.host) if known else {})
+
+
+def _operation(key: Key, inputs: tuple[Tensor, ...]) -> Operation:
+    return Operation(name=key[0], type=key[1], inputs=inputs)
+
+
+def _with_results(known: dict[Key, Operation], host: Plane | None) -> dict[Key, Operation]:
+    """Add what a product allocated: only it, or else nobody could tell its result from its scratch."""
+    allocated = _allocated(host) if host else {}
+    for key, one in known.items():
+        results = allocated.get(key[0], set()) if key[1] in CONVOLUTIONS | MATMULS else set()
+        if len(results) == 1:
+            known[key] = replace(one, outputs=tuple(results))
+    return known
+
+
+def _allocated(host: Plane) -> dict[str, set[Tensor]]:
+    """Return the floating-point tensors of two and more dimensions that each operation allocated."""
+    found: dict[str, set[Tensor]] = defaultdict(set)
+    for line in host.lines:
+        kinds = [at for at, kind in enumerate(line.types) if kind.name == MEMORY]
+        for at, stats in line.stats.items() if kinds else ():
+            dtype = FLOATS.get(int(stats.get("data_type") or 0)) if line.kind[at] in kinds else None
+            tensor = parse(dtype + str(stats.get("shape"))) if dtype else None
+            if tensor and len(tensor[0][1] or ()) > 1:
+                found[str(stats.get("tf_op"))].add(tensor[0])
+    return found
+
+
+def parse(text: str) -> tuple[Tensor, ...] | None:
+    """Return the tensors of a `shape` text; None when it is not one, or leaves any tensor out."""
+    parts = text.strip("()").split(";")
+    matches = [ONE.fullmatch(part.strip()) for part in parts]
+    if not all(matches):
+        return None
+    return tuple(
+        (TYPES.get(one[1], one[1]), tuple(int(size) for size in one[2].split(",") if size))
+        for one in matches
+        if one
+    )
+
+
+def _told(plane: Plane) -> Iterator[tuple[Key, str]]:
+    """Yield name and type of each operation that has a text of shapes, and the text."""
+    lines = work_lines(plane) or plane.lines
+    for line in lines:
+        for at in (at for at, stats in line.stats.items() if "shape" in stats):
+            event = line.event(at)
+            key = _device_key(event) if line.name.startswith(STREAM_PREFIX) else _host_key(event)
+            if key:
+                yield key, str(event.stats["shape"])
+
+
+def _device_key(event: Event) -> Key | None:
+    texts = (str(event.stats.get(key) or "") for key in ("tf_op", "annotation", "level 0"))
+    text = next((text for text in texts if ":" in text), "").split("#")[0]
+    name, colon, kind = text.rpartition(":")
+    return (name, base_type(kind)) if colon else None
+
+
+def _host_key(event: Event) -> Key | None:
+    label = operation_label(event.type)
+    return (label[0], base_type(label[1])) if label else None

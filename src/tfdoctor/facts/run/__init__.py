@@ -1,0 +1,1 @@
+"""What the run is: its framework, devices, hardware, program and XLA programs."""

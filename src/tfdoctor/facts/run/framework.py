@@ -1,0 +1,103 @@
+"""Which framework the run used, how that is known, and how such a run is recorded."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.recording import Recording
+from tfdoctor.trace import EventType, Trace
+from tfdoctor.trace.names import ITERATOR
+
+TENSORFLOW, JAX, PYTORCH = "TensorFlow", "JAX", "PyTorch/XLA"
+
+SIGNS = (
+    (JAX, re.compile(r"PjitFunction\(.*\)")),
+    (PYTORCH, re.compile(r"(?:XLAGraphExecutor|PjRtComputationClient|torch_xla|XLATensor)\b.*")),
+    (
+        TENSORFLOW,
+        re.compile(r"(?:EagerExecute|FunctionRun|SessionRun|ExecutorState::Process|Iterator::.*)"),
+    ),
+)
+"""Events of the host that only one framework emits: JAX's compiled calls (0.4 to 0.10), PyTorch/XLA's
+runtime (2.x), TensorFlow's executors and pipelines (2.3 to 2.21)."""
+
+RECORD = {
+    JAX: (
+        "record 20 steps or more inside `with jax.profiler.trace(folder):`, each inside "
+        "`with jax.profiler.StepTraceAnnotation('train', step_num=n):`"
+    ),
+    PYTORCH: (
+        "record 20 steps or more with `xp.trace` of torch_xla.debug.profiler (or its server), each inside "
+        "`with xp.StepTrace('train', step_num=n):`"
+    ),
+}
+"""How a run that is not TensorFlow's is recorded: `tfdoctor profile` hooks TensorFlow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """What ran the training; "" when nothing tells."""
+
+    name: str = ""
+    version: str = ""
+    evidence: str = ""  # "the trace holds calls of PjitFunction(train_step)"
+    keras: bool = False  # on top of it, as far as the trace tells; TensorFlow's is known otherwise
+    tf_data: bool = False  # iterators of tf.data are at work
+
+    @classmethod
+    def measure(cls, trace: Trace, recording: Recording, xla_programs: XlaPrograms) -> Self:
+        """Read what the profiler wrote of itself, else the events that only one framework emits."""
+        name, version, evidence = _found(trace, recording)
+        tf_data = any(kind.name.startswith(ITERATOR) for kind in _kinds(trace))
+        return cls(name, version, evidence, name == JAX and xla_programs.by_keras, tf_data)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is known not to be TensorFlow."""
+        return self.name in RECORD
+
+    @property
+    def title(self) -> str:
+        """The framework in words: "Keras on JAX 0.10.2"."""
+        name = f"Keras on {self.name}" if self.keras and self.name == JAX else self.name
+        return f"{name} {self.version}".rstrip()
+
+    @property
+    def how_to_record(self) -> str:
+        """What to do to have steps, shapes and the machine recorded."""
+        return RECORD.get(self.name, "record the run with `tfdoctor profile`")
+
+    @property
+    def with_tfdoctor(self) -> str:
+        """How to have what only tfdoctor records, at the end of a reason; "" where it cannot record."""
+        return "" if self.foreign else "; record with `tfdoctor profile`"
+
+    @property
+    def no_pipeline(self) -> str:
+        """Why there is no tf.data pipeline; "" where there should be one."""
+        if not self.foreign or self.tf_data:
+            return ""
+        return (
+            f"this is a run of {self.title} ({self.evidence}), whose trace shows no tf.data pipeline: how its "
+            "batches are made cannot be judged"
+        )
+
+
+def _found(trace: Trace, recording: Recording) -> tuple[str, str, str]:
+    """Return the framework, its version and what tells; "" each where nothing does."""
+    for plane in trace.planes:
+        if version := str(plane.stats.get("jax_version") or ""):
+            return JAX, version, f"the profiler wrote down JAX {version}"
+    for framework, sign in SIGNS:
+        for kind in _kinds(trace):
+            if sign.fullmatch(kind.name):
+                return framework, "", f"the trace holds the event {kind.name}"
+    versions = (recording.manifest.versions if recording.manifest else None) or {}
+    if "tensorflow" in versions:
+        return TENSORFLOW, str(versions["tensorflow"]), "it was recorded by tfdoctor"
+    return "", "", ""
+
+
+def _kinds(trace: Trace) -> tuple[EventType, ...]:
+    return trace.host.types if trace.host else ()

@@ -1,0 +1,130 @@
+"""When a TPU core ran which of XLA's programs.
+
+The line "XLA Modules" keeps the time of the host, the operations that of the device: in a real trace of
+a v6e the two drift apart by up to 47 ms. So a run is also told by its operations: it begins anew where
+the first operation that each run has just once comes again.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.trace import Line, Plane
+from tfdoctor.trace.names import TPU_OPS
+
+MODULES = "XLA Modules"
+"""The line that holds a run of a program per event (libtpu, all generations)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramRuns:
+    """One program's n runs on one core. Times in ps; (n,)."""
+
+    name: str  # "jit_train_step(12190760917235803885)"
+    starts_ps: NDArray[np.int64]  # on the host's clock
+    ends_ps: NDArray[np.int64]
+    first_ps: NDArray[np.int64]  # when its first operation began, on the device's clock
+    last_ps: NDArray[np.int64]  # when its last one ended
+    operations: tuple[str, ...]  # the framework's names of its operations: "jit(f)/jit(main)/add:"
+    runs: tuple[tuple[int, int], ...] = ()  # run_id and queue_id, where recorded
+
+    @property
+    def title(self) -> str:
+        """The name without the fingerprint."""
+        return self.name.partition("(")[0]
+
+    @property
+    def busy_ps(self) -> int:
+        """The time of all runs."""
+        return int((self.ends_ps - self.starts_ps).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class XlaRuns:
+    """The programs that the busiest core ran, those with the most time first."""
+
+    modules: tuple[ProgramRuns, ...]
+
+    @classmethod
+    def measure(cls, device: Device) -> Self:
+        """Read the core's line of modules and match the operations to it.
+
+        Raises:
+            Unavailable: the device is no TPU, or has no such line.
+        """
+        if device.kind != "TPU" or device.busiest is None:
+            raise Unavailable("the run used no TPU")
+        found = module_runs(device.busiest)
+        if not found:
+            raise Unavailable("the TPU's trace holds no run of a compiled program")
+        return cls(found)
+
+
+def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:
+    """Return the programs that one core ran, those with the most time first."""
+    lines = {line.name: line for line in core.lines}
+    modules, operations = lines.get(MODULES), lines.get(TPU_OPS)
+    if modules is None or not len(modules):
+        return ()
+    by_program = _by_program(operations)
+    found = [
+        _module(modules, int(kind), operations, by_program) for kind in np.unique(modules.kind)
+    ]
+    return tuple(sorted(found, key=lambda module: -module.busy_ps))
+
+
+def _by_program(line: Line | None) -> dict[str, NDArray[np.intp]]:
+    """Return the indices of each program's operations, by its fingerprint."""
+    if line is None:
+        return {}
+    programs = [str(int(kind.stats.get("program_id", 0)) % 2**64) for kind in line.types]
+    kinds: dict[str, list[int]] = defaultdict(list)
+    for at, program in enumerate(programs):
+        kinds[program].append(at)
+    return {program: np.flatnonzero(np.isin(line.kind, own)) for program, own in kinds.items()}
+
+
+def _module(
+    modules: Line, kind: int, line: Line | None, by_program: dict[str, NDArray[np.intp]]
+) -> ProgramRuns:
+    name = modules.types[kind].name
+    own = np.flatnonzero(modules.kind == kind)
+    starts = modules.start_ps[own]
+    ends = starts + modules.duration_ps[own]
+    stats = [modules.stats.get(int(at), {}) for at in own]
+    runs = tuple((int(s["run_id"]), int(s.get("queue_id", 0))) for s in stats if "run_id" in s)
+    indices = by_program.get(name.rpartition("(")[2].rstrip(")"), np.zeros(0, np.intp))
+    first, last = starts, ends
+    names: tuple[str, ...] = ()
+    if line is not None and len(indices):
+        first, last = _bounds(line, indices, starts, ends)
+        kinds = np.unique(line.kind[indices])
+        names = tuple(str(line.types[k].stats.get("tf_op", "")) for k in kinds)
+    return ProgramRuns(
+        name, starts, ends, first, last, names, runs if len(runs) == len(own) else ()
+    )
+
+
+def _bounds(
+    line: Line, indices: NDArray[np.intp], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return when the operations of each run began and ended; as the modules say where they do not tell.
+
+    Where each operation lies in a run, the two clocks agree, and the modules' times are right.
+    """
+    begin = line.start_ps[indices]
+    finish = begin + line.duration_ps[indices]
+    place = np.searchsorted(starts, begin, side="right") - 1
+    if ((place >= 0) & (finish <= ends[place])).all():
+        return starts, ends
+    times = Counter(line.kind[indices].tolist())
+    once = next((k for k in line.kind[indices].tolist() if times[k] == len(starts)), None)
+    if once is None:
+        return starts, ends
+    begins = np.flatnonzero(line.kind[indices] == once)
+    return begin[begins], np.maximum.reduceat(finish, begins)

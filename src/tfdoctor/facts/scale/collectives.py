@@ -1,0 +1,61 @@
+"""Collectives between GPUs: how long they take, and how much of that nothing hides."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.gpu.activity import GpuActivities
+from tfdoctor.facts.run.device import work_lines
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.trace import Plane
+from tfdoctor.trace.names import COLLECTIVE
+
+KIND = re.compile(
+    r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE
+)
+"""What NCCL's and RCCL's kernels do: ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_Broadcast…"""
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """The busiest GPU's kernels of NCCL or RCCL; ms and numbers per training step, or of the trace.
+
+    A kernel that waits for the other GPUs runs all the while: ``ms`` holds the others' lateness.
+    """
+
+    ms: float
+    exposed_ms: float  # while no other kernel of the GPU runs
+    kinds: tuple[tuple[str, float], ...]  # ("AllReduce", calls), the most frequent first
+
+    @classmethod
+    def measure(cls, activities: GpuActivities, steady: SteadySteps) -> Self:
+        """Set the collectives beside the kernels that run with them.
+
+        Raises:
+            Unavailable: the run used no GPU, or its work was not recorded.
+        """
+        gpu = activities.busiest
+        return cls(
+            steady.ms(gpu.collectives),
+            steady.ms(gpu.collectives - gpu.kernels),
+            _kinds(gpu.plane, steady),
+        )
+
+    @property
+    def hidden_ms(self) -> float:
+        """The time in which other kernels run too."""
+        return self.ms - self.exposed_ms
+
+
+def _kinds(plane: Plane, steady: SteadySteps) -> tuple[tuple[str, float], ...]:
+    calls: Counter[str] = Counter()
+    of_type = [COLLECTIVE.match(kind.name) is not None for kind in plane.types]
+    for line in work_lines(plane):
+        mask = np.array(of_type, bool)[line.kind] & steady.holds(line.start_ps)
+        for kind, number in zip(*np.unique(line.kind[mask], return_counts=True), strict=True):
+            named = KIND.search(plane.types[kind].name)
+            calls[named[1] if named else "other"] += int(number)
+    return tuple((name, number / steady.rounds) for name, number in calls.most_common())

@@ -1,0 +1,93 @@
+"""Which steps of several hosts are the same step of the job."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
+
+NEAR = 0.5
+"""Of the median step: starts of two hosts further apart than that may be of two steps."""
+
+
+class MatchedBy(StrEnum):
+    """How steps of several hosts were told to be the same."""
+
+    NUMBER = "number"
+    CLOCK = "clock"
+    ORDER = "order"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The m steps that all hosts have: (m,) places among the steps of each host, by its name."""
+
+    by: MatchedBy
+    places: Mapping[str, tuple[int, ...]]
+
+    @property
+    def count(self) -> int:
+        """How many steps all hosts have."""
+        return len(next(iter(self.places.values()), ()))
+
+
+def match(hosts: Mapping[str, HostSteps]) -> Matching:
+    """Match by number where the numbers are the run's, else by the clock, else in their order."""
+    if all(host.counted for host in hosts.values()):
+        found = _by_number(hosts)
+        if found.count:
+            return found
+    if all(host.starts_ns for host in hosts.values()):
+        found = _by_clock(hosts)
+        if found.count:
+            return found
+    return _in_order(hosts)
+
+
+def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
+    at = {name: {n: place for place, n in enumerate(h.numbers)} for name, h in hosts.items()}
+    common = sorted(set.intersection(*(set(numbers) for numbers in at.values())))
+    return Matching(
+        MatchedBy.NUMBER, {name: tuple(mine[n] for n in common) for name, mine in at.items()}
+    )
+
+
+def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
+    """Take for each step of one host the nearest of the others', unless another step may be meant.
+
+    That host is the first by name of those with the fewest steps, so that the order in which the hosts are
+    given does not matter.
+    """
+    first = min(hosts, key=lambda name: (len(hosts[name].numbers), name))
+    starts = np.array(hosts[first].starts_ns, np.int64)
+    nearest = {name: _nearest(starts, host) for name, host in hosts.items()}
+    kept = [
+        row
+        for row in range(len(starts))
+        if all(places[row] is not None for places in nearest.values())
+    ]
+    return Matching(
+        MatchedBy.CLOCK,
+        {
+            name: tuple(place for row in kept if (place := places[row]) is not None)
+            for name, places in nearest.items()
+        },
+    )
+
+
+def _nearest(starts: NDArray[np.int64], host: HostSteps) -> list[int | None]:
+    """Return for each start the place of the host's step that begins nearest; None for none or many."""
+    mine = np.array(host.starts_ns, np.int64)
+    reach = NEAR * float(np.median(host.total_ms)) * NS_PER_MS
+    far = np.abs(mine[None, :] - starts[:, None])
+    nearest = far.argmin(axis=1)
+    near = [place if far[at, place] < reach else None for at, place in enumerate(nearest.tolist())]
+    return [place if near.count(place) == 1 else None for place in near]
+
+
+def _in_order(hosts: Mapping[str, HostSteps]) -> Matching:
+    shortest = min(len(host.numbers) for host in hosts.values())
+    return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))

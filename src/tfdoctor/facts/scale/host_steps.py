@@ -1,0 +1,107 @@
+"""One host's steps, as they are set beside those of other hosts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Self
+
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Clock
+from tfdoctor.trace import Trace
+from tfdoctor.verdict import Stage
+
+COUNTED = frozenset(
+    (
+        *("keras-fit", "keras-train-on-batch", "tf-data-loop", "repeated-call", "eager-gradient"),
+        *("session-run", "markers", "tpu-steps"),
+    )
+)
+"""Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other
+sources count from the start of the trace."""
+
+OWN = tuple(stage for stage in Stage if stage is not Stage.COLLECTIVE)
+"""What a host does itself: in a collective it may be waiting for the others."""
+
+STEPPED_MS = 5.0
+"""A wall clock that moved this far against the monotonic one was set: Linux slews both together
+(clock_gettime(2)), and reading the two after each other takes microseconds, or a few ms on a busy machine."""
+
+NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSteps:
+    """The n steps of one host; times in ms per training step, moments in ns since 1970.
+
+    ``parts`` has (n,) ms for each part of Breakdown. ``starts_ns`` and ``ends_ns`` are (n,) when the
+    training call began and returned; empty where ``clock_missing`` says why they are not known.
+    ``boot_ns`` is when the machine's monotonic clock began, None where that was not recorded.
+    """
+
+    numbers: tuple[int, ...]
+    counted: bool  # the numbers are those of the run
+    parts: Mapping[str, tuple[float, ...]]
+    starts_ns: tuple[int, ...] = ()
+    ends_ns: tuple[int, ...] = ()
+    clock_missing: str = ""
+    machine: str = ""
+    boot_ns: int | None = None
+
+    @classmethod
+    def measure(
+        cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown
+    ) -> Self:
+        """Put the steps on the wall clock, where trace and manifest tell it.
+
+        Raises:
+            Unavailable: the trace holds no step.
+        """
+        clocks = recording.manifest.clock if recording.manifest else ()
+        missing = _why_no_clock(trace, clocks)
+        start = 0 if missing else trace.started_unix_ns or 0
+        moments = [(start + s.start_ps // 1000, start + s.call_end_ps // 1000) for s in steps.steps]
+        return cls(
+            numbers=tuple(step.number for step in steps.steps),
+            counted=steps.source in COUNTED,
+            parts={
+                str(part): tuple(row[part] for row in breakdown.steps) for part in breakdown.median
+            },
+            starts_ns=() if missing else tuple(first for first, _ in moments),
+            ends_ns=() if missing else tuple(last for _, last in moments),
+            clock_missing=missing,
+            machine=next(iter(trace.hostnames), ""),
+            boot_ns=clocks[0].unix_ns - clocks[0].monotonic_ns if clocks else None,
+        )
+
+    @property
+    def own_ms(self) -> tuple[float, ...]:
+        """(n,) what the host's own work takes: all but collectives and what nobody knows."""
+        mine = [self.parts[part] for part in OWN]
+        return tuple(map(sum, zip(*mine, strict=True)))
+
+    @property
+    def median_own_ms(self) -> float:
+        """The median of its own work."""
+        return median(self.own_ms)
+
+    @property
+    def total_ms(self) -> tuple[float, ...]:
+        """(n,) how long the steps took."""
+        return tuple(map(sum, zip(*self.parts.values(), strict=True)))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the trace accounts for at least nine tenths of the steps."""
+        return sum(self.parts[UNKNOWN]) <= sum(self.total_ms) / 10
+
+
+def _why_no_clock(trace: Trace, clocks: tuple[Clock, ...]) -> str:
+    if trace.started_unix_ns is None:
+        return "its trace has no absolute time (TensorFlow 2.3 and 2.4 write none)"
+    offsets = [clock.unix_ns - clock.monotonic_ns for clock in clocks]
+    if offsets and max(offsets) - min(offsets) > STEPPED_MS * NS_PER_MS:
+        moved = (max(offsets) - min(offsets)) / NS_PER_MS
+        return f"its clock was set by {moved:.0f} ms during the run"
+    return ""

@@ -1,0 +1,60 @@
+"""Into how many equal parts the job divides its batch, and who else works for it beside this process."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from tfdoctor.facts.run.program import Program
+from tfdoctor.recording import Recording
+
+ACCELERATORS = ("GPU", "TPU")
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """What the script asked for; None is unknown."""
+
+    strategy: str = ""  # "MirroredStrategy", "" for none or Keras' default
+    count: int | None = None  # replicas in sync
+    granted: int | None = (
+        None  # accelerators that TensorFlow may use: the script may have hidden some
+    )
+    workers: int = 1  # processes that train
+    batch: int | None = None  # as it was written
+    divided: bool = False  # tf.data divides it among the replicas; else each gets as much
+
+    @classmethod
+    def measure(cls, recording: Recording, program: Program | None) -> Self:
+        """Read the settings that the run recorded; a foreign trace holds none."""
+        settings = program.settings if program else {}
+        strategy = str(settings.get("strategy") or "")
+        return cls(
+            strategy="" if strategy == "_DefaultDistributionStrategy" else strategy,
+            count=settings.get("replicas"),
+            granted=_granted(settings.get("devices")),
+            workers=_workers(recording),
+            batch=program.batch_size if program else None,
+            divided=program is not None and any("Rebatch" in d.kind for d in program.datasets),
+        )
+
+    @property
+    def each(self) -> float | None:
+        """Examples of a step for each replica; None when it is not known."""
+        if not self.batch or not self.count:
+            return None
+        return self.batch / self.count if self.divided else float(self.batch)
+
+
+def _granted(devices: list[str] | None) -> int | None:
+    if devices is None:
+        return None
+    return sum(any(kind in name for kind in ACCELERATORS) for name in devices)
+
+
+def _workers(recording: Recording) -> int:
+    """Return how many processes train: other workers of the job, or others on this machine."""
+    manifest = recording.manifest
+    if manifest is None:
+        return 1
+    worker: Any = manifest.worker or {}
+    trained = sum(bool(process.get("trained")) for process in manifest.processes)
+    return max(1, int(worker.get("size") or 1), trained)

@@ -1,0 +1,161 @@
+"""Which host holds up the others, and by what.
+
+Where training is synchronous all hosts' steps are equally long: the slow ones work, the others wait for them
+in a collective. So what is compared is each host's *own work*, step by step: everything but collectives.
+
+A host lags when its own work exceeds the median of the others' by more than chance and by more than the
+steps differ among themselves:
+
+- The median excess is told by the sign test (Conover, Practical Nonparametric Statistics, 3rd ed., 3.4; the
+  order statistics give the interval), which assumes no distribution, at the level ALPHA over all hosts
+  together (Bonferroni). It takes steps to be independent of each other.
+- The excess must be larger than its own quartile deviation (half the interquartile range), and than MATTERS of
+  the step.
+
+It is a *straggler* when the others also spend that time in collectives.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, comb, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.scale.host_matching import Matching
+from tfdoctor.facts.scale.host_steps import OWN, HostSteps
+from tfdoctor.verdict import Stage
+
+ALPHA = 0.01
+"""How often, at most, a job of equal hosts may have one accused."""
+
+MATTERS = 0.05
+"""Of the step: a smaller lag is not worth a reader's time. From there on a saving is a warning."""
+
+WAITED = 0.5
+"""Of the lag, at least, the others must spend in collectives: some of it they may spend elsewhere, in a
+barrier or in Python."""
+
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """A host whose own work takes longer than that of the others; ms per training step."""
+
+    host: str
+    ms: float  # the median of its excess over the others' median
+    at_least_ms: float  # the same, at the level of confidence
+    stage: str  # which takes most of it
+    stage_ms: float
+    waited_ms: float  # how much longer the others are in collectives
+    gain_ms: float  # what the step would lose if it were as fast as the slowest of the others
+
+    @property
+    def job_gain_ms(self) -> float:
+        """What every step would lose, at most: no more than the others are seen to wait."""
+        return min(self.gain_ms, self.waited_ms)
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether the others wait for it."""
+        return self.waited_ms >= WAITED * self.ms
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The hosts that lag, the slowest first, and what was seen of the others."""
+
+    steps: int  # that all hosts have
+    steps_needed: int
+    step_ms: float  # the median step of all
+    largest_ms: float  # excess of any host
+    spread_ms: float  # its quartile deviation
+    lags: tuple[Lag, ...]
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few steps to tell a slow host from chance."""
+        return self.steps < self.steps_needed
+
+
+def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
+    """Compare the own work of two hosts or more over the steps that all have."""
+    names = sorted(hosts)
+    own = _table({name: hosts[name].own_ms for name in names}, matching)
+    needed = ceil(log2(len(names) / ALPHA))
+    if matching.count < needed:
+        return Comparison(matching.count, needed, 0.0, 0.0, 0.0, ())
+    excess = {name: own[at] - _others(own, at) for at, name in enumerate(names)}
+    slowest = max(names, key=lambda name: float(np.median(excess[name])))
+    step_ms = float(np.median(_table({n: hosts[n].total_ms for n in names}, matching)))
+    lags = [
+        _lag(name, hosts, matching, excess[name])
+        for name in names
+        if _lags(excess[name], len(names), step_ms)
+    ]
+    return Comparison(
+        matching.count,
+        needed,
+        step_ms,
+        float(np.median(excess[slowest])),
+        _deviation(excess[slowest]),
+        tuple(sorted(lags, key=lambda lag: (-lag.ms, lag.host))),
+    )
+
+
+def _table(times: Mapping[str, tuple[float, ...]], matching: Matching) -> Times:
+    """Return (hosts, steps) of the matched steps, the hosts by name."""
+    return np.array([np.array(times[n])[list(matching.places[n])] for n in sorted(times)], float)
+
+
+def _others(table: Times, at: int) -> Times:
+    """Return (steps,) the median of all hosts but one."""
+    return np.asarray(np.median(np.delete(table, at, axis=0), axis=0), float)
+
+
+def _deviation(excess: Times) -> float:
+    low, high = np.percentile(excess, (25, 75))
+    return float(high - low) / 2
+
+
+def _lags(excess: Times, hosts: int, step_ms: float) -> bool:
+    middle = float(np.median(excess))
+    return lower(excess, ALPHA / hosts) > MATTERS * step_ms and middle > _deviation(excess)
+
+
+def lower(values: Times, alpha: float) -> float:
+    """Return what the median exceeds with probability 1 - alpha, by the sign test; else -inf."""
+    ordered = np.sort(values)
+    rank, tail = -1, 0.0
+    for below in range(len(ordered)):
+        tail += comb(len(ordered), below) / 2 ** len(ordered)
+        if tail > alpha:
+            break
+        rank = below
+    return float(ordered[rank]) if rank >= 0 else float("-inf")
+
+
+def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: Times) -> Lag:
+    names = sorted(hosts)
+    at = names.index(name)
+
+    def part(stage: str) -> Times:
+        return _table({n: hosts[n].parts[stage] for n in names}, matching)
+
+    stages = {str(s): float(np.median(part(s)[at] - _others(part(s), at))) for s in OWN}
+    stage = max(stages, key=lambda each: stages[each])
+    waiting = part(Stage.COLLECTIVE)
+    waited = float(np.median(_others(waiting, at) - waiting[at]))
+    own = _table({n: hosts[n].own_ms for n in names}, matching)
+    gain = float(np.median(own[at] - np.delete(own, at, axis=0).max(axis=0)))
+    return Lag(
+        host=name,
+        ms=float(np.median(excess)),
+        at_least_ms=lower(excess, ALPHA / len(names)),
+        stage=stage,
+        stage_ms=stages[stage],
+        waited_ms=max(0.0, waited),
+        gain_ms=max(0.0, gain),
+    )

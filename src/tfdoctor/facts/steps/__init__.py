@@ -1,0 +1,1 @@
+"""Where the training steps begin and end, in every style of loop."""

@@ -1,0 +1,88 @@
+"""Work that recurs: the candidates for what a training step is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork
+
+GRAPH, CALL = "graph-period", "repeated-call"
+"""Where steps that nobody marked are found: inside a graph, or from call to call."""
+
+Spans = NDArray[np.int64]
+"""(n, 2) starts and ends, in ps."""
+
+Rows = NDArray[np.bool_]
+"""(m,) which of the operations of a TrainingWork."""
+
+MOSTLY = 0.9
+"""Share of the rounds that must look alike: a last batch or a test in between is no other rhythm."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cycle:
+    """Whole rounds of something that trains, by their start, in ps.
+
+    ``updates`` counts the operations of one round that certainly belong to an optimizer, ``works`` all
+    that are seen, by distinct name; those of rounds inside a round are not among them.
+    """
+
+    source: str  # GRAPH or CALL
+    where: str  # "the loop `while` of `train_epoch`", for people
+    starts_ps: NDArray[np.int64]  # (n,)
+    ends_ps: NDArray[np.int64]  # (n,)
+    updates: int
+    activities: int
+    call: str = ""  # the function that is called, for CALL
+
+    def __len__(self) -> int:
+        return len(self.starts_ps)
+
+    @property
+    def total_ps(self) -> int:
+        """The time in it."""
+        return int((self.ends_ps - self.starts_ps).sum())
+
+    def holding(self, times: NDArray[np.int64]) -> int:
+        """Return how many rounds hold one of these times, which are sorted."""
+        first = np.searchsorted(times, self.starts_ps)
+        return int(np.count_nonzero(np.searchsorted(times, self.ends_ps) > first))
+
+    def takes_gradients(self, gradients: NDArray[np.int64]) -> bool:
+        """Whether gradients are computed in it, round by round."""
+        return len(self) > 0 and self.holding(gradients) >= MOSTLY * len(self)
+
+    def contains(self, other: "Cycle") -> bool:
+        """Whether the other's rounds begin in this one's, from its first to its last whole one."""
+        size, others = (len(self), -self.total_ps), (len(other), -other.total_ps)
+        if not len(self) or size >= others:
+            return False
+        begun = other.starts_ps[
+            (other.starts_ps >= self.starts_ps[0]) & (other.starts_ps < self.ends_ps[-1])
+        ]
+        latest = np.searchsorted(self.starts_ps, begun, side="right") - 1
+        inside = np.count_nonzero(begun < self.ends_ps[latest])
+        return len(begun) > 0 and bool(inside >= MOSTLY * len(begun))
+
+    def keeps_step_with(self, other: "Cycle") -> bool:
+        """Whether a round of one always comes between two of the other: two halves of one step."""
+        few, many = sorted((self.starts_ps, other.starts_ps), key=len)
+        if len(many) - len(few) > 1:
+            return False
+        place = np.searchsorted(many, few)
+        return bool(np.all(np.diff(place) == 1))
+
+
+def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
+    """Return how many distinct operations of these update weights, and how many there are."""
+    kinds = np.unique(work.kind[rows])
+    return int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE)), len(kinds)
+
+
+def cycle_of(source: str, where: str, spans: Iterable[Spans], weight: tuple[int, int]) -> Cycle:
+    """Return the rounds of these spans; ``weight`` are the updates and all works of one."""
+    rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
+    rounds = rounds[np.argsort(rounds[:, 0], kind="stable")]
+    return Cycle(source, where, rounds[:, 0], rounds[:, 1], *weight)

@@ -1,0 +1,144 @@
+"""Finds the steps of a loop that Python runs operation by operation, by its sequence of operations.
+
+An operation that comes once a step cuts the sequence into equal pieces; one that comes twice cuts it
+into halves that differ. So a kind of operation is a step's boundary when the pieces between its
+occurrences are the same, and when one holds both a gradient and an update.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.steps.cycle import CALL, MOSTLY, Cycle
+from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork, covering
+from tfdoctor.trace import Line, Trace
+from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, UPDATE
+
+FEWEST_PIECES = 4
+"""Equal pieces from which a sequence is periodic."""
+
+
+def eager_cycles(trace: Trace) -> list[Cycle]:
+    """Return the rhythms of the thread that runs the most operations, the finest first."""
+    threads = [(line, kinds) for line in trace.host_lines if (kinds := _eager_kinds(line))]
+    if not threads:
+        return []
+    line, kinds = max(threads, key=lambda each: int(np.isin(each[0].kind, each[1]).sum()))
+    sequence = Sequence.of(line, kinds, TrainingWork.gather(trace))
+    finer: Pieces | None = None
+    cycles = []
+    for pieces in sequence.levels():
+        cycle = sequence.cycle(pieces, finer)
+        if cycle.activities:
+            cycles.append(cycle)
+            finer = finer or pieces
+    return cycles
+
+
+def _eager_kinds(line: Line) -> list[int]:
+    return [i for i, kind in enumerate(line.types) if kind.name.startswith(EAGER_CALL)]
+
+
+class Pieces:
+    """A sequence cut before each operation of one kind; only the n whole pieces that train."""
+
+    def __init__(self, sequence: "Sequence", kind: int) -> None:
+        """Cut it."""
+        cuts = np.flatnonzero(sequence.kind == kind)
+        spans = np.stack((cuts[:-1], cuts[1:]), axis=1)
+        trains = sequence.holding(sequence.gradients, spans) & sequence.holding(
+            sequence.changes, spans
+        )
+        self.kind = kind
+        self.spans = spans[trains]  # (n, 2) positions
+        self.share = len(self.spans) / max(1, len(spans))
+        self.steady, self.alike = self._most_common(sequence)
+
+    def _most_common(self, sequence: "Sequence") -> tuple[tuple[int, int], float]:
+        """Return the positions of one of the commonest pieces, and their share."""
+        if not len(self.spans):
+            return (0, 0), 0.0
+        contents = [sequence.kind[start:end].tobytes() for start, end in self.spans]
+        content, often = Counter(contents).most_common(1)[0]
+        start, end = self.spans[contents.index(content)].tolist()
+        return (start, end), often / len(contents)
+
+    def regular(self, name: str) -> bool:
+        """Whether its pieces are steps; a request for a batch may come in evaluation as well."""
+        all_train = self.share >= MOSTLY or EAGER_NEXT.fullmatch(name) is not None
+        return len(self.spans) >= FEWEST_PIECES and self.alike >= MOSTLY and all_train
+
+
+class Sequence:
+    """The operations of one thread in order: k of them, and which take gradients or change weights."""
+
+    def __init__(self, line: Line, rows: NDArray[np.intp], inside: NDArray[np.bool_]) -> None:
+        """Tell the operations' roles by their types; ``inside`` marks calls that take gradients."""
+        self.line = line
+        self.kind = line.kind[rows]
+        self.start_ps = line.start_ps[rows]
+        names = [kind.name.removeprefix(EAGER_CALL) for kind in line.types]
+        self.update = np.array([bool(UPDATE.fullmatch(name)) for name in names])[self.kind]
+        self.assign = np.array([bool(ASSIGN.fullmatch(name)) for name in names])[self.kind]
+        gradient = np.array([bool(GRADIENT.search(name)) for name in names])[self.kind]
+        self.gradients = np.flatnonzero(gradient | inside)
+        self.changes = np.flatnonzero(self.update | self.assign)
+
+    @classmethod
+    def of(cls, line: Line, kinds: list[int], work: TrainingWork) -> "Sequence":
+        """Take a thread's operations; functions that it calls take gradients if their graphs do."""
+        rows = np.flatnonzero(np.isin(line.kind, kinds))
+        starts = line.start_ps[rows]
+        gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
+        held = covering(starts, starts + line.duration_ps[rows], gradients)
+        inside = np.zeros(len(rows), dtype=bool)
+        inside[held[held >= 0]] = True
+        return cls(line, rows, inside)
+
+    @staticmethod
+    def holding(positions: NDArray[np.intp], spans: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return (n,) which spans hold one of some positions."""
+        place = np.searchsorted(positions, spans)
+        held: NDArray[np.bool_] = place[:, 1] > place[:, 0]
+        return held
+
+    def levels(self) -> Iterator[Pieces]:
+        """Yield the ways to cut it into equal pieces, the finest first, one for each rhythm."""
+        regular = [
+            pieces
+            for kind in np.unique(self.kind).tolist()
+            if (pieces := Pieces(self, kind)).regular(self.line.types[kind].name)
+        ]
+        regular.sort(key=lambda pieces: -len(pieces.spans))
+        while regular:
+            often = len(regular[0].spans)
+            same = [pieces for pieces in regular if often - len(pieces.spans) <= 1]
+            yield max(same, key=self._begins_well)
+            regular = regular[len(same) :]
+
+    def _begins_well(self, pieces: Pieces) -> tuple[bool, int]:
+        """Prefer to begin with the batch, else with the operation after the last update."""
+        begin = pieces.steady[0]
+        later = self.changes[self.changes >= begin]
+        asks = EAGER_NEXT.fullmatch(self.line.types[pieces.kind].name) is not None
+        return asks, int(later[0]) - begin
+
+    def cycle(self, pieces: Pieces, finer: Pieces | None) -> Cycle:
+        """Return the rounds, with the changes that are not those of a finer rhythm inside them."""
+        updates, changes = self._count(pieces.steady)
+        if finer is not None:
+            inner = self._count(finer.steady)
+            begin, end = pieces.steady
+            rounds = int(np.count_nonzero((finer.spans[:, 0] >= begin) & (finer.spans[:, 0] < end)))
+            updates, changes = updates - rounds * inner[0], changes - rounds * inner[1]
+        edges = self.start_ps[pieces.spans]
+        where = "the eager loop"
+        return Cycle(CALL, where, edges[:, 0], edges[:, 1], max(0, updates), max(0, changes))
+
+    def _count(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Return how many operations of a piece update weights, and how many change anything."""
+        inside = slice(*span)
+        changes = np.count_nonzero(self.update[inside] | self.assign[inside])
+        return int(self.update[inside].sum()), int(changes)

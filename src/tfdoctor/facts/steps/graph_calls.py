@@ -1,0 +1,85 @@
+"""Executions of graphs that change weights, and who started each: Python, or a loop over a dataset."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.steps.training_work import covering
+from tfdoctor.trace import Line, Trace
+from tfdoctor.trace.names import CAPTURED_FUNCTION, EAGER_NEXT, FUNCTION_RUNS, PIPELINE_CALL
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCall:
+    """One execution of a graph, from the call that asked for it to its return, in ps."""
+
+    name: str  # of the tf.function, of the iterator, or "SessionRun"
+    function: (
+        str  # the concrete one, or the iterator's id: all its executions are of the same graph
+    )
+    run: int  # the execution's id
+    start_ps: int
+    end_ps: int
+    in_pipeline: bool = False  # started by an iterator: the body of `for x in dataset` in a graph
+
+
+def graph_calls(trace: Trace) -> list[GraphCall]:
+    """Return the calls that started an execution of a graph, by their start."""
+    found = [call for line in trace.host_lines for call in _of_line(line)]
+    return sorted(found, key=lambda call: call.start_ps)
+
+
+def _of_line(line: Line) -> Iterator[GraphCall]:
+    ids = [index for index, stats in line.stats.items() if "id" in stats]
+    names = {index: _name(line, index) for index in ids}
+    yield from _from_python(line, [i for i in ids if names[i] in FUNCTION_RUNS])
+    captured = [i for i in ids if names[i].startswith(CAPTURED_FUNCTION)]
+    if captured:
+        kinds = [i for i, kind in enumerate(line.types) if PIPELINE_CALL.match(kind.name)]
+        iterators = np.flatnonzero(np.isin(line.kind, kinds)).tolist()
+        for run, call in zip(captured, _holders(line, captured, iterators), strict=True):
+            which = str(line.stats.get(call, {}).get("id", ""))
+            yield _call(line, run, call, which, in_pipeline=True)
+
+
+def _from_python(line: Line, runs: list[int]) -> Iterator[GraphCall]:
+    called = [i for i, stats in line.stats.items() if "tf_function_call" in stats]
+    eager = [i for i, stats in line.stats.items() if stats.get("is_func")]
+    asked = _holders(line, runs, eager)
+    for run, inner, outer in zip(runs, asked, _holders(line, runs, called or eager), strict=True):
+        function = str(line.stats.get(inner, {}).get("eager_op", ""))
+        yield _call(line, run, outer, function)
+
+
+def _name(line: Line, index: int) -> str:
+    return line.event(index).name
+
+
+def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
+    """Return for each event the innermost of some others that holds it, or itself."""
+    ends = line.start_ps + line.duration_ps
+    within = covering(line.start_ps[outer], ends[outer], line.start_ps[inner]).tolist()
+    return [
+        outer[place] if place >= 0 else index for index, place in zip(inner, within, strict=True)
+    ]
+
+
+def _call(
+    line: Line, run: int, call: int, function: str, *, in_pipeline: bool = False
+) -> GraphCall:
+    start = int(line.start_ps[call])
+    end = start + int(line.duration_ps[call])
+    one = int(line.stats[run]["id"])
+    return GraphCall(_name(line, call), function, one, start, end, in_pipeline)
+
+
+def batch_requests(trace: Trace) -> NDArray[np.int64]:
+    """Return when Python asked an iterator for a batch, in ps, sorted."""
+    starts = [
+        line.start_ps[np.isin(line.kind, kinds)]
+        for line in trace.host_lines
+        if (kinds := [i for i, kind in enumerate(line.types) if EAGER_NEXT.fullmatch(kind.name)])
+    ]
+    return np.sort(np.concatenate([np.zeros(0, np.int64), *starts]))

@@ -1,0 +1,119 @@
+"""Steps that somebody marked: tfdoctor, Keras 2, the script itself, or the device."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps.cycle import GRAPH, MOSTLY
+from tfdoctor.facts.steps.search import search
+from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.trace import Event, Line, Plane, Trace
+from tfdoctor.trace.names import TRAINING_CALLS
+
+TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
+"""A marker's name, when it is a training step's: xprof knows the first two, users write the third."""
+
+
+OTHER = re.compile(r"(?!.*(?:eval|test|valid|infer|predict|epoch)).+", re.IGNORECASE)
+"""A marker's name, when it may be a training step's where none has a name that says so: JAX and PyTorch
+have no name that they expect."""
+
+
+def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -> list[Step]:
+    """Read the markers; tfdoctor's own, which tell their number of steps, go before any others.
+
+    With ``any_name`` a marker counts that is not called after training, where none is.
+    """
+    found = list(_markers(trace, TRAINING)) or (list(_markers(trace, OTHER)) if any_name else [])
+    markers = sorted(found, key=lambda event: event.start_ps)
+    own = [event for event in markers if "steps" in event.stats]
+    if own:
+        return chain(_step(event, max(1, int(event.stats["steps"]))) for event in own)
+    calls = _calls_each(trace, markers, manifest)
+    steps = [_step(event, calls) for event in markers]
+    if manifest is not None and manifest.window is not None and manifest.window.calls:
+        return chain(_numbered(steps, manifest.window.first_step))
+    if any(later.number <= step.number for step, later in pairwise(steps)):
+        steps = _numbered(steps, steps[0].number)
+    return chain(steps)
+
+
+def _markers(trace: Trace, name: re.Pattern[str]) -> Iterator[Event]:
+    for line in trace.host_lines:
+        for index, stats in line.stats.items():
+            if {"_r", "step_num"} <= stats.keys() and name.match(line.event(index).name):
+                yield line.event(index)
+
+
+def _step(event: Event, calls: int) -> Step:
+    return Step(int(event.stats["step_num"]), event.start_ps, event.end_ps, event.end_ps, calls)
+
+
+def _numbered(steps: list[Step], first: int) -> list[Step]:
+    """Number steps through: those of Keras 2 begin anew with each epoch."""
+    numbers = accumulate((step.calls for step in steps), initial=first)
+    return [replace(step, number=number) for step, number in zip(steps, numbers, strict=False)]
+
+
+def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -> int:
+    """Return the training steps of one of Keras 2's calls: its markers do not tell."""
+    if manifest is not None and manifest.window is not None and manifest.window.calls:
+        return max(1, round(manifest.window.steps / manifest.window.calls))
+    if not any("batch_size" in event.stats for event in markers):
+        return 1
+    try:
+        source, steps = search(trace)
+    except Unavailable:
+        return 1
+    starts = np.array([step.start_ps for step in steps], np.int64)
+    each = [
+        int(np.count_nonzero((starts >= event.start_ps) & (starts < event.end_ps)))
+        for event in markers
+    ]
+    often, times = Counter(each).most_common(1)[0]
+    return max(1, often) if source == GRAPH and times >= MOSTLY * len(each) else 1
+
+
+def step_line(plane: Plane | None) -> list[Step]:
+    """Read the line "Steps" of the device that the report is about."""
+    return chain(
+        _device_step(number, event.name, event.start_ps, event.end_ps)
+        for line in (plane.lines if plane else ())
+        if line.name == "Steps"
+        for number, event in enumerate(line.events())
+    )
+
+
+def _device_step(number: int, name: str, start: int, end: int) -> Step:
+    digits = re.search(r"\d+$", name)
+    return Step(int(digits[0]) if digits else number, start, end, end)
+
+
+def train_function_calls(trace: Trace) -> list[Step]:
+    """Take the calls of Keras' train function: of several, the one with the most time in it."""
+    found: dict[str, list[Step]] = defaultdict(list)
+    for line in trace.host_lines:
+        kinds = [i for i, kind in enumerate(line.types) if kind.name in TRAINING_CALLS]
+        for index in np.flatnonzero(np.isin(line.kind, kinds)):
+            event = line.event(int(index))
+            name = _called_function(line, int(index)) or event.name
+            number = len(found[name])
+            found[name].append(Step(number, event.start_ps, event.end_ps, event.end_ps))
+    return chain(max(found.values(), key=lambda s: sum(x.total_ms for x in s), default=[]))
+
+
+def _called_function(line: Line, index: int) -> str:
+    """Return the concrete function that a call runs: the nested EagerExecute names it."""
+    end = line.start_ps[index] + line.duration_ps[index]
+    for inner in range(index + 1, min(index + 8, len(line))):
+        if line.start_ps[inner] >= end:
+            break
+        if name := line.stats.get(inner, {}).get("eager_op"):
+            return str(name)
+    return ""

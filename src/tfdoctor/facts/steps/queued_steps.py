@@ -1,0 +1,84 @@
+"""Steps of frameworks that only queue their work: JAX and PyTorch/XLA, and TensorFlow on a TPU.
+
+A call or a marker that does not wait for the work tells how fast the host is, not how long a step takes.
+So the device's own runs of the program that trains come first, and the host's calls and markers count
+only where the device keeps pace with them.
+"""
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
+from tfdoctor.facts.steps.step import Step
+from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules, of_runs
+from tfdoctor.trace import Trace
+
+MODULE_RUNS, COMPILED_CALLS = "module-runs", "compiled-calls"
+"""How the steps were told: by the runs of a compiled program, or by the host's calls of it."""
+
+
+def module_steps(device: Device, xla_programs: XlaPrograms) -> tuple[str, list[Step]]:
+    """Return the program that trains, and its runs on the TPU; "" and none where that is not certain."""
+    try:
+        return compiled_steps(of_modules(_modules(device), xla_programs), "run")
+    except Unavailable:
+        return "", []
+
+
+def _modules(device: Device) -> tuple[ProgramRuns, ...]:
+    return module_runs(device.busiest) if device.kind == "TPU" and device.busiest else ()
+
+
+def queued_steps(
+    trace: Trace,
+    device: Device,
+    xla_programs: XlaPrograms,
+    framework: Framework,
+    marked: list[Step],
+) -> tuple[str, str, list[Step]]:
+    """Return the program that trains, how its steps were told, and the steps; "" twice for the marked ones.
+
+    Raises:
+        Unavailable: nothing trains as far as the trace tells, or the host ran ahead of the device.
+    """
+    runs = of_modules(_modules(device), xla_programs) or of_runs(trace.host_lines, xla_programs)
+    rhythms = runs or of_calls(trace.host_lines, xla_programs)
+    try:
+        name, steps = compiled_steps(rhythms, "run" if runs else "call")
+    except Unavailable as why:
+        if not marked:
+            raise Unavailable(f"{why}; {framework.how_to_record}") from why
+        return "", "", _in_time(marked, device)
+    if runs and not (marked and waits_for(marked, steps)):
+        return name, MODULE_RUNS, steps
+    if marked:
+        return "", "", marked if runs else _in_time(marked, device)
+    return name, COMPILED_CALLS, _in_time(steps, device)
+
+
+def waits_for(marked: list[Step], runs: list[Step]) -> bool:
+    """Say whether each marked step holds the work that it started: as many runs end in each."""
+    ends = np.array([run.call_end_ps for run in runs], np.int64)
+    inside = [int(np.count_nonzero((ends >= s.start_ps) & (ends <= s.call_end_ps))) for s in marked]
+    return len(set(inside)) == 1 and sum(inside) == len(runs)
+
+
+def _in_time(steps: list[Step], device: Device) -> list[Step]:
+    """Return the host's steps if the device kept pace with them.
+
+    Raises:
+        Unavailable: it still works a step or more after the last one.
+    """
+    lines = work_lines(device.busiest) if device.busiest and device.kind != "CPU" else ()
+    ends = [int((line.start_ps + line.duration_ps).max()) for line in lines if len(line)]
+    late = max(ends, default=0) - steps[-1].end_ps
+    if late > np.median([step.end_ps - step.start_ps for step in steps]):
+        raise Unavailable(
+            "the host ran ahead of the device, which was still at work after the last step: its calls tell "
+            "nothing of a step's time; wait for each step's result in it (`jax.block_until_ready(loss)`) and "
+            "record again"
+        )
+    return steps

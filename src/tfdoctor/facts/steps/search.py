@@ -1,0 +1,120 @@
+"""Finds training steps that nobody marked: what recurs, changes weights and takes gradients.
+
+A loop inside a graph shows its iterations by the condition that runs before each; `for x in dataset`
+in a graph, by the iterator that calls its body; a loop in Python, by the call of the function that
+trains; an eager one, by its sequence of operations. Where several of these recur, the step is the
+outermost that has an optimizer's updates of its own. Where that does not decide, there is no answer.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps.cycle import Cycle
+from tfdoctor.facts.steps.eager_steps import eager_cycles
+from tfdoctor.facts.steps.graph_cycles import graph_cycles
+from tfdoctor.facts.steps.step import Step
+from tfdoctor.facts.steps.training_work import TrainingWork
+from tfdoctor.trace import Trace
+from tfdoctor.trace.names import TRAINING_CALLS
+
+FEWEST = 4
+"""Whole rounds from which a rhythm is one."""
+
+OUTWEIGHS = 2.0
+"""Of two loops that train one after the other, the longer one counts from this ratio on."""
+
+CLEARLY = 2
+"""Of two nested loops without an optimizer that is seen, one is the step if it does so many times more."""
+
+OWN_UPDATES = 4
+"""Updates from which an outer loop has an optimizer, and does not only let something decay."""
+
+
+def search(trace: Trace, *, in_graph: bool = False) -> tuple[str, list[Step]]:
+    """Return the source and the steps, none when nothing at all recurs.
+
+    ``in_graph`` says that a loop inside a graph is known to train, so programs of XLA in it do.
+
+    Raises:
+        Unavailable: something recurs and trains, but which rounds are the steps is not certain.
+    """
+    cycles = graph_cycles(trace, TrainingWork.gather(trace))
+    if not cycles and in_graph:
+        cycles = graph_cycles(trace, TrainingWork.gather(trace, compiled=True))
+    cycles = cycles or eager_cycles(trace)
+    if not cycles:
+        return "none", []
+    found = choose(cycles)
+    if len(found) < FEWEST and found.call not in TRAINING_CALLS:
+        rounds = "a single whole round" if len(found) == 1 else f"only {len(found)} whole rounds"
+        raise Unavailable(
+            f"{found.where} trains, but the trace shows {rounds} of it, too few to be sure that they "
+            "are the steps; record for longer"
+        )
+    pairs = zip(found.starts_ps.tolist(), found.ends_ps.tolist(), strict=True)
+    return found.source, [
+        Step(number, start, end, end) for number, (start, end) in enumerate(pairs)
+    ]
+
+
+def choose(cycles: list[Cycle]) -> Cycle:
+    """Return the one whose rounds are the training steps.
+
+    Raises:
+        Unavailable: two are equally good.
+    """
+    left = [cycle for cycle in cycles if not any(_yields(cycle, other) for other in cycles)]
+    left = sorted(left, key=lambda cycle: -cycle.total_ps)
+    first, *others = left
+    for other in others:
+        if first.contains(other) or other.contains(first):
+            raise _undecided(first, other, "one inside the other, and both may hold the optimizer")
+    beside = [other for other in others if first.keeps_step_with(other)]
+    for other in others:
+        if other not in beside and first.total_ps < OUTWEIGHS * other.total_ps:
+            raise _undecided(first, other, "and neither outweighs the other")
+    return _together([first, *beside])
+
+
+def _undecided(one: Cycle, other: Cycle, why: str) -> Unavailable:
+    return Unavailable(
+        f"{one.where} and {other.where} both train, {why}: which rounds are the steps is not certain; "
+        "record a window that holds one of them, or mark the steps with "
+        "`tf.profiler.experimental.Trace('train', step_num=n, _r=1)`"
+    )
+
+
+def _yields(cycle: Cycle, other: Cycle) -> bool:
+    """Whether of two nested cycles the other is the step, so that this one is not."""
+    if other.contains(cycle):
+        return _is_outer(other, cycle)
+    return cycle.contains(other) and _is_inner(other, cycle)
+
+
+def _is_outer(outer: Cycle, inner: Cycle) -> bool:
+    """Whether the outer of two cycles has the optimizer: the inner one only gathers gradients."""
+    if not outer.updates:
+        return not inner.updates and outer.activities >= CLEARLY * inner.activities
+    if not inner.updates:
+        return outer.updates >= OWN_UPDATES or CLEARLY * outer.activities >= inner.activities
+    return CLEARLY * outer.updates > inner.updates
+
+
+def _is_inner(inner: Cycle, outer: Cycle) -> bool:
+    """Whether the inner of two cycles has the optimizer: the outer one only counts its rounds."""
+    if not outer.updates:
+        return inner.updates > 0 or inner.activities >= CLEARLY * outer.activities
+    return inner.updates >= OWN_UPDATES * outer.updates
+
+
+def _together(cycles: list[Cycle]) -> Cycle:
+    """Join cycles that keep step: a round lasts from the first one's start to the last one's end."""
+    first = min(cycles, key=lambda cycle: int(cycle.starts_ps[0]))
+    ends = first.ends_ps.copy()
+    for other in cycles:
+        place = np.searchsorted(first.starts_ps, other.starts_ps, side="right") - 1
+        np.maximum.at(ends, place, other.ends_ps)
+    where = " with ".join(cycle.where for cycle in [first, *(c for c in cycles if c is not first)])
+    return replace(first, where=where, ends_ps=ends)

@@ -1,0 +1,82 @@
+"""Which stretches of the trace a device's figures are of: the typical steps, else the whole trace."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device, spans, work_lines
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.trace import Intervals, Trace
+
+STEP, TRACE = "step", "trace"
+"""What a figure is of: the mean of the typical steps, scaled to the median step; or all of the trace."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SteadySteps:
+    """The stretches (start, end), in ps, and how many training steps they hold.
+
+    ``scale`` is the median step over the mean of these, so that figures sum to the median step as
+    those of Breakdown do. ``calls`` are the parts of the stretches inside the training call.
+    """
+
+    unit: str
+    stretches: tuple[tuple[int, int], ...]
+    calls: Intervals
+    rounds: int
+    scale: float = 1.0
+    why_no_steps: str = ""
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device, steps: Steps | Unavailable) -> Self:
+        """Take the steps that are no outliers; without steps, from a GPU's first work to its last.
+
+        Raises:
+            Unavailable: there is neither a step nor any work of a GPU.
+        """
+        if isinstance(steps, Steps):
+            return cls.of(steps)
+        work = [spans(line) for plane in trace.devices("GPU") for line in work_lines(plane)]
+        edges = [edge for one in work if one.spans for edge in (one.spans[0][0], one.spans[-1][1])]
+        if device.missing or not edges:
+            raise Unavailable(device.missing or str(steps))
+        whole = (min(edges), max(edges))
+        return cls(TRACE, (whole,), Intervals((whole,)), 1, why_no_steps=str(steps))
+
+    @classmethod
+    def of(cls, steps: Steps) -> Self:
+        """Take the steps that are no outliers."""
+        chosen = steps.steady_steps
+        rounds = sum(step.calls for step in chosen)
+        mean = sum(step.end_ps - step.start_ps for step in chosen) / PS_PER_MS / rounds
+        return cls(
+            STEP,
+            tuple((step.start_ps, step.end_ps) for step in chosen),
+            Intervals.union((step.start_ps, step.call_end_ps) for step in chosen),
+            rounds,
+            steps.median_ms / mean if mean else 1.0,
+        )
+
+    def ms(self, work: Intervals) -> float:
+        """Return how long something lasts, in ms per round."""
+        return self.scaled(sum(work.within(*stretch).total for stretch in self.stretches))
+
+    def scaled(self, ps: int) -> float:
+        """Return ps, summed over the stretches, as ms per round."""
+        return ps / PS_PER_MS / self.rounds * self.scale
+
+    @property
+    def round_ms(self) -> float:
+        """The round itself: the median step, or the length of the trace."""
+        return self.scaled(sum(end - start for start, end in self.stretches))
+
+    def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) whether a time lies in one of the stretches."""
+        edges = np.array(self.stretches, np.int64)
+        latest = np.searchsorted(edges[:, 0], times_ps, side="right") - 1
+        inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < edges[latest, 1])
+        return inside

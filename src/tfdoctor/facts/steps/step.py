@@ -1,0 +1,37 @@
+"""One training step, and how steps follow each other."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+PS_PER_MS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of the training step, in ps since the profile's start.
+
+    ``calls`` training steps ran inside it (``steps_per_execution``); ``call_end_ps`` is when the
+    call returned, ``end_ps`` when the next one began.
+    """
+
+    number: int
+    start_ps: int
+    call_end_ps: int
+    end_ps: int
+    calls: int = 1
+
+    @property
+    def total_ms(self) -> float:
+        """Milliseconds per training step."""
+        return (self.end_ps - self.start_ps) / PS_PER_MS / self.calls
+
+
+def chain(steps: Iterable[Step]) -> list[Step]:
+    """Let each step end where the next one begins, its call at the latest there too."""
+    ordered = sorted(steps, key=lambda step: step.start_ps)
+    following = [step.start_ps for step in ordered[1:]]
+    chained = [
+        replace(s, call_end_ps=min(s.call_end_ps, nxt), end_ps=nxt)
+        for s, nxt in zip(ordered, following, strict=False)
+    ]
+    return chained + ordered[len(chained) :]

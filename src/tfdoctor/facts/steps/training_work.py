@@ -1,0 +1,126 @@
+"""Which operations of the host train, in which execution of which graph, and in which of its loops.
+
+TensorFlow stops recording an operation once it has proved cheap, after some dozen executions: of a
+graph that has run for a while, conditions, counters and the updates of small weights are not seen.
+"""
+
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.timeline.activity import executors
+from tfdoctor.trace import EventType, Line, Trace
+from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
+
+DEPTH = 8
+"""How many executors may lie inside each other on a thread: a loop's body may run functions."""
+
+
+class TrainingRole(IntFlag):
+    """What an operation does for training."""
+
+    GRADIENT = 1
+    UPDATE = 2  # by an optimizer, certainly
+    ASSIGN = 4  # to a weight, a metric, a counter or an accumulated gradient
+    CONDITION = 8  # of a loop: it runs once before each iteration, and once more at the end
+    PLAIN = 16  # anything else
+
+
+TRAINS = TrainingRole.GRADIENT | TrainingRole.UPDATE | TrainingRole.ASSIGN
+WORKS = TRAINS | TrainingRole.PLAIN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingWork:
+    """m operations of the host, by their start.
+
+    ``role`` and ``frame`` go by kind: a frame is the loop that an operation is in, by its name
+    ("while", "while/body/_1/while/while"), "" outside of loops.
+    """
+
+    kind: NDArray[np.int32]  # (m,)
+    start_ps: NDArray[np.int64]  # (m,)
+    run: NDArray[np.uint64]  # (m,) the execution's id, 0 unknown
+    role: NDArray[np.int32]  # (number of kinds,)
+    frame: tuple[str, ...]  # (number of kinds,)
+
+    @classmethod
+    def gather(cls, trace: Trace, *, compiled: bool = False) -> Self:
+        """Collect them from all threads; ``compiled`` takes programs of XLA for training."""
+        types = trace.host.types if trace.host else ()
+        labels = [_label(kind, compiled=compiled) for kind in types]
+        role = np.array([role for role, _ in labels], np.int32)
+        columns = [_columns(line, role) for line in trace.host_lines if len(line)]
+        empty = (np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64))
+        kind, start, run = (np.concatenate(part) for part in zip(empty, *columns, strict=True))
+        order = np.argsort(start, kind="stable")
+        return cls(kind[order], start[order], run[order], role, tuple(f for _, f in labels))
+
+    def having(self, role: TrainingRole, frame: str | None = None) -> NDArray[np.bool_]:
+        """Return (m,) whether an operation has one of these roles, in this very frame."""
+        kinds = (self.role & role) != 0
+        if frame is not None:
+            kinds &= np.array([each == frame for each in self.frame], dtype=bool)
+        found: NDArray[np.bool_] = kinds[self.kind]
+        return found
+
+    def frames(self) -> list[str]:
+        """Return the loops that train themselves, not by loops inside them, and are no gradient's."""
+        training = np.flatnonzero((self.role & TRAINS) != 0)
+        found = {self.frame[int(kind)] for kind in training} - {""}
+        return sorted(frame for frame in found if not GRADIENT.search(frame))
+
+
+def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
+    """Return the role of an event's kind, 0 for none, and its frame."""
+    if compiled and XLA_RUN.fullmatch(kind.name):
+        return TrainingRole.GRADIENT | TrainingRole.UPDATE, ""
+    name, colon, ending = kind.name.rpartition(":")
+    if not colon or not name or name.endswith(":") or ending != kind.display_name:
+        return 0, ""
+    frame, place = _frame(name)
+    if place == "cond":
+        return TrainingRole.CONDITION, frame
+    role = TrainingRole.PLAIN
+    if GRADIENT.search(name) or GRADIENT.search(ending):
+        role |= TrainingRole.GRADIENT
+    if UPDATE.fullmatch(ending):
+        role |= TrainingRole.UPDATE
+    elif ASSIGN.fullmatch(ending):
+        role |= TrainingRole.ASSIGN
+    return int(role), frame
+
+
+def _frame(name: str) -> tuple[str, str]:
+    """Return the innermost loop of an operation, and whether it is in its body or its condition."""
+    frames = list(FRAME.finditer(name))
+    return (name[: frames[-1].end(1)], frames[-1][2]) if frames else ("", "")
+
+
+Columns = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]
+
+
+def _columns(line: Line, role: NDArray[np.int32]) -> Columns:
+    """Return kind, start and execution of a thread's operations."""
+    mine = np.flatnonzero(role[line.kind])
+    starts = line.start_ps[mine]
+    begins, ends, ids = executors(line)
+    held = covering(begins, ends, starts)
+    known = np.append(np.array(ids, np.uint64), np.uint64(0))
+    return line.kind[mine], starts, known[held]
+
+
+def covering(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], times: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Return (n,) the last of some spans, sorted by start, that holds each time; -1 for none."""
+    latest = np.searchsorted(starts, times, side="right") - 1
+    found = np.full(len(times), -1, np.intp)
+    for _ in range(DEPTH if len(starts) else 0):
+        holds = (found < 0) & (latest >= 0) & (times <= ends[np.maximum(latest, 0)])
+        found[holds] = latest[holds]
+        latest -= 1
+    return found

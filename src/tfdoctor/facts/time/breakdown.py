@@ -1,0 +1,135 @@
+"""Where a step's time goes; the parts sum to the step.
+
+Each instant of a step belongs to exactly one part, the first of this list that is at work: device,
+collective, transfer, input; what is left inside the call is the host's, outside of it it lies
+between the steps. So a wait for input counts only while nothing else happens: it is *exposed*.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.humanize import percent
+from tfdoctor.trace import Intervals
+from tfdoctor.verdict import Stage
+
+UNKNOWN = "unknown"
+"""The part of a step that the trace says nothing about."""
+
+PARTS = (*Stage, UNKNOWN)
+
+INPUT_SHARE = 0.05
+"""Of the step. xprof's analyzer and DLProf call a run input-bound from 5 % on."""
+
+READY_MS = 0.2
+"""Per step. Handing over a batch that lies ready costs tf.data about 0.1 ms: on steps of a
+millisecond that is above 5 %, yet nothing waits."""
+
+NO_WAIT = 0.005
+"""Of the step: a wait that is rounded away beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """What the steps' time went to, in ms per training step.
+
+    ``steps`` has one mapping of part to ms for each of Steps.steps, summing to the step.
+    ``median`` applies the typical steps' shares to the median step, so that it sums to it.
+    """
+
+    steps: tuple[Mapping[str, float], ...]
+    median: Mapping[str, float]
+    unseen_input: str = ""  # why a wait for input does not show in the trace; "" where it would
+
+    @classmethod
+    def measure(
+        cls, steps: Steps, activity: Activity, device: Device, framework: Framework
+    ) -> Self:
+        """Divide every step among the stages."""
+        layers = _layers(activity)
+        rest = _owner_of_rest(activity, device)
+        rows = tuple(_divide(step, layers, rest) for step in steps.steps)
+        return cls(rows, _steady(rows, steps), framework.no_pipeline)
+
+    @classmethod
+    def of(cls, **parts: float) -> Self:
+        """Return the breakdown of even steps, for examples and tests."""
+        row = {str(part): parts.get(str(part), 0.0) for part in PARTS}
+        return cls((row,), row)
+
+    def __getitem__(self, part: str) -> float:
+        return self.median[part]
+
+    @property
+    def waits_for_input(self) -> bool:
+        """Whether the exposed wait for input is worth a word."""
+        wait = self.median[Stage.INPUT]
+        return wait >= INPUT_SHARE * self.step_ms and wait >= READY_MS
+
+    @property
+    def little_wait(self) -> str:
+        """How steps wait of which ``waits_for_input`` is False: "the step does not wait for input"."""
+        share = self.median[Stage.INPUT] / self.step_ms if self.step_ms else 0.0
+        if share < NO_WAIT:
+            return "the step does not wait for input"
+        return f"the step waits only {percent(share)} of its time for input"
+
+    @property
+    def step_ms(self) -> float:
+        """The median step."""
+        return sum(self.median.values())
+
+
+def _layers(activity: Activity) -> dict[Stage, Intervals]:
+    """Return disjoint intervals of the stages that a trace shows, by priority."""
+    taken = Intervals()
+    layers: dict[Stage, Intervals] = {}
+    for stage in (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT):
+        mine = activity.of(stage)
+        if stage is Stage.INPUT:
+            mine |= activity.wait
+        layers[stage] = mine - taken
+        taken |= mine
+    return layers
+
+
+def _divide(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[str, float]:
+    parts = dict.fromkeys(map(str, PARTS), 0.0)
+    inside = Intervals()
+    for stage, intervals in layers.items():
+        covered = intervals.within(step.start_ps, step.end_ps)
+        parts[stage] = covered.total
+        inside |= covered
+    call = (
+        Intervals(((step.start_ps, step.call_end_ps),))
+        if step.call_end_ps > step.start_ps
+        else Intervals()
+    )
+    rest = (call - inside).total
+    between = step.end_ps - step.start_ps - inside.total - rest
+    parts[owner] += rest
+    parts[Stage.BETWEEN] += between
+    return {part: value / PS_PER_MS / step.calls for part, value in parts.items()}
+
+
+def _owner_of_rest(activity: Activity, device: Device) -> str:
+    """Return whose the rest of the call is.
+
+    Nobody knows when the device was not recorded, nor when tf.data itself runs the training: its
+    wait for the next batch is then not told apart.
+    """
+    return UNKNOWN if device.missing or activity.within_data else Stage.HOST
+
+
+def _steady(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:
+    weights = np.array([s.calls * t for s, t in zip(steps.steps, steps.steady, strict=True)], float)
+    totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
+    whole = sum(totals.values())
+    scale = steps.median_ms / whole if whole else 0.0
+    return {part: total * scale for part, total in totals.items()}

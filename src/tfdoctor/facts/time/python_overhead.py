@@ -1,0 +1,65 @@
+"""What a training call costs outside of its operations, whatever the size of the batch."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.trace import Intervals
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class PythonOverhead:
+    """Python's way into the training call and out of it, in ms per training step.
+
+    ``edges_ms`` lie within the call: before its first operation and after its last, less the waits for
+    input. ``between_ms`` is the time between two calls in which nothing works.
+    """
+
+    edges_ms: float
+    between_ms: float
+
+    @classmethod
+    def measure(cls, steps: Steps, activity: Activity) -> Self:
+        """Take the typical steps', scaled to the median step as in Breakdown.
+
+        Raises:
+            Unavailable: the device's work was not recorded, or tf.data itself runs the training.
+        """
+        if activity.missing or activity.within_data:
+            raise Unavailable(
+                activity.missing or "tf.data itself runs the training: no call from Python is seen"
+            )
+        device, waits = activity.of(Stage.DEVICE), activity.wait
+        for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
+            waits |= activity.of(stage)
+        chosen = steps.steady_steps
+        whole = sum(step.end_ps - step.start_ps for step in chosen)
+        calls = sum(step.calls for step in chosen)
+        mean = whole / PS_PER_MS / calls
+        scale = steps.median_ms / mean / PS_PER_MS / calls if whole else 0.0
+        return cls(
+            scale * sum(_edges(step, device, waits) for step in chosen),
+            scale * sum(_between(step, device | waits) for step in chosen),
+        )
+
+    @property
+    def total_ms(self) -> float:
+        """Both."""
+        return self.edges_ms + self.between_ms
+
+
+def _edges(step: Step, device: Intervals, waits: Intervals) -> int:
+    """Return the ps of a call before its first operation and after its last."""
+    work = device.within(step.start_ps, step.call_end_ps).spans
+    if not work:
+        return 0  # what it did is not seen
+    edges = Intervals.union(((step.start_ps, work[0][0]), (work[-1][1], step.call_end_ps)))
+    return (edges - waits).total
+
+
+def _between(step: Step, work: Intervals) -> int:
+    """Return the ps between two calls in which nothing works."""
+    return step.end_ps - step.call_end_ps - work.within(step.call_end_ps, step.end_ps).total

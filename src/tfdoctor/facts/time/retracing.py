@@ -1,0 +1,137 @@
+"""Which tf.functions were traced again while the run trained, how long that took, and what had changed."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import is_named, spans_of
+from tfdoctor.recording import Recording
+from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING
+from tfdoctor.verdict import Stage
+
+CALL = "tf_function_call"
+"""The stat of a tf.function's call: "traced-nonXla", "notTraced-xla" (TensorFlow 2.3 to 2.21)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retraced:
+    """One tf.function; numbers of its calls in the traced steps."""
+
+    name: str
+    calls: int
+    traced: int  # how many of them traced it anew
+    tracings: int  # of the whole run, until the last of these calls
+    changed: tuple[str, ...] = ()  # what an argument was, trace by trace; () where not recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Retracing:
+    """The functions that were called while the run trained; ms per training step.
+
+    Tracing is building the graph in Python and preparing it to run for the first time. ``between_ms``
+    are those outside the call that is a step, where the step is marked within the function.
+    """
+
+    functions: tuple[Retraced, ...] = ()
+    host_ms: float = 0.0
+    between_ms: float = 0.0
+    calling_ms: float = (
+        0.0  # Python's way into functions that it does not trace, outside of that call
+    )
+
+    @classmethod
+    def measure(
+        cls,
+        trace: Trace,
+        recording: Recording,
+        framework: Framework,
+        steps: Steps,
+        activity: Activity,
+    ) -> Self:
+        """Read the calls on the threads of Python.
+
+        Raises:
+            Unavailable: the run is not TensorFlow's.
+        """
+        if framework.foreign:
+            raise Unavailable(f"{framework.title} has no tf.function")
+        lines = [line for line in trace.host_lines if len(line)]
+        whole = steps.steps[0].start_ps, steps.steps[-1].end_ps
+        steady = SteadySteps.of(steps)
+        tracing, calls, working = Intervals(), Intervals(), activity.of(Stage.DEVICE)
+        for line in lines:
+            tracing |= _tracing(line)
+            calls |= spans_of(line, _having(line, lambda stats: CALL in stats))
+        tracing -= working
+        inside = steady.ms(tracing & steady.calls)
+        return cls(
+            tuple(_functions(lines, whole, recording.program or {})),
+            inside,
+            steady.ms(tracing) - inside,
+            steady.ms(calls - steady.calls - working - tracing),
+        )
+
+    @property
+    def total_ms(self) -> float:
+        """Both."""
+        return self.host_ms + self.between_ms
+
+
+def _tracing(line: Line) -> Intervals:
+    """Return when a thread traced: it built a graph, or prepared what it had just traced."""
+    calls = spans_of(line, _having(line, _is_traced))
+    if not calls.spans:
+        return calls
+    prepares = spans_of(line, is_named(line, EAGER_EXECUTE.__eq__))
+    runs = spans_of(line, is_named(line, EAGER_KERNEL.__eq__))
+    builds = spans_of(line, is_named(line, GRAPH_BUILDING.__eq__))
+    return calls & (builds | (prepares - runs))
+
+
+def _having(line: Line, wanted: Callable[[Mapping[str, Any]], bool]) -> NDArray[np.bool_]:
+    """Return (n,) which events of a line have the stats that are wanted."""
+    found = np.zeros(len(line), bool)
+    found[[at for at, stats in line.stats.items() if wanted(stats)]] = True
+    return found
+
+
+def _is_traced(stats: Mapping[str, Any]) -> bool:
+    return str(stats.get(CALL, "")).startswith("traced")
+
+
+def _functions(
+    lines: Iterable[Line], whole: tuple[int, int], program: Mapping[str, Any]
+) -> Iterable[Retraced]:
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for line in lines:
+        for at, stats in line.stats.items():
+            middle = line.start_ps[at] + line.duration_ps[at] // 2
+            if CALL in stats and whole[0] <= middle < whole[1]:
+                found[line.types[line.kind[at]].name].append(stats)
+    for name, calls in found.items():
+        traced = sum(map(_is_traced, calls))
+        tracings = max(int(stats.get("tracing_count") or 0) for stats in calls)
+        yield Retraced(name, len(calls), traced, tracings, _changed(name, program))
+
+
+def _changed(name: str, program: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the values of the first argument that is not the same in all traces of a function."""
+    traces = [
+        graph["given"]
+        for graph in program.get("graphs") or ()
+        if graph.get("name") == name and graph.get("given")
+    ]
+    for values in zip(*traces, strict=False):
+        if len(set(values)) > 1:
+            return tuple(dict.fromkeys(values))
+    return ()

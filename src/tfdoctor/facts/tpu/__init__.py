@@ -1,0 +1,1 @@
+"""What TPUs did: their time, operations, copies, launches and padding."""

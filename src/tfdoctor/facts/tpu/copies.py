@@ -1,0 +1,105 @@
+"""What a TPU core moves beside its work: asynchronous copies and collectives, and the waits for them.
+
+XLA starts such work by one operation (copy-start, all-gather-start, send) and waits for it by another
+(copy-done). The time between is hidden, the wait is exposed.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.tpu.shapes import Array, arrays
+from tfdoctor.trace import EventType, Intervals, Line
+from tfdoctor.trace.hlo import HOST_SPACE
+
+DONE = re.compile(r"[\w.-]*-done[\w.-]*\(.*%([\w.-]+)\)")
+"""The end of asynchronous work in HLO text, and the operation that began it (its last operand)."""
+
+HOST, CHIP, PEERS = "host", "chip", "cores"
+"""Where it goes: over PCIe to or from the host, within the chip's memories, between cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One pair of operations. Milliseconds and bytes per round of the program."""
+
+    name: str  # "copy-done.5"
+    category: str  # XLA's: "copy-done", "all-gather-done"
+    where: str  # HOST, CHIP or PEERS
+    nbytes: float
+    under_way_ms: float  # from its start to its end
+    exposed_ms: float  # that the core waited for it
+    calls: float
+
+
+def copies(
+    line: Line, inside: NDArray[np.bool_], rounds: int
+) -> tuple[tuple[Copy, ...], Intervals]:
+    """Pair the operations of a core's line "XLA Ops", of which (n,) ``inside`` tells those that count.
+
+    Returns the pairs, those waited for the longest first, and when any of them was under way.
+    """
+    by_name: dict[str, list[int]] = defaultdict(list)
+    for at, kind in enumerate(line.types):
+        by_name[kind.display_name or name_of(kind)].append(at)
+    found, under_way = [], Intervals()
+    for at, kind in enumerate(line.types):
+        started = DONE.search(kind.name)
+        ends = np.flatnonzero((line.kind == at) & inside)
+        if started is None or not len(ends):
+            continue
+        kinds = [one for one in by_name.get(started[1], ()) if _same_program(kind, line.types[one])]
+        spans = _spans(line, np.flatnonzero(np.isin(line.kind, kinds)), ends)
+        found.append(_copy(line, kind, spans, ends, rounds))
+        under_way |= Intervals.union(spans.tolist())
+    return tuple(sorted(found, key=lambda copy: -copy.exposed_ms)), under_way
+
+
+def name_of(kind: EventType) -> str:
+    """Return an instruction's name: "copy-done.5"."""
+    return kind.display_name or kind.name.partition(" ")[0].lstrip("%")
+
+
+def _same_program(one: EventType, other: EventType) -> bool:
+    return one.stats.get("program_id") == other.stats.get("program_id")
+
+
+def _spans(line: Line, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return (ends, 2): when each was under way; an end without a start counts from itself."""
+    began = line.start_ps[ends]
+    finish = began + line.duration_ps[ends]
+    if len(starts):
+        before = np.searchsorted(line.start_ps[starts], began, side="right") - 1
+        began = np.where(before >= 0, line.start_ps[starts][np.maximum(before, 0)], began)
+    return np.stack((began, finish), axis=1)
+
+
+def _copy(
+    line: Line, kind: EventType, spans: NDArray[np.int64], ends: NDArray[np.intp], rounds: int
+) -> Copy:
+    category = str(kind.stats.get("hlo_category", ""))
+    moved = arrays(kind.name)
+    return Copy(
+        name_of(kind),
+        category,
+        _where(category, moved),
+        _nbytes(kind, moved) * len(ends) / rounds,
+        float((spans[:, 1] - spans[:, 0]).sum()) / PS_PER_MS / rounds,
+        float(line.duration_ps[ends].sum()) / PS_PER_MS / rounds,
+        len(ends) / rounds,
+    )
+
+
+def _where(category: str, moved: tuple[Array, ...]) -> str:
+    if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
+        return HOST
+    return CHIP if category.startswith(("copy", "slice", "async")) else PEERS
+
+
+def _nbytes(kind: EventType, moved: tuple[Array, ...]) -> float:
+    """Return what one of them moves: the array that it results in, else what the profiler counts."""
+    return float(moved[0].nbytes if moved else kind.stats.get("bytes_accessed", 0))

@@ -1,0 +1,81 @@
+"""How the host launches a TPU's programs: what a core idles between two runs, and whether the host was late.
+
+`DoEnqueueProgram` on the host and the run on the line "XLA Modules" share run_id and queue_id. Both lie
+on the host's clock. A core that has nothing queued waits until the next enqueueing ends.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.trace import Trace
+
+ENQUEUE = "DoEnqueueProgram"
+"""The host hands a program to a core's queue (libtpu, v3 to v6e)."""
+
+Run = tuple[int, int]
+"""run_id and queue_id."""
+
+
+@dataclass(frozen=True, slots=True)
+class TpuLaunches:
+    """The runs on the busiest core, all programs together. Milliseconds, summed over the window."""
+
+    runs: int
+    window_ms: float  # from the first run's start to the last one's end
+    between_ms: float  # between two runs, where the core has no program
+    late_ms: float | None  # of it until the host had enqueued the next one; None when not recorded
+    enqueue_ms: float | None  # the median time that enqueueing takes on the host
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device) -> Self:
+        """Match the core's runs to what the host enqueued.
+
+        Raises:
+            Unavailable: the device is no TPU, or ran fewer than two programs.
+        """
+        modules = module_runs(device.busiest) if device.kind == "TPU" and device.busiest else ()
+        runs = sorted(run for module in modules for run in _runs(module))
+        if len(runs) < 2:  # noqa: PLR2004 - no time between them
+            raise Unavailable("the trace holds no two runs of compiled programs on a TPU")
+        gaps = [(end, start, run) for (_, end, _), (start, _, run) in pairwise(runs) if start > end]
+        core = device.busiest.name.rpartition(":")[2] if device.busiest else ""
+        queued, lengths = _enqueued(trace, core)
+        late = [
+            min(start, queued[run]) - end
+            for end, start, run in gaps
+            if run in queued and queued[run] > end
+        ]
+        return cls(
+            len(runs),
+            (max(end for _, end, _ in runs) - runs[0][0]) / PS_PER_MS,
+            sum(start - end for end, start, _ in gaps) / PS_PER_MS,
+            sum(late) / PS_PER_MS if queued else None,
+            float(np.median(lengths)) / PS_PER_MS if lengths else None,
+        )
+
+
+def _runs(module: ProgramRuns) -> list[tuple[int, int, Run]]:
+    names: list[Run] = list(module.runs) or [(-1, -1)] * len(module.starts_ps)
+    return list(zip(module.starts_ps.tolist(), module.ends_ps.tolist(), names, strict=True))
+
+
+def _enqueued(trace: Trace, core: str) -> tuple[dict[Run, int], list[int]]:
+    """Return when each run of this core was enqueued, and how long that took."""
+    queued: dict[Run, int] = {}
+    lengths = []
+    for line in trace.host.lines if trace.host else ():
+        kinds = [at for at, kind in enumerate(line.types) if kind.name == ENQUEUE]
+        for at in np.flatnonzero(np.isin(line.kind, kinds)):
+            event = line.event(int(at))
+            if "run_id" in event.stats and str(event.stats.get("device_ordinal", core)) == core:
+                run = (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0)))
+                queued[run] = event.end_ps
+                lengths.append(event.duration_ps)
+    return queued, lengths

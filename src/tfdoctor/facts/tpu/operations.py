@@ -1,0 +1,191 @@
+"""What a TPU's operations achieve: their use of the MXU, of the memory's bandwidth, and what bounds them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.tpu.copies import name_of
+from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
+from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
+from tfdoctor.facts.tpu.time import COMPUTE, part_of
+from tfdoctor.trace import EventType
+from tfdoctor.trace.hlo import Instruction
+from tfdoctor.trace.names import TPU_OPS
+
+DEPTHWISE = "DepthwiseConv"
+"""What the types of TensorFlow's depthwise convolutions and of their gradients begin with."""
+
+PRODUCTS = "convolution"
+"""What XLA's categories of operations with a dot or a convolution begin with ("convolution fusion")."""
+
+
+@dataclass(frozen=True, slots=True)
+class TpuOperation:
+    """One computing instruction on the busiest core. Milliseconds per round; FLOPs and bytes per call.
+
+    ``arrays`` are its results, then its operands; ``products`` the dots and convolutions that it holds,
+    where the trace has the program.
+    """
+
+    name: str  # "fusion.12"
+    title: str  # the framework's: "jit(train_step)/jvp(dense)/dot_general"
+    category: str
+    ms: float
+    calls: float
+    flops: float | None
+    nbytes: float | None
+    arrays: tuple[Array, ...]
+    products: tuple[Instruction, ...] = ()
+    depthwise: bool = False
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the MXU runs it."""
+        return bool(self.products) or self.category.startswith(PRODUCTS)
+
+    @property
+    def rate(self) -> float | None:
+        """The FLOP/s that it achieves."""
+        return self._per_second(self.flops)
+
+    @property
+    def bandwidth(self) -> float | None:
+        """The bytes per second that it moves, on-chip memories included where XLA counts them."""
+        return self._per_second(self.nbytes)
+
+    def _per_second(self, each: float | None) -> float | None:
+        return None if each is None or not self.ms else each * self.calls / (self.ms * 1e-3)
+
+    @property
+    def in_float32(self) -> bool:
+        """Whether it multiplies float32 operands, as its program or its operands' types say."""
+        given = [one.dtype for one in self.arrays[1:]] or [one.dtype for one in self.arrays]
+        floats = [dtype for dtype in given if dtype.startswith(("f", "bf"))]
+        return self.is_product and bool(floats) and all(dtype == "f32" for dtype in floats)
+
+
+@dataclass(frozen=True)
+class TpuOperations:
+    """The busiest core's computing operations, the heaviest first. Peaks are those of one core's plane."""
+
+    unit: str  # "step" or "run": what a round is
+    rows: tuple[TpuOperation, ...]
+    peak_flop_s: float | None
+    bandwidth_bytes_s: float | None
+
+    @classmethod
+    def measure(cls, device: Device, hardware: Hardware, xla_programs: XlaPrograms) -> Self:
+        """Sum the operations of the rounds by instruction.
+
+        Raises:
+            Unavailable: the device is no TPU, or its trace holds no operation in a round.
+        """
+        core = device.busiest
+        if device.kind != "TPU" or core is None or device.missing:
+            raise Unavailable(device.missing or "the run used no TPU")
+        unit, program = rounds_of(core, xla_programs)
+        starts, end = starts_of(core, unit, program)
+        line = next((line for line in core.lines if line.name == TPU_OPS), None)
+        if line is None or not len(starts):
+            raise Unavailable(
+                "the TPU's trace holds no operation within a step or a run of a program"
+            )
+        inside = counted(line) & (line.start_ps >= starts[0]) & (line.start_ps < end)
+        time = np.bincount(line.kind[inside], line.duration_ps[inside], len(line.types))
+        calls = np.bincount(line.kind[inside], minlength=len(line.types))
+        rows = [
+            _row(line.types[at], float(time[at]), float(calls[at]), len(starts), xla_programs)
+            for at in np.flatnonzero(calls).tolist()
+            if part_of(str(line.types[at].stats.get("hlo_category", ""))) == COMPUTE
+        ]
+        if not rows:
+            raise Unavailable("the TPU computed nothing in its traced steps")
+        rows.sort(key=lambda row: -row.ms)
+        return cls(unit, tuple(rows), hardware.peak_flop_s, hardware.bandwidth_bytes_s)
+
+    @property
+    def products(self) -> tuple[TpuOperation, ...]:
+        """The dots and convolutions, and what is fused with them."""
+        return tuple(row for row in self.rows if row.is_product)
+
+    @property
+    def compute_ms(self) -> float:
+        """The time of all of them per round."""
+        return sum(row.ms for row in self.rows)
+
+    def mxu(self, row: TpuOperation) -> float | None:
+        """Return an operation's share of the MXU's peak, 0 to 1; None where its FLOPs or the peak are unknown."""
+        if not row.is_product:
+            return 0.0
+        return row.rate / self.peak_flop_s if row.rate is not None and self.peak_flop_s else None
+
+    @cached_property
+    def mxu_use(self) -> float | None:
+        """The products' FLOPs over what the MXU could do while the core computes; None where any is unknown."""
+        flops = [row.flops for row in self.products]
+        if not self.peak_flop_s or not self.compute_ms or None in flops:
+            return None
+        done = sum((row.flops or 0) * row.calls for row in self.products)
+        return done / (self.compute_ms * 1e-3 * self.peak_flop_s)
+
+    @cached_property
+    def ridge(self) -> float | None:
+        """The FLOPs per byte from which the MXU and not the memory bounds an operation; None when unknown."""
+        if not self.peak_flop_s or not self.bandwidth_bytes_s:
+            return None
+        return self.peak_flop_s / self.bandwidth_bytes_s
+
+    def memory_bound(self, row: TpuOperation) -> bool | None:
+        """Say whether the roofline has the memory bound an operation; None where bytes or peaks are unknown."""
+        if self.ridge is None or row.flops is None or not row.nbytes:
+            return None
+        return not row.is_product or row.flops / row.nbytes < self.ridge
+
+    @property
+    def memory_bound_ms(self) -> float:
+        """The time in operations that the memory bounds."""
+        return sum(row.ms for row in self.rows if self.memory_bound(row))
+
+    @property
+    def float32_ms(self) -> float:
+        """The time in products of float32 operands."""
+        return sum(row.ms for row in self.rows if row.in_float32)
+
+
+def _row(
+    kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms
+) -> TpuOperation:
+    name, number = name_of(kind), str(kind.stats.get("program_id", ""))
+    return TpuOperation(
+        name=name,
+        title=str(kind.stats.get("tf_op", "")).rstrip(":"),
+        category=str(kind.stats.get("hlo_category", "")),
+        ms=time / PS_PER_MS / rounds,
+        calls=calls / rounds,
+        flops=_number(kind, "flops"),
+        nbytes=_number(kind, "bytes_accessed"),
+        arrays=arrays(kind.name),
+        products=xla_programs.products(number, name),
+        depthwise=_depthwise(kind, xla_programs.products(number, name)),
+    )
+
+
+def _depthwise(kind: EventType, products: tuple[Instruction, ...]) -> bool:
+    """Say whether it convolves each channel alone: by the program, else by its own type and text."""
+    found = [one.product for one in products if one.product]
+    if found:
+        return all(each.depthwise for each in found)
+    title = str(kind.stats.get("tf_op", "")).rpartition(":")[2]
+    return title.startswith(DEPTHWISE) or convolves_each_alone(kind.name)
+
+
+def _number(kind: EventType, stat: str) -> float | None:
+    value = kind.stats.get(stat)
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,141 @@
+"""How much of a TPU's products is padding: of what the MXU multiplies, and of what lies in memory.
+
+The MXU is a square of 128 x 128, 256 x 256 from v6e on (Google Cloud, TPU architecture). A product whose
+width (the result's dimension in the lanes) or depth (what is summed over) is no multiple of it leaves
+part of the square idle. In memory XLA pads the two minor dimensions to the tile that the layout names:
+8 x 128 up to v6e for 16 bit too, 16 x 128 for bf16 from 7x on; the trace tells, so nothing is assumed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.tpu.operations import TpuOperation, TpuOperations
+from tfdoctor.facts.tpu.shapes import Array
+from tfdoctor.trace.hlo import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedMatmul:
+    """One operation with a dot or a convolution. Shares from 0 to 1."""
+
+    row: TpuOperation
+    side: int  # of the MXU
+    width: int  # of the result, in the lanes
+    depth: (
+        int | None
+    )  # that is summed over, per position of a convolution's window; None when unknown
+    stored_useful: float | None  # of results and operands in memory; None where no tile is known
+    windowed: bool = False  # a convolution's window has more than one position
+    tiles: tuple[tuple[int, ...], ...] = ()  # of its arrays: (8, 128)
+
+    @property
+    def useful(self) -> float:
+        """The share of the MXU's width that is used."""
+        return self.width / padded(self.width, self.side)
+
+    @property
+    def depth_useful(self) -> float | None:
+        """The share of the MXU's depth that is used; unknown with a window, which XLA may fold into it."""
+        if self.depth is None or self.windowed:
+            return None
+        return self.depth / padded(self.depth, self.side)
+
+    @property
+    def lost_ms(self) -> float:
+        """The time per round in which columns of the MXU multiply padding."""
+        return self.row.ms * (1 - self.useful)
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """All products whose shapes are known, those that lose the most first."""
+
+    side: int
+    products: tuple[PaddedMatmul, ...]
+    unknown_ms: float  # per round, in products whose shapes the trace does not hold
+
+    @classmethod
+    def measure(cls, operations: TpuOperations, hardware: Hardware) -> Self:
+        """Size every product by the program, else by its instruction's text.
+
+        Raises:
+            Unavailable: the step runs no product, or the trace holds no shapes.
+        """
+        side = hardware.tile.multiple if hardware.tile else 0
+        if not operations.products:
+            raise Unavailable("the step runs no matmul or convolution")
+        sized = [(row, _sized(row, side)) for row in operations.products if not row.depthwise]
+        known = [one for _, one in sized if one is not None]
+        if not known:
+            raise Unavailable("the trace does not hold the shapes of its matmuls and convolutions")
+        known.sort(key=lambda one: -one.lost_ms)
+        return cls(side, tuple(known), sum(row.ms for row, one in sized if one is None))
+
+    @property
+    def lost_ms(self) -> float:
+        """The time per round in which the MXU multiplies padding."""
+        return sum(one.lost_ms for one in self.products)
+
+    @property
+    def useful(self) -> float:
+        """The share of the MXU's width that is used, weighted by time."""
+        total = sum(one.row.ms for one in self.products)
+        return 1 - self.lost_ms / total if total else 1.0
+
+    @property
+    def depth_useful(self) -> float | None:
+        """The same of its depth, over the products whose depth is known; None without any."""
+        return _weighted((one.row.ms, one.depth_useful) for one in self.products)
+
+    @property
+    def stored_useful(self) -> float | None:
+        """The share of the products' arrays in memory that is no padding to tiles, weighted by time."""
+        return _weighted((one.row.ms, one.stored_useful) for one in self.products)
+
+    @property
+    def tiles(self) -> tuple[tuple[int, ...], ...]:
+        """The tiles of those arrays."""
+        return tuple(sorted({tile for one in self.products for tile in one.tiles}))
+
+
+def _weighted(shares: Iterable[tuple[float, float | None]]) -> float | None:
+    known = [(ms, share) for ms, share in shares if share is not None]
+    total = sum(ms for ms, _ in known)
+    return sum(ms * share for ms, share in known) / total if total else None
+
+
+def padded(size: int, multiple: int) -> int:
+    """Return the size that is computed."""
+    return ceil(size / multiple) * multiple if multiple else size
+
+
+def _sized(row: TpuOperation, side: int) -> PaddedMatmul | None:
+    found = row.arrays or _arrays(row.products)
+    width = found[0].width if found else None
+    if not width:
+        return None
+    product = next((one.product for one in row.products if one.product), None)
+    return PaddedMatmul(
+        row,
+        side,
+        width,
+        product.k if product else None,
+        _stored(found),
+        windowed=bool(product and product.window > 1),
+        tiles=tuple({one.tile for one in found if one.tile}),
+    )
+
+
+def _stored(found: tuple[Array, ...]) -> float | None:
+    """Return the share of the arrays' elements in memory that is no padding, where a tile is known."""
+    tiled = [one for one in found if one.tile]
+    whole = sum(one.stored for one in tiled)
+    return sum(one.stored * one.useful for one in tiled) / whole if whole else None
+
+
+def _arrays(products: tuple[Instruction, ...]) -> tuple[Array, ...]:
+    return tuple(Array.of(shape) for one in products[:1] for shape in one.shapes)

@@ -1,0 +1,47 @@
+"""When the rounds of a TPU's cores begin: training steps, else runs of the program with the most time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
+from tfdoctor.facts.run.xla_runs import module_runs
+from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
+from tfdoctor.facts.timeline.activity import leaves
+from tfdoctor.trace import Line, Plane
+
+STEPS, ROUND = "step", "run"
+"""What a round is."""
+
+STEP_LINE = "Steps"
+"""The line that TensorFlow and PyTorch/XLA have on a TPU; JAX has none."""
+
+
+def rounds_of(core: Plane, xla_programs: XlaPrograms) -> tuple[str, str]:
+    """Return what a round is, and whose runs they are: the program that trains, else the longest."""
+    modules = module_runs(core)
+    if any(line.name == STEP_LINE and len(line) for line in core.lines):
+        return STEPS, modules[0].title if modules else ""
+    try:
+        name, _ = compiled_steps(of_modules(modules, xla_programs), "run")
+    except Unavailable:
+        return ROUND, modules[0].title if modules else ""
+    return STEPS, name
+
+
+def counted(line: Line) -> NDArray[np.bool_]:
+    """Return (n,) whether an operation counts: loops and calls are not what they hold."""
+    kinds = [str(kind.stats.get("hlo_category", "")) in CONTAINERS for kind in line.types]
+    found: NDArray[np.bool_] = leaves(line) | ~np.array(kinds, dtype=bool)[line.kind]
+    return found
+
+
+def starts_of(core: Plane, unit: str, program: str) -> tuple[NDArray[np.int64], int]:
+    """Return (rounds,) when a core's rounds begin, in ps, and when the last one ends; none without."""
+    line = next((line for line in core.lines if line.name == STEP_LINE and len(line)), None)
+    if unit == STEPS and line is not None:
+        return line.start_ps, int((line.start_ps + line.duration_ps).max())
+    module = next((one for one in module_runs(core) if one.title == program), None)
+    if module is None:
+        return np.zeros(0, np.int64), 0
+    return np.sort(module.first_ps), int(module.last_ps.max())

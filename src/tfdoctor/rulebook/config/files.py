@@ -1,0 +1,70 @@
+"""The file that settings stand in, and how it is found."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfdoctor.errors import ConfigError
+from tfdoctor.rulebook.config.settings import Config
+
+OWN_FILE, PROJECT_FILE = "tfdoctor.toml", "pyproject.toml"
+
+TABLE = "[tool.tfdoctor]"
+
+
+def find(start: Path) -> Config:
+    """Return the settings of the nearest folder that has any, from ``start`` upward; else none.
+
+    Of two files in one folder tfdoctor.toml counts; a pyproject.toml without our table is passed by.
+
+    Raises:
+        ConfigError: the file cannot be read, or what it says cannot be meant.
+    """
+    here = start.resolve()
+    for folder in (here, *here.parents):
+        own, project = folder / OWN_FILE, folder / PROJECT_FILE
+        if own.is_file():
+            return Config.parse(_read(own), own, _shown(own, here))
+        table = _ours(_read(project), project) if project.is_file() else None
+        if table is not None:
+            return Config.parse(table, project, _shown(project, here))
+    return Config()
+
+
+def load(path: Path) -> Config:
+    """Return the settings of one file: those of its table where it is a pyproject.toml, else all of it.
+
+    Raises:
+        ConfigError: the file cannot be read, or what it says cannot be meant.
+    """
+    table: Mapping[str, Any] | None = _read(path)
+    if path.name == PROJECT_FILE and table is not None:
+        table = _ours(table, path)
+    if table is None:
+        raise ConfigError(f"{path} has no table {TABLE}: add it, or name another file.")
+    return Config.parse(table, path)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is no TOML: it is not written in UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no valid TOML: {error}.") from error
+
+
+def _ours(table: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    tool = table.get("tool")
+    ours = tool.get("tfdoctor") if isinstance(tool, dict) else None
+    if ours is not None and not isinstance(ours, dict):
+        raise ConfigError(f"{path}: {TABLE} must be a table, not {ours!r}.")
+    return ours
+
+
+def _shown(path: Path, here: Path) -> Path:
+    """Return the path as a message shows it: from the current folder where it lies below."""
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,0 +1,165 @@
+"""The settings, once read: of the right types, though not yet known to name what exists."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tfdoctor.errors import ConfigError
+from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.verdict import Severity
+
+ALL = "ALL"
+"""Selects, or ignores, every rule; as ruff has it."""
+
+NEVER = "never"
+
+FAIL_ON = (*(severity.name.lower() for severity in Severity), NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleNames:
+    """Names of rules and topics, and who gave them."""
+
+    names: tuple[str, ...]
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the user wants of the rules; without any setting every rule as it comes."""
+
+    by: str = ""  # the file's name; "" without one
+    select: RuleNames = field(default_factory=lambda: RuleNames((ALL,)))
+    ignore: RuleNames = field(default_factory=lambda: RuleNames(()))
+    fail_on: str = ""  # one of FAIL_ON; "" when nothing is said
+    rules: tuple[Path, ...] = ()  # folders of the user's own rules
+    limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, table: Mapping[str, Any], path: Path, shown: Path | None = None) -> "Config":
+        """Read the settings of a table; ``path`` is the file that it stands in, ``shown`` how to call it.
+
+        Raises:
+            ConfigError: a key is unknown, or a value of the wrong type.
+        """
+        where = shown or path
+        for key in table:
+            if key not in KEYS:
+                raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
+        values = {key: KEYS[key].read(table[key], f"{where}: {key}") for key in table}
+        chosen = {
+            key: RuleNames(values[key], path.name) for key in ("select", "ignore") if key in table
+        }
+        return cls(
+            by=path.name,
+            **chosen,
+            fail_on=values.get("fail-on", ""),
+            rules=tuple(path.parent / folder for folder in values.get("rules", ())),
+            limits=values.get("limits", {}),
+        )
+
+
+def _names(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ConfigError(
+            f'{where} must be a list of names, such as ["input-bound"], not {_shown(value)}.'
+        )
+    return tuple(value)
+
+
+def _folders(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ConfigError(
+            f'{where} must be a list of folders, such as ["lint"], not {_shown(value)}.'
+        )
+    if any("\0" in one for one in value):
+        raise ConfigError(f"{where} names a folder that no file system can have.")
+    return tuple(value)
+
+
+def _fail_on(value: object, where: str) -> str:
+    if not isinstance(value, str) or value not in FAIL_ON:
+        known = ", ".join(f'"{one}"' for one in FAIL_ON)
+        raise ConfigError(f"{where} must be one of {known}, not {_shown(value)}.")
+    return value
+
+
+def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{where} must be a table of rules, not {_shown(value)}.")
+    return {rule: _of_rule(table, f"{where}.{_key(rule)}") for rule, table in value.items()}
+
+
+def _of_rule(value: object, where: str) -> Mapping[str, float]:
+    if not isinstance(value, dict):
+        raise ConfigError(
+            f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {_shown(value)}."
+        )
+    return {name: _number(one, f"{where}.{_key(name)}") for name, one in value.items()}
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"{where} must be a number, not {_shown(value)}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ConfigError(f"{where} must be a finite number, not {_shown(value)}.")
+    return number
+
+
+def _key(name: str) -> str:
+    """Return a key as TOML writes it, on one line."""
+    return name if re.fullmatch(r"[\w-]{1,60}", name) else repr(name[:LONGEST])
+
+
+def _shown(value: object) -> str:
+    """Return a value as TOML writes it, or what it is where that would be long."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a table"
+        case str() | int() | float() | list() if len(repr(value)) <= LONGEST:
+            return repr(value)
+        case _:
+            return f"this {type(value).__name__}"
+
+
+LONGEST = 60
+"""Characters of a wrong value that a message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A setting: what reads it, and what the reference says of it."""
+
+    read: Callable[[object, str], Any]
+    default: str
+    meaning: str
+
+
+KEYS: Mapping[str, Key] = {
+    "select": Key(_names, '["ALL"]', "names of rules and topics to apply, or `ALL`"),
+    "ignore": Key(
+        _names,
+        "[]",
+        "names of rules and topics not to apply; the report lists them as ignored. The more specific choice "
+        "counts (a rule's name before its topic before `ALL`), and of two alike this one",
+    ),
+    "fail-on": Key(
+        _fail_on,
+        '"never"',
+        "exit with 3 when a finding of this severity or above is there: `note`, `warning`, `critical` or `never`",
+    ),
+    "rules": Key(_folders, "[]", "folders of your own rules, relative to the file"),
+    "limits": Key(
+        _limits, "{}", "of each rule, by its name: its limits, by theirs; each is a number"
+    ),
+}
+"""Every key."""

@@ -1,0 +1,259 @@
+"""The command line: what it takes, and how it refuses."""
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tfdoctor
+from tfdoctor import cli
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import Result
+from tfdoctor.recording import Recording
+from tfdoctor.rule import Topic
+from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Severity
+
+HEAVY = {"google", "jinja2", "keras", "numpy", "plotly", "psutil", "rich", "tensorflow", "xprof"}
+"""What `--help` and a wrong option must not wait for."""
+
+TRUNCATED = b"\x0a\x80\x10\x12\x05/host\xff\x00\x81" + bytes(100)
+"""The head of an XSpace: a plane of 2048 bytes, cut off."""
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli.app, list(arguments))
+    return result.exit_code, result.output
+
+
+def test_the_version_is_printed() -> None:
+    assert run("--version") == (0, f"tfdoctor {tfdoctor.__version__}\n")
+
+
+@pytest.mark.parametrize("command", [(), ("profile",), ("report",)])
+def test_help_is_given(command: tuple[str, ...]) -> None:
+    code, output = run(*command, "--help")
+
+    assert code == 0
+    assert "Usage: " in output
+
+
+def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
+    code, output = run("report", "trace", "--format", "html,pdf")
+
+    assert code == 2
+    assert "'pdf' is none of html, json, md" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("profile",),
+        ("report",),
+        ("diagnose", "trace"),
+        ("report", "trace", "--fail-on", "always"),
+        ("profile", "--steps", "0", "train.py"),
+        ("profile", "--warmup", "-1", "train.py"),
+        ("profile", "--unknown", "train.py"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> None:
+    code, output = run(*arguments)
+
+    assert code == 2
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--nope",), "no such option: --nope (see `tfdoctor --help`)."),
+        (("nope",), "no such command 'nope' (see `tfdoctor --help`)."),
+        (("report",), "missing argument 'path' (see `tfdoctor report --help`)."),
+        (
+            ("report", "a", "b"),
+            "got unexpected extra argument(s) (b) (see `tfdoctor report --help`).",
+        ),
+        (("profile", "--zzzz", "x"), "no such option: --zzzz (see `tfdoctor profile --help`)."),
+        (
+            ("profile", "--out"),
+            "option '--out' requires an argument (see `tfdoctor profile --help`).",
+        ),
+        (
+            ("profile", "--steps", "abc", "t.py"),
+            "invalid value for '--steps': 'abc' is not a whole number (see `tfdoctor profile --help`).",
+        ),
+        (
+            ("profile", "--out", "/proc/nope", __file__),
+            "/proc/nope cannot be written (no folder can be made there): choose another --out.",
+        ),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
+)
+def test_a_usage_error_is_one_sentence(
+    arguments: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tfdoctor", *arguments])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", f"tfdoctor: {said}\n")
+
+
+def test_without_arguments_the_help_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tfdoctor"])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("Usage: ")
+
+
+def test_one_blank_line_stands_before_the_files(tmp_path: Path) -> None:
+    code, output = run("report", str(SAMPLES / "cpu-input-bound"), "--out", str(tmp_path))
+
+    before, _, _ = output.partition("wrote ")
+    assert code == 0
+    assert before.endswith("\n\n")
+    assert not before.endswith("\n\n\n")
+
+
+def test_importing_the_command_line_imports_nothing_heavy() -> None:
+    code = "import sys, tfdoctor.cli; print(*{name.partition('.')[0] for name in sys.modules})"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert HEAVY & set(child.stdout.split()) == set()
+
+
+def missing(folder: Path) -> Path:
+    return folder / "nothing"
+
+
+def empty(folder: Path) -> Path:
+    return _file(folder, b"")
+
+
+def truncated(folder: Path) -> Path:
+    return _file(folder, TRUNCATED)
+
+
+def compressed(folder: Path) -> Path:
+    return _file(folder, gzip.compress(b"a trace", mtime=0))
+
+
+def text(folder: Path) -> Path:
+    return _file(folder, b"\nStep 1: loss 0.3\nStep 2: loss 0.2\n")
+
+
+def noise(folder: Path) -> Path:
+    return _file(folder, bytes(range(255, 0, -1)))
+
+
+def directory_without_trace(folder: Path) -> Path:
+    (folder / "logs" / "plugins" / "profile" / "run").mkdir(parents=True)
+    return folder / "logs"
+
+
+def directory_with_truncated_trace(folder: Path) -> Path:
+    run = directory_without_trace(folder) / "plugins" / "profile" / "run"
+    (run / "host.xplane.pb").write_bytes(TRUNCATED)
+    return folder / "logs"
+
+
+def unreadable(folder: Path) -> Path:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    path = _file(folder, TRUNCATED)
+    path.chmod(0)
+    return path
+
+
+def _file(folder: Path, content: bytes) -> Path:
+    path = folder / "host.xplane.pb"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        missing,
+        empty,
+        truncated,
+        compressed,
+        text,
+        noise,
+        directory_without_trace,
+        directory_with_truncated_trace,
+        unreadable,
+    ],
+    ids=lambda given: given.__name__,
+)
+def test_what_cannot_be_reported_on_is_refused_in_one_line_and_left_alone(
+    given: Callable[[Path], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    path = given(there)
+    before = sorted(there.rglob("*"))
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "argv", ["tfdoctor", "report", str(path)])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    output = capsys.readouterr()
+    assert ended.value.code == 2
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert output.err.startswith("tfdoctor: ")
+    assert sorted(there.rglob("*")) == before
+    assert list(here.iterdir()) == []
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+
+def test_a_full_disk_behind_the_output_is_one_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tfdoctor", "report", str(SAMPLES / "cpu-input-bound")]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path), "--format", "json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("topic", "code"), [(Topic.RECORDING, 0), (Topic.INPUT, cli.FOUND)])
+def test_a_doubt_about_the_recording_does_not_fail_a_build(topic: Topic, code: int) -> None:
+    rule = replace(next(iter(all_rules())), topic=topic)
+    result = Result(rule=rule, outcome=rule.sick(), severity=Severity.CRITICAL)
+    diagnosis = replace(
+        diagnose(Recording.open(SAMPLES / "cpu-input-bound"), [], "x", ask_xprof=False),
+        results=(result,),
+    )
+    assert cli.exit_code(diagnosis, cli.FailOn.NOTE) == code

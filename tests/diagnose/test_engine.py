@@ -1,0 +1,485 @@
+"""The engine applies rules, isolates crashes, and lets the step model judge what findings save."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfdoctor.diagnose import engine
+from tfdoctor.diagnosis import Result, Together
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.step_model import StepModel
+from tfdoctor.facts.time.breakdown import PARTS, Breakdown
+from tfdoctor.rule import Rule, RuleDoc, Topic
+from tfdoctor.units import ms
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Errored,
+    Finding,
+    Healthy,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Stage,
+    Verdict,
+)
+
+SEEN = Measure("what was seen", ms(1.0))
+
+
+def rule(check: Callable[..., Verdict], name: str = "") -> Rule:
+    doc = RuleDoc("A title", {})
+    called = name or check.__name__.replace("_", "-")
+    return Rule(called, Topic.INPUT, "0.1.0", doc, (), check, check, check)
+
+
+def finding(*effects: Effect, severity: Severity | None = None) -> Finding:
+    return Finding(
+        summary="Something is slow",
+        evidence=(SEEN,),
+        remedies=(Remedy("Change it"),),
+        effects=effects,
+        severity=severity,
+    )
+
+
+def states(name: str, *effects: Effect, severity: Severity | None = None) -> Rule:
+    """A rule that finds this fault."""
+    return rule(lambda: finding(*effects, severity=severity), name)
+
+
+def part(saved: float, subject: str = "part", **more: Any) -> Effect:
+    """A change that saves so many ms of the device's work."""
+    return Effect(Stage.DEVICE, 0.0, subject, ms(saved), **more)
+
+
+def chart_of(*segments: PipelineSegment, **parts: float) -> Chart:
+    """A GPU's step, of these parts in ms."""
+    exposed = {str(one): parts.get(str(one), 0.0) for one in PARTS}
+    return Chart([StepModel(device="GPU", exposed=exposed, segments=segments)])
+
+
+COMPUTE = {"device": 100.0}
+
+
+def examine(*rules: Rule, chart: Chart | None = None) -> dict[str, Result]:
+    results = engine.examine(chart or chart_of(**COMPUTE), rules)
+    return {result.rule.name: result for result in results}
+
+
+def followed(*rules: Rule, chart: Chart | None = None) -> Together | None:
+    chart = chart or chart_of(**COMPUTE)
+    return engine.together(chart, engine.examine(chart, rules))
+
+
+# Limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    least: float = 10.0
+
+
+def limited(step_model: StepModel, limits: Limits = Limits()) -> Verdict:
+    return finding() if step_model.step_ms >= limits.least else fine()
+
+
+def test_a_rule_gets_the_limits_that_it_holds() -> None:
+    as_written = replace(rule(limited, "as-written"), limits=Limits())
+    set_higher = replace(rule(limited, "set-higher"), limits=Limits(least=1000.0))
+    found = examine(as_written, set_higher)
+    assert isinstance(found["as-written"].outcome, Finding)
+    assert isinstance(found["set-higher"].outcome, Healthy)
+
+
+# Steps that tracing made much longer
+
+
+def slowed() -> Chart:
+    exposed = {str(one): COMPUTE.get(str(one), 0.0) for one in PARTS}
+    return Chart([StepModel(device="GPU", exposed=exposed, slowdown=2.0)])
+
+
+def test_nor_is_found_what_is_little_even_of_those() -> None:
+    found = examine(states("small", part(4.9)), states("some", part(5.0)), chart=slowed())
+    assert isinstance(found["small"].outcome, NotApplicable)
+    assert "cannot be told" in found["small"].outcome.reason
+    assert isinstance(found["some"].outcome, Finding)
+
+
+# Isolation
+
+
+def broken() -> Verdict:
+    raise KeyError("shape")
+
+
+def missing(breakdown: Breakdown) -> Verdict:
+    raise AssertionError(breakdown)
+
+
+def fine() -> Verdict:
+    return Healthy(summary="All is well")
+
+
+def test_a_rule_that_crashes_leaves_the_others_untouched() -> None:
+    found = examine(rule(broken), rule(fine), states("fault", part(50)))
+    outcome = found["broken"].outcome
+    assert isinstance(outcome, Errored)
+    assert outcome.error == "KeyError('shape')"
+    assert "in broken" in outcome.traceback
+    assert found["fine"].outcome == fine()
+    assert found["fault"].saving
+
+
+def test_a_missing_fact_is_not_applicable_with_its_reason() -> None:
+    chart = Chart([], missing={Breakdown: Unavailable("no step was traced")})
+    found = examine(rule(missing), chart=chart)
+    assert found["missing"].outcome == NotApplicable(reason="no step was traced")
+
+
+def test_a_defect_in_a_fact_is_an_error_and_no_missing_fact() -> None:
+    """An empty chart cannot measure the breakdown: its parts were never given."""
+    outcome = examine(rule(missing), chart=Chart([]))["missing"].outcome
+    assert isinstance(outcome, Errored)
+
+
+def test_without_a_step_model_findings_stand_without_a_saving() -> None:
+    for chart in (Chart([], missing={StepModel: Unavailable("no")}), Chart([])):
+        result = examine(states("fault", part(50)), rule(fine), chart=chart)["fault"]
+        assert isinstance(result.outcome, Finding)
+        assert (result.saving, result.severity) == (None, Severity.NOTE)
+        assert followed(states("fault", part(50)), chart=chart) is None
+
+
+def test_steps_without_length_save_nothing_and_break_nothing() -> None:
+    result = examine(states("fault", part(50)), chart=chart_of())["fault"]
+    assert isinstance(result.outcome, Finding)
+    assert result.saving is None
+
+
+# What a finding saves
+
+
+@pytest.mark.parametrize(
+    ("saved", "severity"),
+    [
+        (20.0, Severity.CRITICAL),
+        (19.9, Severity.WARNING),
+        (5.0, Severity.WARNING),
+        (4.9, Severity.NOTE),
+        (0.5, Severity.NOTE),
+    ],
+)
+def test_severity_follows_the_saving(saved: float, severity: Severity) -> None:
+    result = examine(states("fault", part(saved)))["fault"]
+    assert result.severity is severity
+    assert result.saving
+    assert result.saving.per_step.value == pytest.approx(saved)
+    assert result.saving.share == pytest.approx(saved / 100)
+
+
+def test_a_saving_below_half_a_percent_is_healthy_with_what_was_seen() -> None:
+    result = examine(states("fault", part(0.49)))["fault"]
+    assert isinstance(result.outcome, Healthy)
+    assert result.outcome.evidence == (SEEN,)
+    assert result.outcome.summary.startswith("Something is slow: changing that would save less")
+    assert (result.saving, result.severity) == (None, None)
+
+
+def test_a_change_that_costs_time_is_healthy() -> None:
+    slower = Effect(Stage.DEVICE, 1.5, "part", ms(50.0))
+    assert isinstance(examine(states("fault", slower))["fault"].outcome, Healthy)
+
+
+def test_a_finding_without_effects_states_its_own_severity() -> None:
+    found = examine(states("grave", severity=Severity.WARNING), states("plain"))
+    assert found["grave"].severity is Severity.WARNING
+    assert found["plain"].severity is Severity.NOTE
+    assert isinstance(found["plain"].outcome, Finding)
+
+
+def test_a_ceiling_stays_one() -> None:
+    found = examine(states("a", part(50, bound=Bound.AT_MOST)), states("b", part(50)))
+    assert found["a"].saving
+    assert found["a"].saving.bound is Bound.AT_MOST
+    assert found["b"].saving
+    assert found["b"].saving.bound is Bound.EXPECTED
+
+
+def test_a_model_that_explains_too_little_makes_every_saving_a_ceiling() -> None:
+    chart = chart_of(PipelineSegment({"a": 20.0}, overlapped=True), input=40.0, device=10.0)
+    result = examine(states("fault", Effect(Stage.INPUT, 0.5)), chart=chart)["fault"]
+    assert result.saving
+    assert result.saving.bound is Bound.AT_MOST
+    assert "60 %" in result.saving.how
+
+
+def test_it_is_told_how_a_saving_was_computed() -> None:
+    result = examine(states("fault", part(30, "a"), part(10, "b")))["fault"]
+    assert result.saving
+    assert "100 ms" in result.saving.how
+    assert "device work of 2 of its parts" in result.saving.how
+    assert "60.0 ms" in result.saving.how
+
+
+def test_a_grave_fault_without_a_figure_stands_before_a_small_one_with_a_figure() -> None:
+    """Compiling that took most of the traced time saves nothing of the usual step."""
+    small = states("small", part(8))
+    grave = states("grave", severity=Severity.CRITICAL)
+    results = engine.examine(chart_of(**COMPUTE), [small, grave])
+    assert [one.rule.name for one in results] == ["grave", "small"]
+
+
+# What hides what
+
+
+def bound_by_input() -> Chart:
+    """Input made beside the step takes 50 ms, the compute 10."""
+    return chart_of(PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=10.0)
+
+
+INPUT = states("input-bound", Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST))
+MATMUL = states("float32-matmul", part(4))
+
+
+def test_a_saving_behind_the_input_says_what_to_mend_first() -> None:
+    found = examine(INPUT, MATMUL, chart=bound_by_input())
+    hidden = found["float32-matmul"]
+    assert isinstance(hidden.outcome, Finding)
+    assert hidden.saving
+    assert hidden.saving.after == ("input-bound",)
+    assert hidden.saving.per_step.value == 0
+    assert hidden.severity is Severity.NOTE
+    assert "4.00 ms" in hidden.saving.how
+    assert found["input-bound"].saving
+    assert found["input-bound"].saving.after == ()
+
+
+def test_a_saving_that_a_huge_wait_dwarfs_says_so_too() -> None:
+    """A minute's wait before 10 ms of compute, not made beside it: 4 ms are little of the step."""
+    chart = chart_of(input=60_000.0, device=10.0)
+    dwarfed = examine(INPUT, MATMUL, chart=chart)["float32-matmul"]
+    assert isinstance(dwarfed.outcome, Finding)
+    assert dwarfed.saving
+    assert dwarfed.saving.after == ("input-bound",)
+    assert dwarfed.saving.per_step.value == pytest.approx(4)
+
+
+def test_a_saving_that_nothing_will_ever_uncover_is_healthy() -> None:
+    found = examine(MATMUL, chart=bound_by_input())
+    assert isinstance(found["float32-matmul"].outcome, Healthy)
+
+
+def test_a_trifle_stays_one_after_the_others() -> None:
+    trifle = states("trifle", part(0.04))
+    found = examine(INPUT, trifle, chart=bound_by_input())
+    assert isinstance(found["trifle"].outcome, Healthy)
+
+
+def test_only_what_hides_a_saving_is_named() -> None:
+    elsewhere = states("between-steps", Effect(Stage.BETWEEN, 0.0))
+    chart = chart_of(
+        PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=9.0, between=1.0
+    )
+    found = examine(INPUT, MATMUL, elsewhere, chart=chart)["float32-matmul"]
+    assert found.saving
+    assert found.saving.after == ("input-bound",)
+
+
+def test_nothing_rests_on_what_turned_out_to_save_nothing() -> None:
+    """Neither change of the input uncovers the product by itself; a trifle is no finding."""
+    one = states("one", Effect(Stage.INPUT, 0.3, "map"))
+    two = states("two", Effect(Stage.INPUT, 0.5, "map"))
+    trifle = states("trifle", part(0.04, "bias"))
+    found = examine(one, two, trifle, MATMUL, chart=bound_by_input())
+    assert isinstance(found["trifle"].outcome, Healthy)
+    assert found["float32-matmul"].saving
+    assert set(found["float32-matmul"].saving.after) == {"one", "two"}
+
+
+# All together
+
+
+def test_all_changes_together_are_one_figure() -> None:
+    both = followed(states("a", part(30, "x")), states("b", part(20, "y")))
+    assert both
+    assert both.per_step.value == pytest.approx(50)
+    assert (both.share, both.bound) == (pytest.approx(0.5), Bound.EXPECTED)
+    assert set(both.rules) == {"a", "b"}
+
+
+def test_two_names_for_one_change_are_one_change() -> None:
+    ceiling = states("input-bound", Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST))
+    exact = states("sequential-map", Effect(Stage.INPUT, 0.0, "map"))
+    chart = chart_of(PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=10.0)
+    both = followed(ceiling, exact, chart=chart)
+    assert both
+    assert both.rules == ("sequential-map",)
+    assert both.bound is Bound.EXPECTED
+    assert both.per_step.value == pytest.approx(40)
+
+
+def test_a_ceiling_among_them_makes_the_sum_one() -> None:
+    both = followed(states("a", part(30, "x", bound=Bound.AT_MOST)), states("b", part(20, "y")))
+    assert both
+    assert both.bound is Bound.AT_MOST
+
+
+def test_nothing_to_follow_saves_nothing() -> None:
+    assert followed(rule(fine), states("plain"), states("trifle", part(0.1))) is None
+
+
+def test_what_overlaps_gains_only_together() -> None:
+    """Input of 100 ms beside a compute of 90: either alone gains little or nothing."""
+    chart = chart_of(PipelineSegment({"map": 100.0}, overlapped=True), device=90.0, input=10.0)
+    quick = states("quick-input", Effect(Stage.INPUT, 0.1, "map"))
+    light = states("light-model", Effect(Stage.DEVICE, 0.1))
+    both = followed(quick, light, chart=chart)
+    assert both is not None
+    assert both.per_step.value == pytest.approx(90)
+    assert both.more_than_alone
+    alone = followed(quick, chart=chart)
+    assert alone is not None
+    assert not alone.more_than_alone
+
+
+def test_changes_that_add_up_are_not_said_to_gain_only_together() -> None:
+    both = followed(states("a", part(10, "a")), states("b", part(20, "b")))
+    assert both is not None
+    assert not both.more_than_alone
+
+
+def test_a_set_that_holds_a_ceiling_is_one_on_any_device() -> None:
+    sure, ceiling = part(30, "a"), Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    for device in ("CPU", "GPU"):
+        exposed = dict.fromkeys(PARTS, 0.0) | {"device": 60.0, "input": 40.0}
+        chart = Chart([StepModel(device=device, exposed=exposed)])
+        both = followed(states("sure", sure), states("wait", ceiling), chart=chart)
+        assert both is not None
+        assert both.bound is Bound.AT_MOST
+        results = examine(states("sure", sure), states("wait", ceiling), chart=chart)
+        bounds = {name: r.saving.bound for name, r in results.items() if r.saving}
+        assert bounds == {"sure": Bound.EXPECTED, "wait": Bound.AT_MOST}
+
+
+effects = st.builds(
+    Effect,
+    stage=st.sampled_from([Stage.DEVICE, Stage.HOST, Stage.TRANSFER, Stage.BETWEEN]),
+    scales=st.floats(0, 1),
+    subject=st.sampled_from(["", "a", "b"]),
+    of=st.floats(0, 40).map(ms),
+    bound=st.sampled_from(Bound),
+) | st.builds(
+    Effect,
+    stage=st.just(Stage.INPUT),
+    scales=st.floats(0, 1),
+    subject=st.sampled_from(["", "map"]),
+    bound=st.sampled_from(Bound),
+)
+times = st.floats(0, 50).map(lambda value: round(value, 3))
+
+
+@given(
+    parts=st.fixed_dictionaries({str(one): times for one in PARTS}),
+    made=times,
+    stated=st.lists(st.lists(effects, min_size=1, max_size=2), min_size=1, max_size=4),
+)
+def test_all_together_save_no_more_than_the_step_and_no_less_than_the_best(
+    parts: dict[str, float], made: float, stated: list[list[Effect]]
+) -> None:
+    """Less only by what is not worth saying, where one change has two names."""
+    chart = chart_of(PipelineSegment({"map": made}, overlapped=True), **{**parts, "unknown": 1.0})
+    rules = [states(f"rule-{n}", *mine) for n, mine in enumerate(stated)]
+    results = engine.examine(chart, rules)
+    both = engine.together(chart, results)
+    savings = [result.saving.per_step.value for result in results if result.saving]
+    step = chart.fact(StepModel).step_ms
+    if both is None:
+        assert not savings
+        return
+    assert both.per_step.value <= step + 1e-6
+    slack = engine.WORTH_SAYING * step * len(stated)
+    assert both.per_step.value >= max(savings, default=0.0) - slack
+    assert both.share == pytest.approx(both.per_step.value / step)
+
+
+# Order
+
+
+def test_findings_come_first_by_saving_then_health_then_the_rest() -> None:
+    rules = [
+        rule(broken),
+        rule(fine),
+        states("small", part(6, "x")),
+        rule(lambda: NotApplicable(reason="no"), "absent"),
+        states("large", part(30, "y")),
+        states("grave", severity=Severity.WARNING),
+        states("plain"),
+    ]
+    results = engine.examine(chart_of(**COMPUTE), rules)
+    names = [result.rule.name for result in results]
+    assert names == ["large", "small", "grave", "plain", "fine", "absent", "broken"]
+
+
+def test_the_order_does_not_depend_on_that_of_the_rules() -> None:
+    rules = [states(name, part(10, name)) for name in "abc"]
+    assert list(examine(*rules)) == list(examine(*reversed(rules))) == ["a", "b", "c"]
+
+
+# A rule as a module
+
+
+def module(**parts: Any) -> ModuleType:
+    made = ModuleType("tfdoctor.rules.slow_thing")
+    sections = "".join(f"## {name}\n\nText.\n\n" for name in SECTIONS)
+    made.__doc__ = f"The thing is slow.\n\n{sections}"
+    vars(made).update(
+        {"TOPIC": Topic.INPUT, "SINCE": "0.1.0", "check": missing, "sick": fine, "healthy": fine}
+        | parts
+    )
+    return made
+
+
+SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
+
+
+def test_a_rule_is_read_out_of_its_module() -> None:
+    read = Rule.from_module(module())
+    assert (read.name, read.needs, read.doc.title) == (
+        "slow-thing",
+        ("Breakdown",),
+        "The thing is slow",
+    )
+    assert read.doc.sections["How to fix"] == "Text."
+
+
+@pytest.mark.parametrize("lacking", SECTIONS)
+def test_a_rule_without_a_section_is_no_rule(lacking: str) -> None:
+    made = module()
+    made.__doc__ = (made.__doc__ or "").replace(f"## {lacking}\n\nText.", f"## {lacking}\n")
+    with pytest.raises(ValueError, match=lacking):
+        Rule.from_module(made)
+
+
+def test_a_module_that_lacks_a_part_is_no_rule() -> None:
+    made = module()
+    del made.sick
+    with pytest.raises(AttributeError, match="sick"):
+        Rule.from_module(made)
+
+
+def test_nothing_is_promised_of_steps_that_are_mostly_the_profilers() -> None:
+    exposed = dict.fromkeys(PARTS, 0.0) | {"device": 100.0}
+    chart = Chart([StepModel(device="GPU", exposed=exposed, slowdown=1.6)])
+    result = examine(states("fault", part(50)), chart=chart)["fault"]
+    assert isinstance(result.outcome, Finding)
+    assert (result.saving, result.severity) == (None, Severity.NOTE)
+    assert followed(states("fault", part(50)), chart=chart) is None

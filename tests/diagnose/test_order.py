@@ -1,0 +1,247 @@
+"""In which order to follow findings: from their effects, and from what their edits do to each other."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.diagnose.test_engine import COMPUTE, INPUT, bound_by_input, chart_of, part, states
+from tfdoctor.diagnose import engine
+from tfdoctor.diagnose.order import in_order, order
+from tfdoctor.diagnosis import Order, Relationship
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.step_model import StepModel
+from tfdoctor.report.order import said
+from tfdoctor.rule import Rule
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Finding, Remedy, Severity, Stage
+
+MAP = states("sequential-map", Effect(Stage.INPUT, 0.1, "map"))
+MATMUL = states("float32-matmul", part(4))
+BATCH = states("small-batch", Effect(Stage.HOST, 0.5))
+
+
+def edit(name: str, edit_id: str, *effects: Effect) -> Rule:
+    """A rule whose remedy is this edit."""
+    stated = states(name, *effects)
+    found = stated.check()
+    assert isinstance(found, Finding)
+    found = replace(found, remedies=(Remedy("Change it", edit_id=edit_id),))
+    return replace(stated, check=lambda: found)
+
+
+def follow(*rules: Rule, chart: Chart | None = None) -> Order | None:
+    chart = chart or chart_of(**COMPUTE)
+    return order(chart, engine.examine(chart, rules))
+
+
+def turns(found: Order | None) -> list[tuple[str, float]]:
+    return [(one.rule, round(one.saves.value, 6)) for one in found.turns] if found else []
+
+
+def told(found: Order | None, kind: Relationship) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.rule, one.others) for one in found.relations if one.kind is kind] if found else []
+
+
+# By effects
+
+
+def test_changes_that_do_not_bear_on_each_other_have_no_order() -> None:
+    assert follow(states("a", part(30, "x")), states("b", part(20, "y"))) is None
+    assert follow(states("alone", part(30))) is None
+    assert follow() is None
+
+
+def test_first_the_input_then_the_batch_size() -> None:
+    chart = chart_of(
+        PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=6.0, host=4.0
+    )
+    assert turns(follow(BATCH, MAP, chart=chart)) == [
+        ("sequential-map", 40.0),
+        ("small-batch", 2.0),
+    ]
+
+
+def test_first_the_input_then_the_precision() -> None:
+    found = follow(MATMUL, MAP, chart=bound_by_input())
+    assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
+    assert said(found) == (
+        "In this order: first sequential-map (saves 40.0 ms), then float32-matmul (saves 4.00 ms more).",
+    )
+
+
+def test_of_two_changes_to_one_stage_the_larger_leaves_little_or_nothing() -> None:
+    """A map of 50 ms of which a cache leaves nothing, and more threads a third."""
+    cache = states("uncached-preprocessing", Effect(Stage.INPUT, 0.0, "map"))
+    threads = states("sequential-map", Effect(Stage.INPUT, 1 / 3, "map"))
+    found = follow(cache, threads, chart=bound_by_input())
+    assert turns(found) == [("uncached-preprocessing", 40.0)]
+    assert told(found, Relationship.UNNEEDED) == [("sequential-map", ("uncached-preprocessing",))]
+    assert said(found) == (
+        "Once uncached-preprocessing is followed, sequential-map saves nothing more.",
+    )
+
+
+def test_what_a_change_saves_is_told_as_it_is_after_the_others() -> None:
+    """In 16 bit half of the time is left to save by fewer channels."""
+    half = states("float32-matmul", Effect(Stage.DEVICE, 0.5, "conv", ms(80.0)))
+    fewer = states("unaligned-dimension", Effect(Stage.DEVICE, 0.75, "conv", ms(80.0)))
+    assert turns(follow(half, fewer)) == [("float32-matmul", 40.0), ("unaligned-dimension", 10.0)]
+
+
+def test_changes_that_gain_only_together_come_one_after_the_other() -> None:
+    chart = chart_of(PipelineSegment({"map": 100.0}, overlapped=True), device=100.0)
+    found = follow(MAP, states("light-model", Effect(Stage.DEVICE, 0.1)), chart=chart)
+    assert turns(found) == [("light-model", 0.0), ("sequential-map", 90.0)]
+    assert said(found)[0].startswith("In this order: first light-model (saves nothing by itself)")
+
+
+def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> None:
+    found = follow(INPUT, MAP, MATMUL, chart=bound_by_input())
+    assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
+    assert told(found, Relationship.CEILING) == [("input-bound", ("sequential-map",))]
+    assert said(found)[1] == (
+        "input-bound is a ceiling for the time that the step waits for input; sequential-map names a "
+        "cause of it: "
+        "follow that first, then record again."
+    )
+
+
+def test_a_ceiling_alone_has_its_turn() -> None:
+    assert turns(follow(INPUT, MATMUL, chart=bound_by_input())) == [
+        ("input-bound", 40.0),
+        ("float32-matmul", 4.0),
+    ]
+
+
+# By what edits do
+
+
+def test_what_runs_eagerly_is_mended_before_it_is_compiled() -> None:
+    eager = edit("eager-step", "run-eagerly-off", part(10, "x"))
+    compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
+    found = follow(compiled, eager)
+    assert turns(found) == [("eager-step", 10.0), ("unfused-elementwise", 30.0)]
+    assert told(found, Relationship.FIRST) == [("unfused-elementwise", ("eager-step",))]
+    assert "First eager-step, then unfused-elementwise: a step that runs eagerly" in said(found)[1]
+
+
+def test_the_compiler_and_the_fused_layer_exclude_each_other() -> None:
+    layer = edit("unfused-batch-norm", "fused-batch-norm", part(10, "x"))
+    compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
+    found = follow(layer, compiled)
+    assert told(found, Relationship.INSTEAD) == [("unfused-batch-norm", ("unfused-elementwise",))]
+    assert any("not both: XLA fuses" in sentence for sentence in said(found))
+
+
+def test_callbacks_are_mended_before_several_steps_are_run_at_once() -> None:
+    callbacks = states("between-steps", Effect(Stage.BETWEEN, 0.0))
+    several = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
+    found = follow(several, callbacks, chart=chart_of(device=50.0, host=30.0, between=20.0))
+    assert turns(found) == [("between-steps", 20.0), ("small-batch", 27.0)]
+    assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps",))]
+
+
+def test_one_finding_with_both_edits_does_not_contradict_itself() -> None:
+    both = states("one", part(30))
+    found = both.check()
+    assert isinstance(found, Finding)
+    remedies = (Remedy("a", edit_id="jit-compile"), Remedy("b", edit_id="fused-batch-norm"))
+    one = replace(both, check=lambda: replace(found, remedies=remedies))
+    assert follow(one) is None
+
+
+def test_findings_that_each_have_both_sides_do_not_contradict_each_other() -> None:
+    """Both are about the time between steps, and both propose several steps in one call."""
+    one, other = (
+        edit(name, "steps-per-execution", Effect(Stage.BETWEEN, 0.5, name, ms(10)))
+        for name in ("one", "other")
+    )
+    assert follow(one, other, chart=chart_of(device=50.0, between=20.0)) is None
+
+
+def test_several_that_go_first_are_named_in_one_sentence() -> None:
+    callbacks = states("between-steps", Effect(Stage.BETWEEN, 0.0, "callbacks", ms(10)))
+    outliers = states("step-outlier", Effect(Stage.BETWEEN, 0.0, "checkpoints", ms(10)))
+    several = edit("small-batch", "steps-per-execution", Effect(Stage.HOST, 0.1))
+    chart = chart_of(device=50.0, host=30.0, between=20.0)
+    found = follow(several, callbacks, outliers, chart=chart)
+    assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps", "step-outlier"))]
+    assert turns(found)[-1] == ("small-batch", 27.0)
+    assert said(found)[1].startswith("First between-steps and step-outlier, then small-batch: ")
+
+
+def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
+    found = follow(
+        edit("eager-step", "run-eagerly-off"), edit("other", "jit-compile"), chart=Chart([])
+    )
+    assert turns(found) == []
+    assert told(found, Relationship.FIRST) == [("other", ("eager-step",))]
+
+
+def test_nothing_is_promised_of_distorted_steps() -> None:
+    model = StepModel(device="GPU", exposed=bound_by_input().fact(StepModel).exposed, slowdown=2.0)
+    assert follow(INPUT, MATMUL, chart=Chart([model])) is None
+
+
+# The results in that order
+
+
+def test_results_stand_in_the_order_of_their_turns() -> None:
+    eager = edit("eager-step", "run-eagerly-off", part(10, "x"))
+    compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
+    note = states("plain", severity=Severity.NOTE)
+    results = engine.examine(chart_of(**COMPUTE), [eager, compiled, note])
+    before = [one.rule.name for one in results]
+    after = [one.rule.name for one in in_order(results, order(chart_of(**COMPUTE), results))]
+    assert before == ["unfused-elementwise", "eager-step", "plain"]
+    assert after == ["eager-step", "unfused-elementwise", "plain"]
+    assert in_order(results, None) == results
+
+
+shares = st.floats(0, 1).map(lambda share: round(share, 6))
+"""What a change leaves; of a share of 1e-300 nothing can be divided, nor does any rule state one."""
+
+effects = st.builds(
+    Effect,
+    stage=st.sampled_from([Stage.DEVICE, Stage.HOST, Stage.BETWEEN]),
+    scales=shares,
+    subject=st.sampled_from(["", "a", "b"]),
+    of=st.floats(0, 40).map(lambda time: ms(round(time, 3))),
+    bound=st.sampled_from(Bound),
+) | st.builds(
+    Effect, stage=st.just(Stage.INPUT), scales=shares, subject=st.sampled_from(["", "map"])
+)
+
+
+@given(
+    made=st.floats(0, 60).map(lambda time: round(time, 3)),
+    stated=st.lists(
+        st.tuples(
+            effects, st.sampled_from(["", "jit-compile", "run-eagerly-off", "fused-batch-norm"])
+        ),
+        max_size=5,
+    ),
+)
+def test_turns_add_up_and_no_advice_is_lost(made: float, stated: list[tuple[Effect, str]]) -> None:
+    """Turns save what all of them save together, never less than nothing, and each rule has one at most."""
+    chart = chart_of(
+        PipelineSegment({"map": made}, overlapped=True), device=40.0, host=10.0, input=10.0
+    )
+    rules = [edit(f"rule-{n}", edit_id, effect) for n, (effect, edit_id) in enumerate(stated)]
+    results = engine.examine(chart, rules)
+    found = order(chart, results)
+    names = [rule for rule, _ in turns(found)]
+    assert len(names) == len(set(names))
+    assert all(saves >= 0 for _, saves in turns(found))
+    model = chart.fact(StepModel)
+    together = model.saving(
+        [effect for n, (effect, _) in enumerate(stated) if f"rule-{n}" in names]
+    )
+    assert sum(saves for _, saves in turns(found)) == pytest.approx(together, abs=1e-4)
+    assert sorted(r.rule.name for r in in_order(results, found)) == sorted(
+        r.rule.name for r in results
+    )
+    assert all("\n" not in sentence for sentence in said(found))

@@ -1,0 +1,454 @@
+"""Kernels, idle gaps, copies, collectives and waits of GPUs, in traces of a few events."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import (
+    Row,
+    Thread,
+    chart,
+    device,
+    executor,
+    line,
+    marker,
+    markers,
+    trace,
+    v100,
+    wait,
+)
+from tfdoctor.diagnose.summary.gpu import device_time, device_time_missing
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.gpu.activity import GpuActivities
+from tfdoctor.facts.gpu.idle_gaps import (
+    BETWEEN,
+    DISPATCH,
+    INPUT,
+    PYTHON,
+    QUEUED,
+    SYNC,
+    UNSEEN,
+    IdleGaps,
+)
+from tfdoctor.facts.gpu.transfers import (
+    CLEAR,
+    D2D,
+    D2H,
+    H2D,
+    OTHER,
+    PAGEABLE,
+    PEER,
+    PINNED,
+    UNKNOWN,
+    Transfer,
+    Transfers,
+)
+from tfdoctor.facts.gpu.utilization import GpuUtilization
+from tfdoctor.facts.scale.collectives import Collectives
+from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.verdict import Stage
+
+KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+CALL = "EagerExecute"
+
+
+def facts(*host: Thread, work: tuple[Row, ...] = (), copies: tuple[Row, ...] = ()) -> Chart:
+    streams = line("Stream #14(Kernel)", *work), line("Stream #16(MemcpyH2D)", *copies)
+    return chart(trace(host, gpus=[v100(*streams)]))
+
+
+def seen(values: dict[str, float] | Any) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in values.items() if value}
+
+
+# The whole, in all variety
+
+spans = st.lists(
+    st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8
+)
+
+
+def _events(name: str, pairs: list[tuple[int, int]]) -> tuple[Row, ...]:
+    return tuple((name, start, end, {"correlation_id": 9}) for start, end in pairs)
+
+
+@given(spans, spans, spans, spans, spans, st.integers(1, 4))
+def test_the_parts_sum_and_no_part_exceeds_its_whole(
+    kernels: list[tuple[int, int]],
+    copies: list[tuple[int, int]],
+    nccl: list[tuple[int, int]],
+    waits: list[tuple[int, int]],
+    runs: list[tuple[int, int]],
+    steps: int,
+) -> None:
+    known = facts(
+        markers(steps, each=100 / steps, call=80 / steps),
+        line("tf_data_iterator_get_next/1", *(wait(*pair) for pair in waits)),
+        line("tf_Compute/1", *(executor(*pair) for pair in runs)),
+        work=(*_events(KERNEL, [*kernels, (0, 1)]), *_events(NCCL, nccl)),
+        copies=_events(COPY, copies),
+    )
+    time, gaps, parts = known.fact(GpuUtilization), known.fact(IdleGaps), known.fact(Breakdown)
+    busiest, tiny = time.busiest, 1e-6
+    assert busiest.busy_ms + gaps.idle_ms == pytest.approx(time.round_ms)
+    assert sum(gaps.causes.values()) == pytest.approx(gaps.idle_ms)
+    assert sum(gaps.sizes.values()) == pytest.approx(gaps.idle_ms)
+    assert sum(gaps.dispatching.values()) == pytest.approx(gaps.causes[DISPATCH], abs=tiny)
+    assert min(*gaps.causes.values(), *gaps.sizes.values()) >= 0
+    assert busiest.busy_ms <= busiest.kernel_ms + busiest.copy_ms + busiest.collective_ms + tiny
+    assert time.exposed_wait_ms <= time.wait_ms + tiny
+    collectives = known.fact(Collectives)
+    assert -tiny <= collectives.exposed_ms <= collectives.ms + tiny
+    for copy in known.fact(Transfers).directions:
+        assert -tiny <= copy.exposed_ms <= copy.ms + tiny
+    assert parts.step_ms == pytest.approx(time.round_ms)
+    assert parts[Stage.INPUT] == pytest.approx(time.exposed_wait_ms, abs=tiny)
+    assert parts[Stage.DEVICE] == pytest.approx(busiest.kernel_ms, abs=tiny)
+    assert parts[Stage.BETWEEN] == pytest.approx(gaps.causes[BETWEEN], abs=tiny)
+    assert parts[Stage.COLLECTIVE] == pytest.approx(collectives.exposed_ms, abs=tiny)
+
+
+# Kernels
+
+
+def test_kernels_are_a_union_over_streams_and_hold_no_copies() -> None:
+    streams = (
+        line("Stream #14(Kernel)", (KERNEL, 0, 4), (KERNEL, 4, 6)),
+        line("Stream #15(Kernel)", (KERNEL, 3, 7), ("Memset", 8, 9)),
+        line("Stream #16(MemcpyH2D)", (COPY, 6, 8)),
+        line("TensorFlow Ops", ("model/dense/MatMul:MatMul", 0, 10)),
+    )
+    time = chart(trace([markers(1, each=10)], gpus=[v100(*streams)])).fact(GpuUtilization)
+    busiest = time.busiest
+    assert (busiest.kernel_ms, busiest.copy_ms, busiest.busy_ms) == (7, 3, 9)
+    assert (busiest.kernels, time.idle_ms) == (3, 1)
+
+
+def test_every_gpu_has_its_own_figures() -> None:
+    two = [v100(line("Stream #1", (KERNEL, 0, end))) for end in (3, 8)]
+    time = chart(trace([markers(1, each=10)], gpus=[*two, v100()])).fact(GpuUtilization)
+    assert [(gpu.name[-1], gpu.kernel_ms) for gpu in time.gpus] == [("1", 8), ("0", 3), ("2", 0)]
+
+
+def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
+    known = facts(work=((KERNEL, 5, 6), (KERNEL, 8, 11)))
+    time = known.fact(GpuUtilization)
+    assert (time.unit, time.round_ms, time.busiest.kernel_ms) == (TRACE, 6, 4)
+    assert "no training step" in known.fact(SteadySteps).why_no_steps
+    assert device_time(known)[0].label == "whole trace"
+
+
+def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
+    """The wait of another execution, which ended before, is not the step's."""
+    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
+    other, own = (("IteratorGetNextOp::DoCompute", at, at + 3, {"id": at}) for at in (1, 5))
+    host = [
+        line("tf_data_iterator_get_next/1", other, own),
+        line("tf_Compute/1", executor(4, 6, 1), executor(8, 15, 5)),
+    ]
+    known = chart(trace(host, gpus=[gpu]))
+    time = known.fact(GpuUtilization)
+    assert (time.wait_ms, time.wait_before_ms, time.exposed_wait_ms) == (3, 3, 0)
+    shown = {measure.label: measure.value.value for measure in device_time(known)}
+    assert shown["of it before the GPU's step begins"] == 3
+    assert shown["wait for batches while the GPU idles in its step"] == 0
+
+
+def test_an_execution_that_waits_within_the_step_waited_for_another_step_before() -> None:
+    """Several replicas, or a loop, in one execution."""
+    gpu = v100(line("Steps", ("0", 10, 20)), line("Stream #14(Kernel)", (KERNEL, 10, 12)))
+    waits = [("IteratorGetNextOp::DoCompute", at, at + 3, {"id": 5}) for at in (5, 13)]
+    host = [line("tf_data_iterator_get_next/1", *waits), line("tf_Compute/1", executor(4, 19, 5))]
+    time = chart(trace(host, gpus=[gpu])).fact(GpuUtilization)
+    assert (time.wait_ms, time.wait_before_ms) == (3, 0)
+
+
+def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
+    """JAX without tf.data makes its batches unseen; with tf.data, or in TensorFlow, zero is measured."""
+    work = v100(line("Stream #14(Kernel)", (KERNEL, 5, 6), (KERNEL, 8, 11)))
+    rows = [("PjitFunction(f)", 0, 1), ("Iterator::Root", 1, 2)]
+    shown = {}
+    for count in (1, 2):
+        known = chart(trace([line("python", *rows[:count])], gpus=[work]))
+        time = known.fact(GpuUtilization)
+        labels = {measure.label for measure in device_time(known)}
+        shown[count] = (time.wait_ms, time.exposed_wait_ms, "wait for batches" in labels)
+    assert shown == {1: (None, None, False), 2: (0.0, 0.0, True)}
+
+
+def test_an_outlier_is_left_out() -> None:
+    starts = [0, 10, 20, 30, 40, 90]
+    steps = line(
+        "python",
+        *(marker(n, at, at + 10) for n, at in enumerate(starts)),
+        ("tfdoctor_end", 100, 100),
+    )
+    known = facts(steps, work=tuple((KERNEL, at, at + 4) for at in (0, 10, 20, 30, 40, 60, 90)))
+    assert known.fact(GpuUtilization).busiest.kernel_ms == pytest.approx(4)
+
+
+def test_a_run_on_the_cpu_has_no_gpu_and_says_so_once() -> None:
+    known = chart(trace([markers(2, each=10)]))
+    for kind in (GpuUtilization, IdleGaps, Transfers, Collectives, GpuActivities):
+        with pytest.raises(Unavailable, match="used no GPU"):
+            known.fact(kind)
+    assert device_time(known) == ()
+    assert "used no GPU" in device_time_missing(known)
+
+
+def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
+    silent = trace([markers(2, each=10)], gpus=[v100()], errors=("vm: Failed to load libcupti",))
+    with pytest.raises(Unavailable, match="CUPTI"):
+        chart(silent).fact(IdleGaps)
+
+
+# Idle gaps
+
+
+def test_each_cause_of_an_idle_gpu_is_told() -> None:
+    python = line(
+        "python",
+        marker(0, 0, 90),
+        (CALL, 5, 85),
+        ("FunctionRun", 6, 7, {"_r": 1}),
+        ("tfdoctor_end", 100, 100),
+    )
+    known = facts(
+        python,
+        line("tf_data_iterator_get_next/1", wait(10, 20)),
+        line(
+            "tf_Compute/1",
+            executor(15, 40),
+            ("cuStreamSynchronize", 50, 58),
+            ("cuLaunchKernel", 24, 25, {"correlation_id": 1}),
+        ),
+        work=((KERNEL, 30, 35, {"correlation_id": 1}),),
+    )
+    gaps = known.fact(IdleGaps)
+    assert seen(gaps.causes) == {
+        INPUT: 10, DISPATCH: 15, SYNC: 8, PYTHON: 10, BETWEEN: 10, UNSEEN: 42,
+    }  # fmt: skip
+    assert gaps.python_told
+
+
+def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
+    launches = [("cuLaunchKernel", n, n + 0.5, {"correlation_id": n}) for n in range(1, 4)]
+    late = ("cuLaunchKernel", 12, 13, {"correlation_id": 4})
+    known = facts(
+        markers(1, each=20),
+        line("tf_Compute/1", executor(0, 20), *launches, late),
+        work=(
+            (KERNEL, 5, 7, {"correlation_id": 1}),
+            (KERNEL, 7.004, 9, {"correlation_id": 2}),
+            (KERNEL, 9.004, 11, {"correlation_id": 3}),
+            (KERNEL, 14, 20, {"correlation_id": 4}),
+        ),
+    )
+    gaps = known.fact(IdleGaps)
+    assert seen(gaps.causes) == {QUEUED: 0.008, DISPATCH: 8}
+    assert seen(gaps.gaps) == {"below 10 µs": 2, "above 1 ms": 2}
+    assert gaps.launching_ms == 0
+
+
+def test_gaps_are_told_by_size() -> None:
+    work = [(0, 1), (1.005, 2), (2.05, 3), (3.5, 5), (8, 10)]
+    known = facts(
+        markers(1, each=10),
+        line("tf_Compute/1", executor(0, 10)),
+        work=tuple((KERNEL, *pair) for pair in work),
+    )
+    gaps = known.fact(IdleGaps)
+    expected = {
+        "below 10 µs": 0.005, "10 to 100 µs": 0.05, "0.1 to 1 ms": 0.5, "above 1 ms": 3,
+    }  # fmt: skip
+    assert seen(gaps.sizes) == expected
+    assert seen(gaps.gaps) == dict.fromkeys(expected, 1)
+    assert gaps.launching_ms == pytest.approx(0.555)
+
+
+def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
+    pipeline = line(
+        "tf_data_iterator_resource/1",
+        ("InstantiatedCapturedFunction::Run", 0, 9, {"id": 7}),
+        executor(0, 9, 8),
+    )
+    pool = line("tf_Compute/2", executor(0, 9, 7))
+    gaps = facts(markers(1, each=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
+    assert gaps.causes[DISPATCH] == 0
+
+
+def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
+    known = facts(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4)))
+    gaps = known.fact(IdleGaps)
+    assert (gaps.python_told, seen(gaps.causes)) == (False, {UNSEEN: 2})
+
+
+# Waits
+
+
+def test_another_thread_that_fetches_batches_is_not_the_trainer() -> None:
+    fetch = ("EagerLocalExecute: IteratorGetNext", 1, 9)
+    other = line("python", fetch, wait(2, 8))
+    known = facts(markers(1, each=10), other, work=((KERNEL, 9, 10),))
+    assert known.fact(GpuUtilization).wait_ms == 0
+
+
+@pytest.mark.parametrize("name", ["IteratorGetNext", "IteratorGetNextSync"])
+def test_the_trainers_own_eager_call_for_a_batch_is_a_wait(name: str) -> None:
+    ask = (f"EagerLocalExecute: {name}", 1, 4)
+    python = line("python", marker(0, 0, 10), ask, ("tfdoctor_end", 10, 10))
+    known = facts(python, work=((KERNEL, 3, 10),))
+    time = known.fact(GpuUtilization)
+    assert (time.wait_ms, time.exposed_wait_ms) == (3, 2)
+    assert known.fact(Breakdown)["input"] == 2
+
+
+def test_the_copy_of_a_batch_is_no_wait_for_it() -> None:
+    send = ("IteratorGetNext/_3:_Send", 0, 9)
+    known = facts(markers(1, each=10), line("tf_Compute/1", send), work=((KERNEL, 9, 10),))
+    assert known.fact(GpuUtilization).wait_ms == 0
+
+
+def test_waits_of_distributed_datasets_count() -> None:
+    data = line("tf_data_iterator_get_next", ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4))
+    assert (
+        facts(markers(1, each=10), data, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == 4
+    )
+
+
+# Copies
+
+
+def copied(name: str, text: str) -> Transfer:
+    said = {"memcpy_details": text} if text else {}
+    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),), copies=((name, 2, 6, said),))
+    (found,) = known.fact(Transfers).directions
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [
+        ("MemcpyH2D", H2D), ("MemcpyHToD", H2D), ("MemcpyD2H", D2H), ("MemcpyD2D", D2D),
+        ("MemcpyP2P", PEER), ("Memset", CLEAR), ("MemcpyOther", OTHER), ("MemcpyA2D", OTHER),
+    ],
+)  # fmt: skip
+def test_directions(name: str, direction: str) -> None:
+    found = copied(name, "")
+    assert (found.direction, found.ms, found.exposed_ms, found.hidden_ms) == (direction, 4, 2, 2)
+    assert (found.nbytes, found.rate) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "memory"),
+    [
+        ("MemcpyH2D", "kind_src:pageable kind_dst:device size:4000 dest:0 async:1", PAGEABLE),
+        ("MemcpyH2D", "kind_src:pinned kind_dst:device size:4000 dest:0 async:1", PINNED),
+        ("MemcpyD2H", "kind_src:device kind_dst:pageable size:4000 dest:0 async:1", PAGEABLE),
+        ("MemcpyH2D", "size:4000 dest:0 async:1", UNKNOWN),
+        ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
+    ],
+)
+def test_sizes_and_memory(name: str, text: str, memory: str) -> None:
+    found = copied(name, text)
+    assert found.nbytes == 4000
+    assert found.rate == pytest.approx(4000 / 4e-3)
+    assert found.host_memory == memory
+    assert found.memory[memory] == 4000
+
+
+@pytest.mark.parametrize("text", ["kind:Unknown size:0 dest:512 async:1", "size:²", "size:-4", "x"])
+def test_a_size_that_is_not_told_is_unknown_and_not_nothing(text: str) -> None:
+    found = copied("MemcpyH2D", text)
+    assert (found.nbytes, found.rate, found.host_memory) == (None, None, UNKNOWN)
+
+
+def test_copies_within_the_device_have_no_host_memory() -> None:
+    assert copied("MemcpyD2D", "kind_src:device kind_dst:device size:4000").memory == {}
+
+
+def test_a_direction_that_does_not_occur_takes_no_time() -> None:
+    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),))
+    assert (known.fact(Transfers)[H2D].ms, known.fact(Transfers)[H2D].count) == (0, 0)
+
+
+def test_rocms_copies_are_no_kernels() -> None:
+    name = "__amd_rocclr_copyBuffer.kd"
+    stream = line(
+        "Stream #17(Kernel)",
+        (name, 1, 3, {"correlation_id": 5}),
+        (name, 4, 5, {"correlation_id": 6}),
+        ("Cijk_Ailk_Bljk.kd", 5, 9),
+    )
+    call = line("Host Threads/2768", ("hipMemcpyHtoDAsync", 0, 1, {"correlation_id": 5}))
+    known = chart(trace([markers(1, each=10), call], gpus=[device(stream, device_vendor="AMD")]))
+    assert known.fact(GpuUtilization).busiest.kernel_ms == 4
+    found = known.fact(Transfers)
+    assert [(one.direction, one.ms) for one in found.directions] == [(H2D, 2), (OTHER, 1)]
+
+
+# Collectives
+
+
+def test_collectives_are_hidden_by_kernels_alone() -> None:
+    known = chart(
+        trace(
+            [markers(1, each=10)],
+            gpus=[
+                v100(
+                    line("Stream #14", (KERNEL, 0, 4)),
+                    line("Stream #20", (NCCL, 3, 8), ("ncclKernel_Broadcast_RING_LL", 8, 9)),
+                    line("Stream #16", (COPY, 6, 7)),
+                )
+            ],
+        )
+    )
+    found = known.fact(Collectives)
+    assert (found.ms, found.exposed_ms, found.hidden_ms) == (6, 5, 1)
+    assert dict(found.kinds) == {"AllReduce": 1, "Broadcast": 1}
+    assert "collectives, AllReduce" in {measure.label for measure in device_time(known)}
+    assert known.fact(Transfers)[H2D].exposed_ms == 0
+
+
+# In the report
+
+
+def shown(*copies: Row) -> dict[str, float]:
+    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),), copies=copies)
+    return {measure.label: measure.value.value for measure in device_time(known)}
+
+
+def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
+    """The first of two replicas began its step, and its kernels, before the trace's only whole step."""
+    busy, early = (
+        v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2))
+    )
+    found = device_time(chart(trace([markers(1, each=10)], gpus=[early, busy])))
+    rows = {measure.label: measure.value.value for measure in found}
+    assert rows["kernels of GPU 1"] == 6
+    assert rows["kernels of GPU 0, all outside the step shown"] == 7
+    assert "kernels of GPU 0" not in rows
+
+
+def test_the_report_shows_the_step_and_its_gaps() -> None:
+    rows = shown()
+    assert (rows["step (median)"], rows["kernels of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
+    assert rows["number of gaps above 1 ms"] == 1
+    assert device_time_missing(facts(markers(1, each=10), work=((KERNEL, 4, 10),))) == ""
+
+
+def test_the_report_shows_rates_of_large_copies_alone() -> None:
+    kind = "kind_src:pageable kind_dst:device"
+    small = shown((COPY, 0, 1, {"memcpy_details": f"{kind} size:4 dest:0"}))
+    large = shown((COPY, 0, 1, {"memcpy_details": f"{kind} size:4000000 dest:0"}))
+    assert "copies host to device, rate" not in small
+    assert large["copies host to device, rate"] == pytest.approx(4e9)
+    assert large["copies host to device, pageable host memory"] == 4e6
+
+
+def test_the_report_says_that_the_kind_of_memory_was_not_recorded() -> None:
+    rows = shown((COPY, 0, 1, {"memcpy_details": "size:4000000 dest:0 async:1"}))
+    assert rows["copies host to device, host memory of a kind that was not recorded"] == 4e6

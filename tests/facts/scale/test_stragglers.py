@@ -1,0 +1,216 @@
+"""Which host holds up the others: hosts of known work, in any order, with and without chance."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, skew
+from tfdoctor.facts.scale.host_matching import MatchedBy, match
+from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
+from tfdoctor.facts.scale.stragglers import Comparison, compare, lower
+from tfdoctor.facts.time.breakdown import PARTS
+
+SEED = np.random.default_rng(7)
+
+
+def host(parts: Mapping[str, list[float]], first: int = 10, **more: object) -> HostSteps:
+    """A host whose steps follow each other without a pause."""
+    count = len(next(iter(parts.values())))
+    whole = {str(part): tuple(parts.get(str(part), [0.0] * count)) for part in PARTS}
+    ends = np.cumsum([sum(row) for row in zip(*whole.values(), strict=True)])
+    moments = [round(end * NS_PER_MS) + 10**18 for end in (0.0, *ends)]
+    given_ = {
+        "numbers": tuple(range(first, first + count)),
+        "counted": True,
+        "starts_ns": tuple(moments[:-1]),
+        "ends_ns": tuple(moments[1:]),
+        "machine": "vm",
+        "boot_ns": 5,
+    }
+    return HostSteps(parts=whole, **(given_ | more))  # type: ignore[arg-type]
+
+
+def job(
+    work: Mapping[str, Mapping[str, float]], steps: int = 20, noise: float = 0.5
+) -> dict[str, HostSteps]:
+    """Hosts that train in step: each waits in a collective until the slowest has done its work."""
+    own = {
+        name: {
+            part: [ms + SEED.uniform(0, noise) for _ in range(steps)] for part, ms in parts.items()
+        }
+        for name, parts in work.items()
+    }
+    totals = {name: np.sum(list(parts.values()), axis=0) for name, parts in own.items()}
+    slowest = np.max(list(totals.values()), axis=0)
+    waits = {name: (slowest - total + 1.0).tolist() for name, total in totals.items()}
+    return {name: host({**own[name], "collective": waits[name]}) for name in work}
+
+
+def compared(hosts: Mapping[str, HostSteps]) -> Comparison:
+    return compare(hosts, match(hosts))
+
+
+@pytest.mark.parametrize("stage", ["input", "transfer", "host", "device", "between"])
+@pytest.mark.parametrize("count", [2, 3, 8, 64])
+def test_the_slow_host_and_its_stage_are_named(stage: str, count: int) -> None:
+    work = {f"w{n}": {"input": 1.0, "host": 2.0, "device": 5.0} for n in range(count)}
+    slow = f"w{count // 2}"
+    work[slow] = work[slow] | {stage: work[slow].get(stage, 0.0) + 6.0}
+    found = compared(job(work))
+    assert [lag.host for lag in found.lags] == [slow]
+    lag = found.lags[0]
+    assert lag.stage == stage
+    assert lag.ms == pytest.approx(6.0, rel=0.1)
+    assert lag.stage_ms == pytest.approx(6.0, rel=0.1)
+    assert lag.waited_ms == pytest.approx(6.0, rel=0.1)
+    assert lag.gain_ms == pytest.approx(6.0, rel=0.2)
+    assert lag.job_gain_ms <= min(lag.gain_ms, lag.waited_ms)
+    assert lag.at_least_ms <= lag.ms
+    assert lag.holds_up
+
+
+def test_two_slow_hosts_among_many_are_both_named_the_slowest_first() -> None:
+    work = {f"w{n}": {"device": 5.0} for n in range(8)}
+    work |= {"w3": {"device": 9.0}, "w6": {"device": 12.0}}
+    assert [lag.host for lag in compared(job(work)).lags] == ["w6", "w3"]
+
+
+@given(
+    st.permutations(["a", "b", "c", "d"]),
+    st.lists(st.floats(0.0, 20.0), min_size=4, max_size=4),
+)
+def test_the_order_of_the_hosts_does_not_matter(order: list[str], extra: list[float]) -> None:
+    work = {name: {"device": 5.0 + more} for name, more in zip("abcd", extra, strict=True)}
+    hosts = job(work)
+    assert compared({name: hosts[name] for name in order}) == compared(hosts)
+    assert match({name: hosts[name] for name in order}) == match(hosts)
+
+
+@given(st.integers(2, 9), st.lists(st.floats(0.1, 50.0), min_size=20, max_size=20))
+def test_identical_hosts_are_never_told_apart(count: int, times: list[float]) -> None:
+    found = compared({f"w{n}": host({"device": times}) for n in range(count)})
+    assert found.lags == ()
+    assert found.largest_ms == 0
+
+
+def test_chance_accuses_hardly_any_host_of_an_equal_job() -> None:
+    rng = np.random.default_rng(3)
+    accused = 0
+    for _ in range(400):
+        hosts = {f"w{n}": host({"device": rng.lognormal(2, 0.6, 20).tolist()}) for n in range(4)}
+        accused += bool(compared(hosts).lags)
+    assert accused <= 4  # ALPHA of 400; the spread must be exceeded besides
+
+
+def test_a_difference_within_the_spread_of_the_steps_is_not_told() -> None:
+    rng = np.random.default_rng(4)
+    hosts = {
+        "even": host({"device": [10.0] * 100}),
+        "wild": host({"device": (11.0 + rng.choice([-0.5, 8.0], 100)).tolist()}),
+    }
+    found = compared(hosts)
+    assert found.largest_ms > 0
+    assert found.lags == ()
+
+
+def test_a_hiccup_is_no_straggler() -> None:
+    late = [10.0] * 19 + [900.0]
+    assert compared({"a": host({"device": [10.0] * 20}), "b": host({"device": late})}).lags == ()
+
+
+def test_others_that_wait_where_nobody_sees_it_are_no_proof() -> None:
+    """Equal steps whose difference lies in the hosts' own parts accuse nobody."""
+    hosts = {
+        "slow": host({"input": [20.0] * 20, "host": [1.0] * 20}),
+        "fast": host({"input": [1.0] * 20, "host": [20.0] * 20}),  # blocked in Python
+    }
+    assert compared(hosts).lags == ()
+
+
+def test_a_host_that_nobody_waits_for_lags_but_holds_up_no_one() -> None:
+    hosts = {"a": host({"device": [10.0] * 20}), "b": host({"device": [20.0] * 20})}
+    (lag,) = compared(hosts).lags
+    assert (lag.host, lag.waited_ms, lag.holds_up) == ("b", 0.0, False)
+
+
+@pytest.mark.parametrize(("hosts", "needed"), [(2, 8), (4, 9), (64, 13)])
+def test_with_too_few_steps_nothing_is_told(hosts: int, needed: int) -> None:
+    work = {f"w{n}": {"device": 50.0 if n == 1 else 5.0} for n in range(hosts)}
+    few, enough = compared(job(work, needed - 1)), compared(job(work, needed))
+    assert (few.steps_needed, few.too_few, few.lags) == (needed, True, ())
+    assert [lag.host for lag in enough.lags] == ["w1"]
+
+
+def test_the_lower_bound_is_the_sign_tests() -> None:
+    """Of 10 values the median exceeds the second smallest with 98.9 % (Conover, table A3)."""
+    values = np.arange(10.0)
+    assert lower(values, 0.011) == 1.0
+    assert lower(values, 0.0107) == 0.0
+    assert lower(values, 0.0009) == float("-inf")
+
+
+# Which steps are the same
+
+
+def test_steps_are_matched_by_their_number_in_the_run() -> None:
+    found = match({"a": host({"device": [1.0] * 6}, 10), "b": host({"device": [1.0] * 6}, 12)})
+    assert found.by is MatchedBy.NUMBER
+    assert found.places == {"a": (2, 3, 4, 5), "b": (0, 1, 2, 3)}
+
+
+def test_without_numbers_the_clock_tells() -> None:
+    first = host({"device": [10.0] * 6}, counted=False)
+    later = tuple(ns + 21 * NS_PER_MS for ns in first.starts_ns)
+    found = match({"a": first, "b": host({"device": [10.0] * 6}, counted=False, starts_ns=later)})
+    assert found.by is MatchedBy.CLOCK
+    assert found.places == {"a": (2, 3, 4, 5), "b": (0, 1, 2, 3)}
+
+
+def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
+    blind = {"counted": False, "starts_ns": (), "ends_ns": (), "clock_missing": "it has no clock"}
+    hosts = {"a": host({"device": [1.0] * 6}, **blind), "b": host({"device": [1.0] * 4}, **blind)}
+    found = match(hosts)
+    assert (found.by, found.count) == (MatchedBy.ORDER, 4)
+    with pytest.raises(Unavailable, match="a: it has no clock"):
+        skew(hosts, found)
+
+
+# Clock skew
+
+
+def shifted(base: HostSteps, ms: float, **more: object) -> HostSteps:
+    moved = {
+        "starts_ns": tuple(ns + round(ms * NS_PER_MS) for ns in base.starts_ns),
+        "ends_ns": base.ends_ns,
+    }
+    return host({"device": list(base.parts["device"])}, **(moved | more))
+
+
+def test_skew_is_the_slowest_minus_the_median_host() -> None:
+    base = host({"device": [10.0] * 20})
+    hosts = {"a": base, "b": base, "c": shifted(base, 3.0)}
+    found = skew(hosts, match(hosts))
+    assert (found.start_ms, found.end_ms) == (pytest.approx(3.0), pytest.approx(0.0))
+    assert found.late_ms == {"a": 0.0, "b": 0.0, "c": pytest.approx(3.0)}
+    assert found.basis == ONE_CLOCK
+
+
+@pytest.mark.parametrize("other", [{"machine": "vm2"}, {"boot_ns": 10**9}, {"boot_ns": None}])
+def test_several_machines_are_taken_to_agree_and_the_report_says_so(
+    other: dict[str, object],
+) -> None:
+    base = host({"device": [10.0] * 20})
+    hosts = {"a": base, "b": shifted(base, 1.0, **other)}
+    assert skew(hosts, match(hosts)).basis == NTP
+
+
+def test_clocks_that_cannot_agree_tell_nothing() -> None:
+    base = host({"device": [10.0] * 20})
+    ends = tuple(ns + 400 * NS_PER_MS for ns in base.ends_ns)
+    hosts = {"a": base, "b": host({"device": [10.0] * 20}, ends_ns=ends)}
+    with pytest.raises(Unavailable, match="400 ms apart on different hosts: their clocks disagree"):
+        skew(hosts, match(hosts))

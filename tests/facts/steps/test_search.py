@@ -1,0 +1,451 @@
+"""Steps that nobody marked: loops inside graphs, repeated calls, eager loops; or no answer."""
+
+import gzip
+import itertools
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import (
+    PS,
+    Row,
+    Thread,
+    chart,
+    executor,
+    line,
+    manifest,
+    marker,
+    recording,
+    trace,
+)
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps.search import search
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording.manifest import StepsSeen, TracedWindow
+from tfdoctor.trace import Trace, xplane
+
+RECORDED = Path(__file__).parents[1] / "traces"
+
+FORWARD, GRADIENT = "net/MatMul:MatMul", "gradient_tape/net/MatMul:MatMul"
+UPDATES = tuple(f"adam/AssignSubVariableOp_{n}:AssignSubVariableOp" for n in range(4))
+ADDS = tuple(f"AssignAddVariableOp_{n}:AssignAddVariableOp" for n in range(4))
+STEP = (FORWARD, GRADIENT, *UPDATES)
+
+
+def ops(prefix: str, names: tuple[str, ...], start: float, end: float) -> list[Row]:
+    """Operations one after the other, evenly in a span."""
+    edges = np.linspace(start, end, len(names) + 1)
+    return [
+        (prefix + name, a, b) for name, (a, b) in zip(names, itertools.pairwise(edges), strict=True)
+    ]
+
+
+def loop(edges: list[float], names: tuple[str, ...] = STEP, frame: str = "while") -> list[Row]:
+    """A loop as lowering leaves it: the condition before each iteration and at the end."""
+    rows: list[Row] = [(f"{frame}/cond/_0/Less:Less", at, at) for at in edges]
+    for start, end in itertools.pairwise(edges):
+        rows += ops(f"{frame}/body/_1/", names, start + 0.1, end - 0.1)
+    return rows
+
+
+def call(name: str, run: int, start: float, end: float, concrete: str = "") -> list[Row]:
+    """A tf.function as Python calls it."""
+    return [
+        (name, start, end, {"tf_function_call": "notTraced-nonXla"}),
+        ("EagerExecute", start + 0.01, end, {"eager_op": concrete or f"__inference_{name}", "is_func": 1}),
+        ("FunctionRun", start + 0.02, start + 0.03, {"id": run, "_r": 1}),
+    ]  # fmt: skip
+
+
+def in_graph(*rows: Row, start: float = 0, end: float = 1000) -> Trace:
+    """One long call of a function with these operations."""
+    python = line("python", *call("train", 7, start, end))
+    return trace([python, line("tf_Compute", executor(start, end, 7), *rows)])
+
+
+def called(
+    *spans: tuple[float, float], names: tuple[str, ...] = STEP, name: str = "step", first: int = 1
+) -> list[Thread]:
+    """A function that Python calls again and again."""
+    python = [row for n, (a, b) in enumerate(spans) for row in call(name, n + first, a, b)]
+    work = [
+        row
+        for n, (a, b) in enumerate(spans)
+        for row in (executor(a + 0.05, b - 0.05, n + first), *ops("", names, a + 0.1, b - 0.1))
+    ]
+    return [line("python", *python), line("tf_Compute", *work)]
+
+
+def steps(of: Trace, **beside: object) -> Steps:
+    return chart(of, recording(manifest=manifest(**beside) if beside else None)).fact(Steps)
+
+
+def times(found: Steps) -> list[float]:
+    return [round(step.total_ms, 3) for step in found.steps]
+
+
+EVERY_10 = [10.0 * n for n in range(7)]
+
+
+# Loops inside a graph
+
+
+def test_iterations_of_a_loop_inside_a_graph_are_steps() -> None:
+    found = steps(in_graph(*loop([0, 10, 20, 35, 45, 55])))
+    assert found.source == "graph-period"
+    assert times(found) == [10, 10, 15, 10, 10]
+
+
+def test_iterations_that_the_window_cuts_off_are_left_out() -> None:
+    whole = [row for row in loop(EVERY_10) if 3 < row[1] < 57]
+    assert times(steps(in_graph(*whole))) == [10, 10, 10, 10]
+
+
+def test_the_end_of_a_window_by_time_ends_no_step() -> None:
+    of = in_graph(*loop(EVERY_10))
+    ended = trace([line("p", *call("train", 7, 0, 99), ("tfdoctor_end", 90, 90)),
+                   line("tf_Compute", executor(0, 99, 7), *loop(EVERY_10))])  # fmt: skip
+    assert times(steps(ended)) == times(steps(of))
+
+
+def test_without_its_condition_a_loop_is_told_by_what_trains() -> None:
+    rows = [row for row in loop(EVERY_10) if "/cond/" not in row[0]]
+    found = steps(in_graph(*rows))
+    assert times(found)[:5] == [10] * 5
+    assert found.count == 6
+
+
+@pytest.mark.parametrize("late", [4, 11, 25])
+def test_iterations_that_overlap_are_told_by_one_operation(late: float) -> None:
+    body = "while/body/_1/"
+    edges = [0.0, 10, 20, 35, 45, 55]
+    ahead = [row for at in edges for row in ops(body, (FORWARD, GRADIENT), at + 1, at + 3)]
+    behind = [row for at in edges for row in ops(body, UPDATES, at + late, at + late + 2)]
+    python = line("python", *call("train", 7, 0, 1000))
+    threads = [line("tf_Compute", executor(0, 1000, 7), *rows) for rows in (ahead, behind)]
+    found = times(steps(trace([python, *threads])))
+    assert [10, 10, 10, 10, 15] in (sorted(found[:5]), sorted(found[-5:]))
+
+
+def test_updates_that_vanish_from_the_trace_are_not_missed() -> None:
+    rows = [r for r in loop(EVERY_10) if "Assign" not in r[0] and ("cond" not in r[0] or r[1] < 20)]
+    assert times(steps(in_graph(*rows)))[:5] == [10] * 5
+
+
+def test_a_validation_loop_beside_it_is_no_training() -> None:
+    validation = loop([100 + 2 * n for n in range(300)], (FORWARD, ADDS[0]), "while_1")
+    assert steps(in_graph(*loop(EVERY_10), *validation)).count == 6
+
+
+def test_an_epochs_loop_around_the_steps_is_none() -> None:
+    epochs = [("while/cond/_8/Less:Less", at, at) for at in (0.0, 100.0, 200.0)]
+    counter = [
+        ("while/body/_9/AssignAddVariableOp:AssignAddVariableOp", at, at) for at in (99.0, 199.0)
+    ]
+    inner = [
+        row
+        for start in (1.0, 101.0)
+        for row in loop([start + 15 * n for n in range(6)], frame="while/body/_9/while")
+    ]
+    found = steps(in_graph(*epochs, *counter, *inner))
+    assert found.count == 10
+    assert found.median_ms == 15
+
+
+def test_gradients_are_gathered_inside_the_step() -> None:
+    edges = [0.0, 50, 100, 150, 200, 250]
+    inner = [
+        row
+        for start in edges[:-1]
+        for row in loop([start + 1 + 10 * n for n in range(5)], (FORWARD, GRADIENT, *ADDS), "while/body/_1/while")
+    ]  # fmt: skip
+    outer = [("while/cond/_0/Less:Less", at, at) for at in edges]
+    outer += [row for at in edges[:-1] for row in ops("while/body/_1/", UPDATES, at + 45, at + 49)]
+    assert times(steps(in_graph(*inner, *outer))) == [50] * 5
+
+
+def test_a_loop_over_a_recurrent_networks_time_is_inside_the_step() -> None:
+    backward = (FORWARD, "MatMulGrad:MatMulGrad")
+    inner = [
+        row
+        for start in EVERY_10[:-1]
+        for row in loop([start + 1 + n for n in range(5)], (FORWARD,), "while/body/_1/lstm/while")
+        + loop([start + 5 + n / 2 for n in range(5)], backward, "while/body/_1/gradient_tape/lstm/while")
+    ]  # fmt: skip
+    assert times(steps(in_graph(*loop(EVERY_10), *inner))) == [10] * 6
+
+
+def test_two_loops_of_which_neither_outweighs_the_other_are_no_answer() -> None:
+    second = loop([100 + 9.0 * n for n in range(7)], frame="while_1")
+    with pytest.raises(Unavailable, match=r"`while` of `train` .*`while_1`.* not certain"):
+        steps(in_graph(*loop(EVERY_10), *second))
+
+
+def test_the_longer_of_two_loops_is_the_one() -> None:
+    second = loop([100 + 9.0 * n for n in range(40)], frame="while_1")
+    assert steps(in_graph(*loop(EVERY_10), *second)).median_ms == pytest.approx(9)
+
+
+def test_three_iterations_are_too_few() -> None:
+    with pytest.raises(Unavailable, match="only 3 whole rounds"):
+        steps(in_graph(*loop([0, 10, 20, 30])))
+
+
+def test_the_loop_goes_on_over_several_calls() -> None:
+    python = [row for n in range(3) for row in call("five", n + 1, 60 * n, 60 * n + 55)]
+    work = [
+        row
+        for n in range(3)
+        for row in (
+            executor(60 * n, 60 * n + 55, n + 1),
+            *loop([60 * n + 1 + 10 * i for i in range(6)]),
+        )
+    ]
+    found = steps(trace([line("python", *python), line("tf_Compute", *work)]))
+    assert found.count == 15
+    assert found.median_ms == 10
+
+
+def test_a_program_of_xla_in_a_loop_counts_only_where_it_is_known_to_train() -> None:
+    rows: list[Row] = [("while/cond/_0/Less:Less", at, at) for at in EVERY_10]
+    rows += [("CpuExecutable::ExecuteAsyncOnStream", at + 1, at + 9) for at in EVERY_10[:-1]]
+    with pytest.raises(Unavailable):
+        steps(in_graph(*rows))
+    found = steps(in_graph(*rows), steps=StepsSeen(source="graph-loop"))
+    assert (found.source, times(found)) == ("graph-period", [10] * 6)
+
+
+def test_a_marker_around_the_call_of_a_graphs_loop_is_no_step() -> None:
+    of = trace([
+        line("p", marker(0, 0, 70), *call("train", 7, 0, 65)),
+        line("tf_Compute", executor(0, 65, 7), *loop(EVERY_10)),
+    ])  # fmt: skip
+    assert times(steps(of, window=TracedWindow(source="graph-loop"))) == [10] * 6
+    assert times(steps(of, steps=StepsSeen(source="keras-fit"))) == [70]
+
+
+def test_a_loop_that_the_trace_does_not_show_is_no_answer() -> None:
+    of = trace([line("p", marker(0, 0, 70), *call("train", 7, 0, 65))])
+    with pytest.raises(Unavailable, match="cannot be told apart"):
+        steps(of, steps=StepsSeen(source="graph-loop"))
+
+
+# `for x in dataset` in a graph
+
+
+def dataset_loop(
+    edges: list[float], iterator: int, names: tuple[str, ...], first: int
+) -> list[Thread]:
+    """The body of a loop over a dataset, as its iterator calls it on threads of tf.data."""
+    scan, body = [], []
+    for run, (start, end) in enumerate(itertools.pairwise(edges), first):
+        scan += [
+            ("ReduceIterator::Root::Prefetch::Scan", start, end - 0.1, {"id": iterator}),
+            ("InstantiatedCapturedFunction::Run", start + 1, end - 0.2, {"id": run}),
+        ]
+        body += [executor(start + 1, end - 0.3, run), *ops("", names, start + 1, end - 0.4)]
+    return [line("tf_data_prefetch", *scan), line("tf_data_private_threadpool", *body)]
+
+
+def test_a_loop_over_a_dataset_in_a_graph_is_told_by_its_iterator() -> None:
+    training = dataset_loop(EVERY_10, 1, STEP, 100)
+    validation = dataset_loop([100 + 3.0 * n for n in range(50)], 2, (FORWARD, ADDS[0]), 200)
+    found = steps(trace([*training, *validation]))
+    assert (found.source, found.count, found.median_ms) == ("graph-period", 6, 10)
+
+
+def test_an_iteration_whose_operations_were_lost_is_still_one() -> None:
+    training = dataset_loop(EVERY_10, 1, STEP, 100)
+    body = line(
+        "tf_data_private_threadpool", *(row for row in training[1].rows if not 20 < row[1] < 30)
+    )
+    assert times(steps(trace([training[0], body])))[:5] == [10] * 5
+
+
+# Calls
+
+
+def test_calls_of_a_function_that_trains_are_steps() -> None:
+    found = steps(trace(called((0, 8), (10, 18), (20, 28), (30, 38))))
+    assert found.source == "repeated-call"
+    assert times(found) == [10, 10, 10, 8]
+
+
+def test_calls_that_test_are_none() -> None:
+    spans = [(float(at), at + 2.0) for at in range(100, 400, 3)]
+    tests = called(*spans, names=(FORWARD, ADDS[0]), name="test", first=50)
+    training = called((0, 8), (10, 18), (20, 28), (30, 38))
+    assert steps(trace([*training, *tests])).count == 4
+
+
+def test_a_step_begins_with_the_request_for_its_batch() -> None:
+    python, work = called((4, 8), (14, 18), (24, 28), (34, 38))
+    requests: list[Row] = [
+        ("EagerLocalExecute: IteratorGetNext", at, at + 3) for at in (0, 10, 20, 30)
+    ]
+    found = steps(trace([line("python", *python.rows, *requests), work]))
+    assert [step.start_ps / PS for step in found.steps] == [0, 10, 20, 30]
+
+
+def test_two_functions_that_take_turns_are_one_step() -> None:
+    rows = [(10.0 * n, 10.0 * n + 4) for n in range(5)]
+    python, work = called(*rows, name="discriminator")
+    second = [
+        row for n, (a, b) in enumerate(rows) for row in call("generator", 50 + n, a + 5, b + 5)
+    ]
+    ran = [
+        row
+        for n, (a, b) in enumerate(rows)
+        for row in (executor(a + 5, b + 5, 50 + n), *ops("", STEP, a + 5.1, b + 4.9))
+    ]
+    found = steps(
+        trace([line("python", *python.rows, *second), line("tf_Compute", *work.rows, *ran)])
+    )
+    assert times(found)[:4] == [10] * 4
+    assert found.steps[0].call_end_ps == 9 * PS
+
+
+@pytest.mark.parametrize("root", ["SessionRun", "RunGraph"])
+def test_runs_of_a_session_that_apply_gradients_are_steps(root: str) -> None:
+    names = (
+        "MatMul:MatMul",
+        "gradients/MatMul_grad/MatMul:MatMul",
+        "Adam/ResourceApplyAdam:ResourceApplyAdam",
+    )
+    runs: list[Row] = []
+    work: list[Row] = []
+    for run in range(1, 13):
+        start = 10.0 * run
+        runs.append((root, start, start + 8, {"id": run, "_r": 1}))
+        work += [
+            executor(start, start + 8, run),
+            *ops("", names if run % 2 else names[:1], start + 1, start + 7),
+        ]
+    found = steps(trace([line("python", *runs), line("tf_Compute", *work)]))
+    assert (found.source, times(found)[:5]) == ("repeated-call", [20] * 5)
+
+
+# Eager loops
+
+
+def eager(*pieces: tuple[str, ...], each: float = 1.0) -> Trace:
+    names = [name for piece in pieces for name in piece]
+    rows = [(f"EagerLocalExecute: {n}", at * each, at * each + 0.5) for at, n in enumerate(names)]
+    return trace([line("python", *rows)])
+
+
+EAGER_STEP = (
+    "MatMul",
+    "MatMul",
+    "Sub",
+    "Sub",
+    "ReluGrad",
+    "MatMul",
+    "AssignSubVariableOp",
+    "AssignSubVariableOp",
+)
+
+
+def test_an_eager_loop_is_told_by_its_sequence() -> None:
+    found = steps(eager(*[("IteratorGetNext", *EAGER_STEP, "Mean")] * 6))
+    assert (found.source, times(found)) == ("repeated-call", [10] * 5)
+    assert found.steps[0].start_ps == 0
+
+
+def test_evaluation_in_an_eager_loop_is_no_step() -> None:
+    test = ("IteratorGetNext", "MatMul", "Mean")
+    found = steps(eager(*[("IteratorGetNext", *EAGER_STEP)] * 6, *[test] * 30))
+    assert times(found)[:5] == [9] * 5
+    assert found.count == 6
+
+
+def test_an_operation_that_comes_twice_a_step_does_not_halve_it() -> None:
+    twice = ("Cast", *EAGER_STEP[:3], "Cast", *EAGER_STEP[3:])
+    assert times(steps(eager(*[twice] * 6))) == [10] * 5
+
+
+def test_no_rhythm_is_no_answer() -> None:
+    random = Random(1)
+    pieces = [tuple(random.sample(EAGER_STEP, len(EAGER_STEP))) for _ in range(20)]
+    with pytest.raises(Unavailable):
+        steps(eager(*pieces))
+
+
+# Recorded by TensorFlow 2.21; what is true was timed inside the loop, by the script itself
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "median_ms"),
+    [("dataset-in-a-graph", 9, 3.012), ("graph-loop-cut-off", 18, 2.354)],
+)
+def test_recorded_loops(tmp_path: Path, name: str, count: int, median_ms: float) -> None:
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(gzip.decompress((RECORDED / f"{name}.xplane.pb.gz").read_bytes()))
+    found = steps(xplane.read(path))
+    assert found.source == "graph-period"
+    assert abs(found.count - count) <= 1
+    assert found.median_ms == pytest.approx(median_ms, rel=0.05)
+
+
+# Whatever is found is right
+
+
+@st.composite
+def noisy_loops(draw: st.DrawFn) -> tuple[list[float], Trace]:
+    """A loop with uneven iterations, of which the trace lost the condition, some ends, some order."""
+    lengths = draw(st.lists(st.integers(5, 30), min_size=4, max_size=24))
+    edges = [0.0, *np.cumsum(lengths).astype(float).tolist()]
+    random = Random(draw(st.integers(0, 1000)))
+    rows: list[Row] = []
+    for start, end in itertools.pairwise(edges):
+        names = list(STEP[1:])
+        random.shuffle(names)
+        rows += ops("while/body/_1/", (FORWARD, *names), start + 0.1, end - 0.1)
+    if draw(st.booleans()):
+        rows += [("while/cond/_0/Less:Less", at, at) for at in edges]
+    begin = draw(st.floats(0, edges[-1] / 3))
+    end = draw(st.floats(edges[-1] / 2, edges[-1] + 1))
+    cheap = draw(st.sets(st.sampled_from(STEP[2:]), max_size=4))
+    rows = [
+        row
+        for row in rows
+        if begin <= row[1] <= end
+        and not any(row[0].endswith(name) and row[1] > 40 for name in cheap)
+    ]
+    validation = loop(
+        [500 + 2.0 * n for n in range(draw(st.integers(0, 30)))], (FORWARD,), "while_1"
+    )
+    return [float(length) for length in lengths], in_graph(*rows, *validation, start=-1, end=900)
+
+
+@given(noisy_loops())
+def test_a_period_is_recovered_or_there_is_none(case: tuple[list[float], Trace]) -> None:
+    lengths, of = case
+    try:
+        found = search(of)[1]
+    except Unavailable:
+        return
+    spans = [(step.end_ps - step.start_ps) / PS for step in found[:-1]]
+    starts = [step.start_ps / PS for step in found]
+    assert len(found) <= len(lengths)
+    for (one, other), span in zip(itertools.pairwise(starts), spans, strict=True):
+        edges = np.cumsum([0, *lengths])
+        assert (
+            np.searchsorted(edges, other, side="right") - np.searchsorted(edges, one, side="right")
+            == 1
+        )
+        assert span <= max(lengths) * 2
+
+
+@given(st.lists(st.sampled_from(EAGER_STEP), min_size=1, max_size=60))
+def test_a_random_sequence_has_no_steps_that_do_not_repeat(names: list[str]) -> None:
+    try:
+        found = search(eager(tuple(names)))[1]
+    except Unavailable:
+        return
+    pieces = [tuple(names[round(a.start_ps / PS) : round(a.end_ps / PS)]) for a in found]
+    assert not found or max(pieces.count(piece) for piece in pieces) >= 0.9 * len(pieces)

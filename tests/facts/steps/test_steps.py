@@ -1,0 +1,280 @@
+"""Where the steps are: markers, a device's own line, calls of Keras' train function, or nowhere."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.builders import (
+    PS,
+    Row,
+    Thread,
+    chart,
+    device,
+    line,
+    manifest,
+    marker,
+    markers,
+    recording,
+    trace,
+    v100,
+)
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps.steps import Step, Steps, StepSpans
+from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, TracedWindow
+from tfdoctor.trace import Trace
+
+
+def steps(of: Trace, beside: Manifest | None = None) -> Steps:
+    return chart(of, recording(manifest=beside)).fact(Steps)
+
+
+def spans(found: Steps) -> list[tuple[int, float, float]]:
+    return [(s.number, s.start_ps / PS, s.end_ps / PS) for s in found.steps]
+
+
+def of_times(*times: float) -> Steps:
+    edges = np.cumsum([0.0, *times]) * PS
+    pairs = pairwise(edges)
+    return Steps.of(Step(n, int(a), int(b), int(b)) for n, (a, b) in enumerate(pairs))
+
+
+# Markers
+
+
+def test_a_step_lasts_until_the_next_one_begins() -> None:
+    found = steps(trace([line("python", marker(7, 0, 8), marker(8, 10, 18))]))
+    assert spans(found) == [(7, 0, 10), (8, 10, 18)]
+    assert found.source == "markers"
+    assert not found.closed
+
+
+def test_the_end_of_the_window_closes_the_last_step() -> None:
+    found = steps(trace([markers(3, each=10, call=8)]))
+    assert spans(found)[-1] == (2, 20, 30)
+    assert found.steps[-1].call_end_ps == 28 * PS
+    assert found.closed
+
+
+def test_an_earlier_end_of_a_window_closes_nothing() -> None:
+    found = steps(trace([line("python", ("tfdoctor_end", 1, 1), marker(0, 5, 8))]))
+    assert spans(found) == [(0, 5, 8)]
+
+
+def test_one_call_may_hold_several_training_steps() -> None:
+    found = steps(trace([line("p", marker(0, 0, 38, steps=4), marker(4, 40, 78, steps=4))]))
+    assert found.count == 8
+    assert found.steps[0].total_ms == 10
+
+
+def test_a_markers_number_of_steps_is_never_below_one() -> None:
+    assert steps(trace([line("p", marker(0, 0, 8, steps=0))])).count == 1
+
+
+def test_steps_that_the_recorder_discarded_do_not_count_but_still_end_the_one_before() -> None:
+    seen = manifest(steps=StepsSeen(source="keras-fit", discarded=(1, 2)))
+    assert spans(steps(trace([markers(4, each=10)]), seen)) == [(0, 0, 10), (3, 30, 40)]
+
+
+def test_the_recorder_knows_better_where_its_markers_come_from() -> None:
+    seen = manifest(steps=StepsSeen(source="tf-data-loop"))
+    assert steps(trace([markers(2, each=10)]), seen).source == "tf-data-loop"
+
+
+@pytest.mark.parametrize("name", ["train", "TraceContext", "step", "Training step"])
+def test_names_of_training_markers(name: str) -> None:
+    found = steps(trace([line("p", (name, 0, 8, {"_r": 1, "step_num": 0}))]))
+    assert found.count == 1
+
+
+def test_steps_of_an_evaluation_are_no_training_steps() -> None:
+    evaluation: Row = ("test", 20, 30, {"_r": 1, "step_num": 2})
+    found = steps(trace([line("p", marker(0, 0, 9), marker(1, 10, 19), evaluation)]))
+    assert [step.number for step in found.steps] == [0, 1]
+
+
+def test_the_root_that_tensorflow_marks_by_itself_is_no_step() -> None:
+    root: Row = ("FunctionRun", 1, 8, {"_r": 1, "id": 3})
+    found = steps(trace([line("p", marker(0, 0, 9), root, marker(1, 10, 19))]))
+    assert found.count == 2
+    with pytest.raises(Unavailable):
+        steps(trace([line("p", root)]))
+
+
+def test_a_markers_number_without_the_root_flag_is_no_step() -> None:
+    with pytest.raises(Unavailable):
+        steps(trace([line("p", ("train", 0, 9, {"step_num": 0}))]))
+
+
+def test_markers_that_overlap_leave_no_negative_time_between_steps() -> None:
+    overlapping = [line("a", marker(0, 0, 15)), line("b", marker(1, 10, 25))]
+    assert all(s.call_end_ps <= s.end_ps for s in steps(trace(overlapping)).steps)
+
+
+# Markers of Keras 2 and of users, which do not tell how many steps they hold
+
+
+def keras2(*numbers: int, each: float = 10) -> Thread:
+    """What Keras 2 puts around a call: its numbers begin anew with each epoch."""
+    stats = [{"_r": 1, "step_num": number, "batch_size": 8} for number in numbers]
+    return line("p", *(("train", at * each, at * each + 8, stat) for at, stat in enumerate(stats)))
+
+
+def test_numbers_that_begin_anew_are_numbered_through() -> None:
+    found = steps(trace([keras2(7, 8, 9, 0, 1)]))
+    assert [step.number for step in found.steps] == [7, 8, 9, 10, 11]
+
+
+def test_the_recorder_knows_the_first_number_and_the_steps_of_a_call() -> None:
+    recorded = manifest(
+        window=TracedWindow(first_step=40, steps=20, calls=4),
+        steps=StepsSeen(source="keras-fit", discarded=(50,)),
+    )
+    found = steps(trace([keras2(15, 0, 5, 10)]), recorded)
+    assert [(step.number, step.calls) for step in found.steps] == [(40, 5), (45, 5), (55, 5)]
+    assert found.source == "keras-fit"
+
+
+def test_without_a_recorder_the_loop_in_a_call_of_keras_2_tells_its_steps() -> None:
+    marked = keras2(0, 4, 8, each=100)
+    inside: list[Row] = []
+    for run in range(3):
+        start = 100.0 * run
+        inside.append(("ExecutorState::Process", start, start + 8, {"id": run + 1}))
+        inside += [("while/cond/_0/Less:Less", start + 2 * n, start + 2 * n) for n in range(5)]
+        inside += [
+            (f"while/body/_1/{name}", start + 2 * n + 1, start + 2 * n + 1.5)
+            for n in range(4)
+            for name in ("gradient_tape/MatMul:MatMul", "Adam/AssignSub:AssignSub")
+        ]
+    found = steps(trace([marked, line("tf_Compute", *inside)]))
+    assert [step.calls for step in found.steps] == [4, 4, 4]
+
+
+def test_markers_of_tfdoctor_go_before_the_scripts_own() -> None:
+    own = [marker(n, 10 * n, 10 * n + 9, steps=1) for n in range(3)]
+    users: list[Row] = [
+        ("train", 10 * n + 1, 10 * n + 8, {"_r": 1, "step_num": 5}) for n in range(3)
+    ]
+    assert spans(steps(trace([line("p", *own, *users)]))) == [(0, 0, 10), (1, 10, 20), (2, 20, 29)]
+
+
+# Devices and calls
+
+
+def test_a_device_counts_its_own_steps() -> None:
+    idle = v100(line("Stream #1(Compute)", ("k", 0, 1)), line("Steps", ("0", 0, 99)))
+    busy = v100(
+        line("Stream #1(Compute)", ("k", 0, 9), ("k", 10, 19)),
+        line("Steps", ("21", 0, 9), ("22", 10, 20)),
+    )
+    assert spans(steps(trace([], gpus=[idle, busy]))) == [(21, 0, 10), (22, 10, 20)]
+
+
+def test_a_tpu_says_that_the_steps_are_its_own() -> None:
+    tpu = device(line("XLA Ops", ("%fusion", 0, 9)), line("Steps", ("0", 0, 9), ("1", 10, 19)))
+    assert steps(trace([], tpus=[tpu])).source == "tpu-steps"
+
+
+def test_markers_go_before_a_devices_steps() -> None:
+    gpu = v100(line("Stream #1(Compute)", ("k", 0, 9)), line("Steps", ("5", 1, 9)))
+    assert steps(trace([markers(2, each=10)], gpus=[gpu])).count == 2
+
+
+@pytest.mark.parametrize("name", ["multi_step_on_iterator", "train_function"])
+def test_calls_of_keras_training_function_are_steps(name: str) -> None:
+    found = steps(trace([line("p", (name, 0, 8), (name, 10, 18), (name, 20, 28))]))
+    assert spans(found) == [(0, 0, 10), (1, 10, 20), (2, 20, 28)]
+    assert found.source == "repeated-call"
+
+
+def test_of_two_training_functions_the_one_with_the_most_time_counts() -> None:
+    def call(start: float, end: float, function: str) -> tuple[Row, ...]:
+        inner: Row = ("EagerExecute", start + 0.1, end - 0.1, {"eager_op": function})
+        return ("train_function", start, end), inner
+
+    rows = (
+        *call(0, 9, "__inference_a"),
+        *call(10, 12, "__inference_b"),
+        *call(20, 29, "__inference_a"),
+    )
+    assert spans(steps(trace([line("p", *rows)]))) == [(0, 0, 20), (1, 20, 29)]
+
+
+# Nothing
+
+
+def test_a_trace_without_steps_says_how_to_get_them() -> None:
+    with pytest.raises(Unavailable, match="record the run with `tfdoctor profile`"):
+        steps(trace([line("p", ("something", 0, 1))]))
+
+
+def test_a_trace_without_a_host_has_no_steps() -> None:
+    with pytest.raises(Unavailable):
+        steps(trace(None))
+
+
+@pytest.mark.parametrize("what", ["steps", "trace"])
+def test_the_recorders_own_reason_is_given(what: str) -> None:
+    said = manifest(missing=(Missing("samples", "no"), Missing(what, "the run ended early")))
+    with pytest.raises(Unavailable, match=r"^the run ended early$"):
+        steps(trace([]), said)
+
+
+# What is typical
+
+
+def test_a_far_outlier_is_not_typical() -> None:
+    found = of_times(90, 10, 11, 10, 11, 10, 11)
+    assert found.steady == (False, *[True] * 6)
+    assert found.median_ms == pytest.approx(11)
+    assert len(found.steady_steps) == 6
+
+
+def test_even_steps_have_no_outlier_below_the_floor() -> None:
+    assert all(of_times(10, 10, 10, 10, 12.9).steady)
+    assert of_times(10, 10, 10, 10, 13.1).steady[-1] is False
+
+
+def test_three_steps_are_too_few_to_tell_an_outlier() -> None:
+    assert all(of_times(10, 10, 500).steady)
+
+
+def test_the_mean_keeps_the_outliers() -> None:
+    found = of_times(10, 10, 10, 10, 110)
+    assert (found.mean_ms, found.median_ms) == (30, 10)
+    assert found.percentile_ms(100) == 110
+
+
+def test_the_window_holds_the_typical_steps_half_open() -> None:
+    window = StepSpans.of(of_times(10, 10, 100, 10, 10))
+    times = np.array([-1, 0, 9.999, 10, 20, 119.9, 120, 139.9, 140]) * PS
+    inside = window.holds(times.astype(np.int64)).tolist()
+    assert inside == [False, True, True, True, False, False, True, True, False]
+
+
+def test_even_steps_for_examples() -> None:
+    found = Steps.uniform(3, 2.5)
+    assert (found.count, found.median_ms) == (3, 2.5)
+
+
+# Steps in which XLA compiles
+
+
+def compiled(*which: int, count: int = 8) -> Steps:
+    """Steps of 10 ms; those of ``which`` compile for 8 of them."""
+    rows = [
+        ("XlaCompile" if at in which else "Add", at * 10 + 1, at * 10 + 9) for at in range(count)
+    ]
+    return steps(trace([markers(count, each=10, call=9), line("compiler", *rows)]))
+
+
+def test_steps_that_mostly_compile_are_not_typical_even_where_no_fence_leaves_them_out() -> None:
+    """A quarter of long steps moves the quartiles, and one of them would pass for a usual one."""
+    found = compiled(1, 4, 6)
+    assert [at for at, steady in enumerate(found.steady) if not steady] == [1, 4, 6]
+
+
+def test_where_most_steps_compile_that_is_the_typical_step() -> None:
+    assert all(compiled(0, 1, 4, 6).steady)
+    assert all(compiled(*range(8)).steady)

@@ -1,0 +1,290 @@
+"""What the facts say of a synthetic run on a TPU is what is known of it, within 2 %."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from scripts.synthetic import samples, tpu
+from scripts.synthetic.network import Network
+from scripts.synthetic.operation import Kind, Op
+from scripts.synthetic.run import Chip, Run, duration, padded, traffic
+from scripts.synthetic.tpu import Recorded, Schedule
+from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
+from scripts.synthetic.xspace import MS
+from tfdoctor.diagnose.summary.tpu import tpu_time
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.tpu.launches import TpuLaunches
+from tfdoctor.facts.tpu.operations import TpuOperations
+from tfdoctor.facts.tpu.padding import Padding
+from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuTime
+from tfdoctor.recording import Recording
+from tfdoctor.trace import xplane
+
+WAITS = Network(width=160, depthwise=True)
+
+RUNS = {
+    "v3": (Run(device="v3", input_ms=2.0, network=Network(depthwise=True)), Recorded()),
+    "v3 without a step line": (Run(device="v3", gap_us=4.0), Recorded(step_line=False)),
+    "v5e padded": (Run(device="v5e", precision="bf16", network=Network(width=144)), Recorded(program=True)),
+    "v5e as JAX records it": (
+        Run(device="v5e", precision="bf16", network=WAITS, between_ms=0.3),
+        Recorded(step_line=False, markers=False, program=True),
+    ),
+    "v5e without infeed": (Run(device="v5e", input_ms=1.0), Recorded(infeed=False, program=True)),
+    "v6e": (Run(device="v6e", precision="bf16", network=Network(width=300), gap_us=5.0), Recorded(program=True)),
+    "v6e, its clock drifting": (
+        Run(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
+    ),
+    "v6e with a copy": (
+        Run(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, beside=3),
+    ),
+    "v5e, its host late": (
+        Run(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    run: Run
+    recorded: Recorded
+    plan: Schedule
+    chip: Chip
+    chart: Chart
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        return self.run.network.training_step()
+
+    def ms(self, op: Op) -> float:
+        return duration(op, self.chip) / MS
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    return {n: case(run, rec, tmp_path_factory.mktemp("run")) for n, (run, rec) in RUNS.items()}
+
+
+def case(run: Run, recorded: Recorded, folder: Path) -> Case:
+    path = folder / samples.TRACE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(tpu.build(run, recorded).serialized())
+    recording = Recording.open(folder)
+    chart = Chart([xplane.read(recording.traces[0]), recording])
+    return Case(run, recorded, tpu.schedule(run, recorded), tpu.chip(run), chart)
+
+
+def close(expected: float) -> object:
+    return pytest.approx(expected, rel=0.02, abs=2e-5)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_steps(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    steps = one.chart.fact(Steps)
+    assert steps.count == one.run.steps
+    assert steps.median_ms == close(one.plan.end / MS)
+    marked = one.recorded.markers
+    assert steps.source == ("markers" if marked else "module-runs")
+    assert steps.program == ("" if marked else "cluster_train_step")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_parts_of_a_step(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    time = one.chart.fact(TpuTime)
+    assert time.unit == "step"
+    for core in time.cores:
+        compute = sum(map(one.ms, one.ops))
+        assert core.rounds == one.run.steps
+        assert core.parts[COMPUTE] == close(compute)
+        assert core.parts[INFEED] == close(one.plan.infeed / MS if one.recorded.infeed else 0.0)
+        assert core.parts[OUTFEED] == close(tpu.OUTFEED / MS)
+        assert core.parts[COPIES] == close((one.plan.copy[2] - one.plan.copy[1]) / MS)
+        assert sum(core.parts.values()) == close(core.round_ms)
+        assert core.parts[IDLE] == pytest.approx(core.round_ms - core.busy_ms)
+
+
+@pytest.mark.parametrize("name", [n for n, (_, rec) in RUNS.items() if rec.step_line])
+def test_idle_time_with_a_step_line(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    work = sum(map(one.ms, one.ops)) + tpu.OUTFEED / MS
+    infeed = one.plan.infeed / MS if one.recorded.infeed else 0.0
+    (core, *_) = one.chart.fact(TpuTime).cores
+    assert core.round_ms == close(one.plan.end / MS)
+    assert core.parts[IDLE] == close(one.plan.end / MS - work - infeed)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_mxu_use(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    operations = one.chart.fact(TpuOperations)
+    rows = {row.title.partition(":")[0]: row for row in operations.rows}
+    for op in one.ops:
+        assert rows[op.name].ms == close(one.ms(op))
+        if op.is_matrix:
+            share = op.flops / (one.ms(op) * 1e-3) / one.chip.peak_flop_s
+            assert operations.mxu(rows[op.name]) == close(share)
+    # XLA calls a depthwise convolution a convolution too, and the MXU runs it.
+    products = [op for op in one.ops if op.kind in tpu.CATEGORY]
+    whole = sum(op.flops for op in products) / (operations.compute_ms * 1e-3)
+    assert operations.mxu_use == close(whole / one.chip.peak_flop_s)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_the_memory_bounds(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    operations = one.chart.fact(TpuOperations)
+    ridge = one.chip.peak_flop_s / one.chip.bandwidth_bytes_s
+    bound = [
+        op for op in one.ops
+        if op.kind not in tpu.CATEGORY or op.flops / traffic(op, one.chip) < ridge
+    ]  # fmt: skip
+    assert operations.ridge == close(ridge)
+    assert operations.memory_bound_ms == close(sum(map(one.ms, bound)))
+    float32 = sum(one.ms(op) for op in one.ops if op.kind in tpu.CATEGORY)
+    assert operations.float32_ms == close(float32 if one.run.precision == "fp32" else 0.0)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_padding(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    found = one.chart.fact(Padding)
+    known = one.recorded.program
+    side = 256 if one.run.device == "v6e" else 128
+    ops = {op.name: op for op in one.ops if op.is_matrix}
+    assert found.side == side
+    assert len(found.products) == len(ops)
+    lost = 0.0
+    for product in found.products:
+        op = ops[product.row.title.partition(":")[0]]
+        width = op.result[-1]
+        lost += one.ms(op) * (1 - width / padded(width, side))
+        assert product.useful == close(width / padded(width, side))
+        assert product.depth == (depth(op) if known else None)
+        assert product.stored_useful == close(stored_share(op))
+        assert product.windowed == (known and has_window(op))
+    assert found.lost_ms == close(lost)
+    truth = tpu.truth(one.run)
+    assert found.lost_ms == close(truth.padding_ms)
+    assert found.useful == close(1 - truth.padding_ms / truth.matrix_ms)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_padding_of_the_depth_and_in_memory(cases: dict[str, Case], name: str) -> None:
+    one = cases[name]
+    found = one.chart.fact(Padding)
+    products = [(one.ms(op), op) for op in one.ops if op.is_matrix]
+    stored = sum(ms * stored_share(op) for ms, op in products) / sum(ms for ms, _ in products)
+    assert found.stored_useful == close(stored)
+    assert found.tiles == ((8, 128),)
+    side = 256 if one.run.device == "v6e" else 128
+    plain = [(ms, depth(op)) for ms, op in products if not has_window(op)]
+    used = sum(ms * size / padded(size, side) for ms, size in plain) / sum(ms for ms, _ in plain)
+    assert found.depth_useful == (close(used) if one.recorded.program else None)
+
+
+def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
+    one = cases["v5e padded"]
+    shown = {measure.label: measure.value.value for measure in tpu_time(one.chart)}
+    padding = one.chart.fact(Padding)
+    assert shown["products' width that is no padding to 128"] == padding.useful
+    assert (
+        shown["depth of products without a window that is no padding to 128"]
+        == padding.depth_useful
+    )
+    assert (
+        shown["products' arrays in memory that is no padding to tiles (8 x 128)"]
+        == padding.stored_useful
+    )
+
+
+def has_window(op: Op) -> bool:
+    """Whether the convolution's kernel in HLO, which is the result's gradient for the weights, has a window."""
+    if op.kind is not Kind.CONVOLUTION:
+        return False
+    height, width = factors(op)[1][:2] if direction(op) != BY_WEIGHTS else factors(op)[1][1:3]
+    return height * width > 1
+
+
+def stored_share(op: Op) -> float:
+    """Elements over those stored in tiles of 8 x 128."""
+    shapes = [op.result, *op.operands]
+    whole = used = 0
+    for shape in shapes:
+        size = 1
+        for at, dimension in enumerate(reversed(shape)):
+            size *= padded(dimension, (128, 8)[at]) if at < 2 else dimension
+        whole += size
+        used += size_of(shape)
+    return used / whole
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    size = 1
+    for dimension in shape:
+        size *= dimension
+    return size
+
+
+def test_a_copy_from_the_host(cases: dict[str, Case]) -> None:
+    one = cases["v6e with a copy"]
+    core = one.chart.fact(TpuTime).busiest
+    (copy,) = core.copies
+    assert (copy.where, copy.nbytes, copy.calls) == ("host", tpu.COPIED, 1.0)
+    hidden = sum(map(one.ms, one.ops[-4:-1]))
+    assert 0 < hidden < one.recorded.copy_ms
+    assert copy.under_way_ms == close(one.recorded.copy_ms)
+    assert copy.exposed_ms == close(one.recorded.copy_ms - hidden)
+    assert core.hidden_ms == close(hidden)
+    assert core.host_bytes == tpu.COPIED
+
+
+def test_a_host_that_launches_late(cases: dict[str, Case]) -> None:
+    one = cases["v5e, its host late"]
+    launches, between = one.chart.fact(TpuLaunches), one.run.between_ms
+    assert launches.runs == one.run.steps
+    assert launches.between_ms == close(between * (one.run.steps - 1))
+    assert launches.late_ms == close(one.recorded.late_us / 1000 * (one.run.steps - 1))
+    assert launches.enqueue_ms == close(0.006)
+
+
+def test_a_host_that_launches_ahead(cases: dict[str, Case]) -> None:
+    one = cases["v5e as JAX records it"]
+    assert one.chart.fact(TpuLaunches).late_ms is not None
+
+
+def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
+    space = tpu.build(RUNS["v3"][0])
+    for plane in space.proto.planes:
+        for metadata in plane.event_metadata.values():
+            names = {key: stat.name for key, stat in plane.stat_metadata.items()}
+            kept = [stat for stat in metadata.stats if names[stat.metadata_id] != "flops"]
+            del metadata.stats[:]
+            metadata.stats.extend(kept)
+    path = tmp_path / samples.TRACE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(space.serialized())
+    recording = Recording.open(tmp_path)
+    operations = Chart([xplane.read(recording.traces[0]), recording]).fact(TpuOperations)
+    assert operations.mxu_use is None
+    assert operations.mxu(operations.products[0]) is None
+
+
+def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> None:
+    run = replace(RUNS["v3"][0], steps=6)
+    space = tpu.build(run, Recorded(step_line=False, markers=False))
+    for plane in space.proto.planes:
+        for stat in plane.stat_metadata.values():
+            stat.name = stat.name.replace("gradient_tape/", "")
+    path = tmp_path / samples.TRACE
+    path.parent.mkdir(parents=True)
+    path.write_bytes(space.serialized())
+    recording = Recording.open(tmp_path)
+    chart = Chart([xplane.read(recording.traces[0]), recording])
+    time = chart.fact(TpuTime)
+    assert (time.unit, time.program, time.busiest.rounds) == ("run", "cluster_train_step", 6)
+    with pytest.raises(Unavailable, match="step"):
+        chart.fact(Steps)

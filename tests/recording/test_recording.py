@@ -1,0 +1,294 @@
+"""Recordings are opened wherever they come from, and never written to."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfdoctor.errors import InputError
+from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import Manifest, fold
+
+XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
+"""The first bytes of a trace: a plane (field 1) with an id and a name."""
+
+PROGRAM = {"schema": 1, "graphs": [], "layers": [], "datasets": []}
+
+
+def trace(folder: Path, host: str = "vm") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{host}.xplane.pb"
+    path.write_bytes(XSPACE)
+    return path
+
+
+def recorded(root: Path, **manifest: Any) -> Path:
+    trace(root / "plugins" / "profile" / "2026_01_01_10_00_00")
+    written = {"schema": 1, "finished": True, **manifest}
+    (root / "tfdoctor.json").write_text(json.dumps(written))
+    (root / "program.json.gz").write_bytes(gzip.compress(json.dumps(PROGRAM).encode()))
+    (root / "samples.jsonl").write_text('{"unix_ns":1,"host":{}}\n{"unix_ns":2,"host":{}}\n')
+    return root
+
+
+def state(root: Path) -> dict[str, tuple[int, bytes]]:
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+# What can be opened
+
+
+def test_a_recording(tmp_path: Path) -> None:
+    recording = Recording.open(recorded(tmp_path))
+    assert recording.root == tmp_path
+    assert [path.name for path in recording.traces] == ["vm.xplane.pb"]
+    assert recording.manifest is not None
+    assert recording.manifest.finished
+    assert recording.program == PROGRAM
+    assert [sample["unix_ns"] for sample in recording.samples] == [1, 2]
+    assert recording.notes == ()
+
+
+def test_a_log_directory_of_tensorboard(tmp_path: Path) -> None:
+    trace(tmp_path / "train" / "plugins" / "profile" / "2026_01_01_10_00_00")
+    recording = Recording.open(tmp_path)
+    assert len(recording.traces) == 1
+    assert (recording.root, recording.manifest, recording.program) == (None, None, None)
+    assert recording.samples == ()
+
+
+@pytest.mark.parametrize("start", ["", "plugins", "plugins/profile"])
+def test_the_newest_run_is_shown_and_said(tmp_path: Path, start: str) -> None:
+    for run in ("2026_01_01_10_00_00", "2026_01_03_10_00_00", "2026_01_02_10_00_00"):
+        trace(tmp_path / "plugins" / "profile" / run)
+    recording = Recording.open(tmp_path / start)
+    assert recording.traces[0].parent.name == "2026_01_03_10_00_00"
+    assert recording.notes == ("3 runs found: the newest, 2026_01_03_10_00_00, is shown",)
+
+
+def test_a_run_folder_with_two_hosts(tmp_path: Path) -> None:
+    trace(tmp_path, "b")
+    trace(tmp_path, "a")
+    recording = Recording.open(str(tmp_path))
+    assert [path.name for path in recording.traces] == ["a.xplane.pb", "b.xplane.pb"]
+
+
+def test_one_file(tmp_path: Path) -> None:
+    path = trace(tmp_path)
+    assert Recording.open(path).traces == (path,)
+
+
+def test_a_recording_without_a_trace_still_says_what_happened(tmp_path: Path) -> None:
+    missing = [{"what": "trace", "why": "the run ended after 7 steps"}]
+    (tmp_path / "tfdoctor.json").write_text(json.dumps({"finished": True, "missing": missing}))
+    recording = Recording.open(tmp_path)
+    assert recording.traces == ()
+    assert recording.manifest is not None
+    assert recording.manifest.missing[0].why == "the run ended after 7 steps"
+
+
+def test_opening_writes_nothing(tmp_path: Path) -> None:
+    before = state(recorded(tmp_path))
+    recording = Recording.open(tmp_path)
+    assert recording.program is not None
+    assert state(tmp_path) == before
+
+
+# What cannot
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (gzip.compress(XSPACE, mtime=0), "compressed"),
+        (b"<!DOCTYPE html><html></html>", "a web page"),
+        (b"  <HTML>", "a web page"),
+        (b'{"traceEvents": []}', "JSON"),
+        (b"[1, 2]", "JSON"),
+        (b"\nname: vm\nplane: 3\n", "text"),
+        (b"\x08\x96\x01", "no XSpace"),
+        (b"\x80\x04\x95", "no XSpace"),
+    ],
+)
+def test_a_file_that_is_no_trace(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "x.xplane.pb"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        Recording.open(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_path(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is nothing at"):
+        Recording.open(tmp_path / "nowhere")
+
+
+def test_a_folder_without_a_trace(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No trace under"):
+        Recording.open(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file(tmp_path: Path) -> None:
+    path = trace(tmp_path)
+    path.chmod(0)
+    with pytest.raises(InputError, match="permissions"):
+        Recording.open(path)
+
+
+def test_an_unreadable_file_as_the_system_reports_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = trace(tmp_path)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InputError, match="permissions"):
+        Recording.open(path)
+
+
+# What is damaged is left out, and said
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null"])
+def test_a_damaged_manifest(tmp_path: Path, content: bytes) -> None:
+    recorded(tmp_path)
+    (tmp_path / "tfdoctor.json").write_bytes(content)
+    recording = Recording.open(tmp_path)
+    assert recording.manifest is None
+    assert len(recording.traces) == 1
+    assert recording.notes == ("tfdoctor.json is damaged and was left out",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no gzip",
+        gzip.compress(b"{", mtime=0),
+        gzip.compress(b"[]", mtime=0),
+        gzip.compress(b"{}", mtime=0)[:9],
+    ],
+)
+def test_a_damaged_program(tmp_path: Path, content: bytes) -> None:
+    recorded(tmp_path)
+    (tmp_path / "program.json.gz").write_bytes(content)
+    recording = Recording.open(tmp_path)
+    assert recording.program is None
+    assert recording.notes == ("program.json.gz is damaged and was left out",)
+
+
+def test_damaged_samples(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    lines = b'{"unix_ns":1}\n{"unix_ns":\n\xff\n[]\n{"unix_ns":"late"}\n{"unix_ns":2}\n{"unix'
+    (tmp_path / "samples.jsonl").write_bytes(lines)
+    recording = Recording.open(tmp_path)
+    assert [sample["unix_ns"] for sample in recording.samples] == [1, 2]
+    assert recording.notes == ("5 damaged line(s) of samples.jsonl were left out",)
+
+
+def test_an_unfinished_recording_takes_the_agents_word(tmp_path: Path) -> None:
+    recorded(tmp_path, finished=False, versions={"python": "3.11"})
+    agent = {
+        "window": {"first_step": 10, "steps": 20},
+        "steps": {"source": "keras-fit", "seen": 33},
+        "versions": {"tensorflow": "2.21.0"},
+        "errors": [{"where": "layer", "error": "ValueError: x"}],
+        "missing": [],
+    }
+    (tmp_path / "agent.json").write_text(json.dumps(agent))
+    recording = Recording.open(tmp_path)
+    assert recording.manifest is not None
+    assert recording.manifest.window is not None
+    assert recording.manifest.window.first_step == 10
+    assert recording.manifest.steps.seen == 33
+    assert recording.manifest.versions == {"python": "3.11", "tensorflow": "2.21.0"}
+    assert recording.manifest.agent_errors[0].where == "layer"
+    assert any("unfinished" in note for note in recording.notes)
+
+
+def test_a_later_schema_is_said(tmp_path: Path) -> None:
+    recording = Recording.open(recorded(tmp_path, schema=2))
+    assert any("later tfdoctor" in note for note in recording.notes)
+
+
+# Manifest
+
+
+def test_a_manifest_survives_the_round_trip() -> None:
+    data = {
+        "schema": 1,
+        "tfdoctor": "0.1.0",
+        "finished": True,
+        "command": ["python", "train.py"],
+        "host": {"name": "vm", "cpu_flags": ["avx2"], "cores_usable": 1.5, "cores_logical": 2},
+        "window": {"first_step": 10, "steps": 20, "calls": 5, "stopped_unix_ns": None},
+        "outcome": {"exit_code": 130, "signal": 2},
+        "clock": [{"unix_ns": 5, "monotonic_ns": 3}],
+        "samplers": [{"name": "host", "status": "on", "count": 3, "cost_ms": 1}],
+    }
+    manifest = Manifest.from_json(data)
+    assert manifest.command == ("python", "train.py")
+    assert manifest.host.cores_usable == 1.5
+    assert manifest.window is not None
+    assert manifest.window.calls == 5
+    assert manifest.outcome.exit_code == 130
+    again = Manifest.from_json(json.loads(json.dumps(manifest.to_json())))
+    assert again == manifest
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {"window": 3, "host": [], "clock": {}, "samplers": [1, None], "steps": "many"},
+        {"finished": "yes", "schema": True, "command": "python", "unheard": 1},
+    ],
+)
+def test_what_does_not_fit_keeps_its_default(data: object) -> None:
+    assert Manifest.from_json(data) == Manifest()
+
+
+def test_folding_adds_to_what_is_missing() -> None:
+    manifest = {
+        "missing": [{"what": "samples", "why": "off"}],
+        "window": None,
+        "steps": {"seen": 0},
+    }
+    folded = fold(manifest, {"missing": [{"what": "trace", "why": "gone"}], "errors": []})
+    assert [entry["what"] for entry in folded["missing"]] == ["samples", "trace"]
+    assert folded["steps"] == {"seen": 0}
+    assert manifest["missing"] == [{"what": "samples", "why": "off"}]
+
+
+def test_what_is_no_regular_file_is_no_trace(tmp_path: Path) -> None:
+    run = tmp_path / "plugins" / "profile" / "run"
+    (run / "folder.xplane.pb").mkdir(parents=True)
+    os.mkfifo(run / "pipe.xplane.pb")
+    (run / "loop.xplane.pb").symlink_to(run / "loop.xplane.pb")
+
+    with pytest.raises(InputError, match="No trace"):
+        Recording.open(tmp_path)
+
+
+def test_a_manifest_of_endless_brackets_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "tfdoctor.json").write_text("[" * 100_000)
+    assert "damaged" in Recording.open(tmp_path).notes[0]
+
+
+def test_runs_are_looked_for_two_folders_down_and_no_deeper(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b" / "c" / "plugins" / "profile" / "run"
+    deep.mkdir(parents=True)
+    (deep / "h.xplane.pb").write_bytes(b"\n\x04\x12\x02ab")
+    assert Recording.open(tmp_path / "a").traces == (deep / "h.xplane.pb",)
+    with pytest.raises(InputError, match="No trace"):
+        Recording.open(tmp_path)

@@ -1,0 +1,130 @@
+"""What a rule of the user's own returns or raises is a verdict, or one sentence that names its file."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import SAMPLES, run
+from tests.rulebook.test_own_rules import RULE
+from tfdoctor.errors import ConfigError
+from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.rule import Rule
+from tfdoctor.rulebook.own_rules import load
+from tfdoctor.rulebook.own_rules.verdicts import fault
+from tfdoctor.rules import all_rules
+
+SAMPLE = str(SAMPLES / "cpu-input-bound")
+
+
+def returning(folder: Path, value: str, part: str = "check") -> Path:
+    """Write the guide's rule, with a function that does this whatever it sees."""
+    begin = rf"(def {part}\(.*?\) -> Verdict:\n    \"\"\".*?\"\"\"\n)"
+    text, times = re.subn(begin, rf"\1    {value}\n", RULE, flags=re.DOTALL)
+    assert times == 1
+    path = folder / "doctor" / "slow_callbacks.py"
+    path.parent.mkdir()
+    path.write_text(text)
+    return path
+
+
+def finding(**parts: str) -> str:
+    given = {"summary": "'x'", "evidence": "()", "remedies": "()"} | parts
+    return f"return Finding({', '.join(f'{name}={value}' for name, value in given.items())})"
+
+
+WRONG = {
+    "return None": "None, which is no Finding, Healthy or NotApplicable.",
+    "return {'a': 1}": "{'a': 1}, which is no Finding, Healthy or NotApplicable.",
+    "return Healthy": "the class Healthy, which is no Finding, Healthy or NotApplicable.",
+    "return Healthy(summary=3)": "a Healthy.summary of 3, which is no str.",
+    "return Healthy(summary='x', evidence=Measure('seen', ms(1.0)))": "which is no tuple: ",
+    finding(remedies="Remedy('y')"): "a Finding.remedies of Remedy(action='y', ",
+    finding(evidence="(1.0,)"): "a Finding.evidence[0] of 1.0, which is no Measure or Table.",
+    finding(evidence="(Measure('seen', 1.0),)"): "evidence[0].value of 1.0, which is no Quantity.",
+    finding(severity="2"): "a Finding.severity of 2, which is no Severity or NoneType.",
+    finding(effects="(Effect(Stage.HOST, -1.0),)"): "an Effect with scales=-1: it is 0 or more",
+    finding(effects="(Effect(Stage.HOST, float('nan')),)"): "an Effect with scales=nan: ",
+    finding(
+        effects="(Effect('host'),)"
+    ): "a Finding.effects[0].stage of 'host', which is no Stage.",
+    finding(effects="(Effect(Stage.HOST, of=ratio(0.1)),)"): "an Effect whose `of` is no time",
+}
+
+
+@pytest.mark.parametrize("value", WRONG)
+def test_what_is_no_verdict_is_named(value: str, tmp_path: Path) -> None:
+    path = returning(tmp_path, value)
+    (rule,) = load([path.parent], taken=())
+    with pytest.raises(ConfigError) as refused:
+        rule.check(Breakdown.of(device=1.0))
+    said = str(refused.value)
+    assert said.startswith(f"{path}: check returned ")
+    assert WRONG[value] in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_the_verdicts_of_tfdoctors_rules_are_verdicts(rule: Rule) -> None:
+    assert (fault(rule.sick()), fault(rule.healthy())) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("return None", ": check returned None, which is no Finding"),
+        ("raise KeyError('shape')", ":47: check failed: KeyError: 'shape'."),
+        ("raise SystemExit(5)", ":47: check failed: SystemExit: 5."),
+    ],
+)
+def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
+    value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = returning(tmp_path, value)
+    said = said.replace("47", str(path.read_text().splitlines().index(f"    {value}") + 1))
+    monkeypatch.chdir(tmp_path)
+    code, shown = run(
+        "report", SAMPLE, "--out", ".", "--format", "json,html,md", "--rules", "doctor"
+    )
+    assert code == 0
+    sentence = f"doctor/slow_callbacks.py{said}"
+    assert f"Your own rule slow-callbacks failed: {sentence}" in " ".join(shown.split())
+    assert "failed in tfdoctor itself" not in shown
+    results = json.loads((tmp_path / "report.json").read_text())["results"]
+    (mine,) = (each for each in results if each["rule"] == "slow-callbacks")
+    assert (mine["outcome"], sentence in mine["reason"]) == ("errored", True)
+    for name in ("report.html", "report.md"):
+        text = (tmp_path / name).read_text()
+        assert "ailed in rules of your own" in text
+        assert "ailed in tfdoctor itself" not in text
+
+
+def test_an_example_that_fails_is_one_sentence(tmp_path: Path) -> None:
+    returning(tmp_path, "raise ValueError('no example')", "sick")
+    done = subprocess.run(
+        [sys.executable, "-m", "tfdoctor", "explain", "slow-callbacks", "--rules", "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"tfdoctor: doctor/slow_callbacks\.py:\d+: sick failed: ValueError: no example\.\n",
+        done.stderr,
+    )
+
+
+def test_a_fact_that_is_missing_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "from tfdoctor.facts.chart import Unavailable; raise Unavailable('no callback is known')"
+    returning(tmp_path, line)
+    monkeypatch.chdir(tmp_path)
+    code, said = run("report", SAMPLE, "--out", ".", "--format", "json", "--rules", "doctor")
+    assert code == 0
+    assert "failed" not in said
+    assert "no callback is known" in (tmp_path / "report.json").read_text()
