@@ -39,7 +39,7 @@ def test_calling_a_function_is_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "trial", "words"),
+    ("asked", "edit_id", "words"),
     [
         (True, "run-eagerly-off", "run_eagerly"),
         (None, "", "tf.function"),

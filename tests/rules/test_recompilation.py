@@ -48,7 +48,7 @@ LINE = Location("train.py", 7)
 
 
 @pytest.mark.parametrize(
-    ("shapes", "trial", "words"),
+    ("shapes", "edit_id", "words"),
     [
         (None, "", "Keep the shapes"),
         (OpenShapes(size=True, at=LINE), "drop-remainder", "Leave out the smaller batch"),

@@ -192,7 +192,7 @@ def test_functions_of_a_library_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("competition", "of"), [(CROWDED, Finding), (ALONE, Healthy), (UNKNOWN, NotApplicable)]
+    ("contention", "of"), [(CROWDED, Finding), (ALONE, Healthy), (UNKNOWN, NotApplicable)]
 )
 def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
     contention: CpuContention, of: type
