@@ -31,9 +31,9 @@ def program(number: int, *, chained: bool = False, edges: bool = True) -> Progra
 
 def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
     rows = [
-        OperationTime(name=one.name, type="MatMul", ms=ms, operation=one)
-        for one in of.operations
-        if one.type == "MatMul"
+        OperationTime(name=operation.name, type="MatMul", ms=ms, operation=operation)
+        for operation in of.operations
+        if operation.type == "MatMul"
     ]
     try:
         return Chart([of, Operations((*rows, *more, GRADIENT))]).call(fragmented_matmul.check)
@@ -43,11 +43,11 @@ def check(of: Program, ms: float = 0.05, *more: OperationTime) -> Verdict:
 
 def test_products_that_share_a_tensor_leave_one_calls_time() -> None:
     gradient = OperationTime(name="gradient_tape/m0/MatMul_1", type="MatMul", ms=0.05)
-    found = check(program(8), 0.05, gradient)
-    assert isinstance(found, Finding)
-    assert len(found.effects) == 9
-    assert {effect.scales for effect in found.effects} == {1 / 8}
-    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+    finding = check(program(8), 0.05, gradient)
+    assert isinstance(finding, Finding)
+    assert len(finding.effects) == 9
+    assert {effect.scales for effect in finding.effects} == {1 / 8}
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
 
 def test_a_stack_of_equal_layers_shares_nothing() -> None:
@@ -65,9 +65,9 @@ def test_large_products_are_mostly_arithmetic(ms: float, kind: type) -> None:
 
 
 def test_a_record_without_edges_gives_no_verdict() -> None:
-    said = check(program(8, edges=False))
-    assert isinstance(said, NotApplicable)
-    assert "which operations feed which" in said.reason
+    verdict = check(program(8, edges=False))
+    assert isinstance(verdict, NotApplicable)
+    assert "which operations feed which" in verdict.reason
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
@@ -78,7 +78,7 @@ def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
 def test_products_in_the_body_of_a_loop_are_not_called_healthy() -> None:
     """Trap: the steps of a recurrent layer, whose graph is not recorded."""
     looped = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
-    said = check(program(1), 0.05, looped)
-    assert isinstance(said, NotApplicable)
-    assert said.reason.startswith("440 small products per step (5.00 ms)")
+    verdict = check(program(1), 0.05, looped)
+    assert isinstance(verdict, NotApplicable)
+    assert verdict.reason.startswith("440 small products per step (5.00 ms)")
     assert isinstance(check(program(8), 0.05, looped), Finding)

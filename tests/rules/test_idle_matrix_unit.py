@@ -26,10 +26,10 @@ def test_use_by_kernels(on: float, off: float, kind: type) -> None:
 
 
 def test_kernels_with_unknown_names_count_for_neither_side() -> None:
-    found = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
-    assert isinstance(found, Healthy)
+    finding = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
+    assert isinstance(finding, Healthy)
     unknown = [
-        m.value.value for m in found.evidence if isinstance(m, Measure) and "unknown" in m.label
+        m.value.value for m in finding.evidence if isinstance(m, Measure) and "unknown" in m.label
     ]
     assert unknown == [35.0]
 
@@ -49,15 +49,15 @@ def test_little_matrix_work_is_not_where_the_time_goes(matrix_ms: float, kind: t
 
 
 def test_it_claims_no_saving_of_its_own() -> None:
-    found = check(utilization=0.1)
-    assert isinstance(found, Finding)
-    assert found.effects == ()
-    assert found.severity is Severity.NOTE
+    finding = check(utilization=0.1)
+    assert isinstance(finding, Finding)
+    assert finding.effects == ()
+    assert finding.severity is Severity.NOTE
 
 
 def test_it_says_what_the_time_goes_to() -> None:
-    found = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
-    assert isinstance(found, Finding)
-    values = {m.label: m.value.value for m in found.evidence if isinstance(m, Measure)}
+    finding = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
+    assert isinstance(finding, Finding)
+    values = {m.label: m.value.value for m in finding.evidence if isinstance(m, Measure)}
     assert values["of it in other operations, which the unit cannot run"] == 10.0
     assert values["rate of the matmuls and convolutions"] == 1e12

@@ -4,11 +4,12 @@ import pytest
 
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random
 from tfdoctor.rules.slow_random import LIMITS, UNIFORM
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
-CPU, GPU = Hardware("CPU", "x"), Hardware("GPU", "x")
+CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
 
 
 def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
@@ -19,23 +20,23 @@ def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
 
 @pytest.mark.parametrize("kind", sorted(UNIFORM))
 def test_on_a_cpu_uniform_numbers_are_what_is_left(kind: str) -> None:
-    found = check(kind)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(kind)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (UNIFORM[kind], Bound.EXPECTED)
 
 
 @pytest.mark.parametrize("kind", ["StatelessMultinomial", "RandomGamma", "RandomPoissonV2"])
 def test_where_no_ratio_was_measured_the_saving_is_a_ceiling(kind: str) -> None:
-    found = check(kind)
-    assert isinstance(found, Finding)
-    assert found.effects[0].bound is Bound.AT_MOST
+    finding = check(kind)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.AT_MOST
 
 
 def test_on_a_gpu_it_is_a_ceiling() -> None:
-    found = check("TruncatedNormal", hardware=GPU)
-    assert isinstance(found, Finding)
-    assert (found.effects[0].scales, found.effects[0].bound) == (0.0, Bound.AT_MOST)
+    finding = check("TruncatedNormal", hardware=GPU)
+    assert isinstance(finding, Finding)
+    assert (finding.effects[0].scales, finding.effects[0].bound) == (0.0, Bound.AT_MOST)
 
 
 @pytest.mark.parametrize("kind", ["RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"])
@@ -49,9 +50,9 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 
 
 def test_choices_are_not_told_to_be_uniform() -> None:
-    found = check("Multinomial")
-    assert isinstance(found, Finding)
-    assert "uniform" not in found.remedies[0].action
+    finding = check("Multinomial")
+    assert isinstance(finding, Finding)
+    assert "uniform" not in finding.remedies[0].action
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
