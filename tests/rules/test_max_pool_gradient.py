@@ -46,7 +46,7 @@ def test_eigens_gradient_on_a_cpu_is_slow() -> None:
     assert "run_eagerly" in finding.remedies[0].code
 
 
-def test_the_gradient_of_average_pooling_is_none_of_it() -> None:
+def test_the_gradient_of_average_pooling_is_not_counted() -> None:
     assert isinstance(check(40.0, kind="AvgPoolGrad"), Healthy)
 
 

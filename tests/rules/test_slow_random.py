@@ -1,4 +1,4 @@
-"""slow-random: dear distributions against uniform numbers."""
+"""slow-random: expensive distributions compared with uniform numbers."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
 
 
 @pytest.mark.parametrize("kind", sorted(UNIFORM))
-def test_on_a_cpu_uniform_numbers_are_what_is_left(kind: str) -> None:
+def test_on_a_cpu_the_time_of_uniform_numbers_remains(kind: str) -> None:
     finding = check(kind)
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
@@ -40,7 +40,7 @@ def test_on_a_gpu_it_is_a_ceiling() -> None:
 
 
 @pytest.mark.parametrize("kind", ["RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"])
-def test_uniform_numbers_are_not_dear(kind: str) -> None:
+def test_uniform_numbers_are_not_expensive(kind: str) -> None:
     assert isinstance(check(kind, 60.0), Healthy)
 
 
@@ -49,7 +49,7 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(check("TruncatedNormal", ms), kind)
 
 
-def test_choices_are_not_told_to_be_uniform() -> None:
+def test_uniform_numbers_do_not_replace_categories() -> None:
     finding = check("Multinomial")
     assert isinstance(finding, Finding)
     assert "uniform" not in finding.remedies[0].action

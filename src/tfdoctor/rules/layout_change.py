@@ -2,28 +2,29 @@
 
 ## What it checks
 
-Transpositions in the model that change the data format of images (NCHW and NHWC, and their equivalents with three
-spatial dimensions) next to convolutions and pooling; cuDNN, MIOpen and TensorFlow kernels that convert layouts
-inside operations of a GPU; on a TPU the operations that XLA classifies as data formatting.
+Transpositions in the model that change the data format of images (NCHW and NHWC, and their equivalents with
+three spatial dimensions) next to convolutions and pooling; cuDNN, MIOpen and TensorFlow kernels that convert
+layouts inside operations of a GPU; on a TPU the operations that XLA classifies as data formatting.
 
 ## Why it matters
 
-A transposition computes nothing: it reads a tensor and writes it in another order, once forward and once backward,
-and reads with large strides are slow. One data format from input to output needs at most one conversion.
+A transposition computes nothing: it reads a tensor and writes it in another order, once forward and once
+backward, and reads with large strides are slow. One data format from input to output needs at most one
+conversion.
 
 ## How to fix
 
-Use one format throughout the model: channels last on CPUs, on TPUs, and on GPUs in 16 bit. Convert the input once,
-best in the input pipeline, and give layers such as `PReLU`, normalization and pooling the axes of that format. On a
-GPU that converts inside its convolutions, mixed precision makes TensorFlow choose channels last for the matrix unit.
-The saving is an upper bound for conversions by kernels and by XLA.
+Use one format throughout the model: channels last on CPUs, on TPUs, and on GPUs in 16 bit. Convert the input
+once, best in the input pipeline, and give layers such as `PReLU`, normalization and pooling the axes of that
+format. On a GPU that converts inside its convolutions, mixed precision makes TensorFlow choose channels last
+for the matrix unit. The saving is an upper bound for conversions by kernels and by XLA.
 
 ## Holds for
 
-TensorFlow 2 on all hardware. Only recordings made by tfdoctor hold the graph's edges that identify conversions in
-the model. The first conversion is never counted. Attention transposes its heads too, which is no layout change: only
-transpositions next to operations on images count. On a TPU, XLA runs some transpositions at no cost as part of the
-neighboring convolution.
+TensorFlow 2 on all hardware. Only recordings made by tfdoctor hold the graph's edges that identify conversions
+in the model. The first conversion is never counted. Attention transposes its heads too, which is no layout
+change: only transpositions next to operations on images count. On a TPU, XLA runs some transpositions at no
+cost as part of the neighboring convolution.
 
 ## Sources
 
