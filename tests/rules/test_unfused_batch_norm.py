@@ -1,4 +1,4 @@
-"""unfused-batch-norm: layers of that class, told by what they ran."""
+"""unfused-batch-norm: layers of that class, by what they ran."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Operation, Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unfused_batch_norm
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4
@@ -69,7 +69,7 @@ def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
 
 
-def test_a_layer_that_is_faster_than_the_memory_saves_nothing() -> None:
+def test_a_layer_faster_than_the_memory_saves_nothing() -> None:
     finding = check(ran("SquaredDifference", 1.0), STREAM)
     assert isinstance(finding, Finding)
     assert finding.effects[0].scales == 1.0
@@ -89,7 +89,7 @@ def test_a_layer_that_is_only_named_so_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("kind", ["SyncBatchNormalization", "MyBatchNormalization"])
-def test_its_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
+def test_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
     assert isinstance(check(ran("SquaredDifference"), layers=[layer(kind=kind)]), Finding)
 
 
@@ -104,7 +104,9 @@ def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
 
 
 def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
-    assert isinstance(check(ran("SquaredDifference"), hardware=Hardware(DeviceKind.TPU, "x")), Healthy)
+    assert isinstance(
+        check(ran("SquaredDifference"), hardware=Hardware(DeviceKind.TPU, "x")), Healthy
+    )
 
 
 def test_of_several_layers_only_the_unfused_count() -> None:
@@ -155,7 +157,9 @@ def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
     finding = check(*rows, layers=[layer(), layer("odd")])
     assert isinstance(finding, Finding)
     assert [effect.subject for effect in finding.effects] == ["bn (batch norm)"]
-    assert any("align" in str(cell) for row in finding.evidence[-1].rows for cell in row)  # type: ignore[union-attr]
+    table = finding.evidence[-1]
+    assert isinstance(table, Table)
+    assert any("align" in str(cell) for row in table.rows for cell in row)
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (32, 100, 64)])

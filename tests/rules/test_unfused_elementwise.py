@@ -26,17 +26,17 @@ def check(
     return unfused_elementwise.check(operations, work, Hardware(kind, "x"), program)
 
 
-def test_on_a_gpu_they_are_a_ceiling_and_a_trial() -> None:
+def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
     finding = check()
     assert isinstance(finding, Finding)
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
     assert finding.remedies[0].edit_id == "jit-compile"
 
 
-def test_on_a_cpu_only_a_trial_tells() -> None:
+def test_on_a_cpu_only_a_trial_shows_the_gain() -> None:
     verdict = check(kind="CPU")
     assert isinstance(verdict, NotApplicable)
-    assert "only a trial" in verdict.reason
+    assert "jit_compile=True" in verdict.reason
 
 
 def test_on_a_tpu_xla_fuses_them() -> None:
