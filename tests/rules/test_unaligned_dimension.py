@@ -1,4 +1,4 @@
-"""unaligned-dimension: widths off the multiple that the hardware computes in, where they cost time."""
+"""unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
     ("width", "kind"),
     [(32, Healthy), (33, Finding), (43, Finding), (44, Healthy), (48, Healthy), (16, Healthy)],
 )
-def test_a_tenth_of_padding_is_worth_a_word(width: int, kind: type) -> None:
+def test_a_tenth_of_padding_is_reported(width: int, kind: type) -> None:
     """44 of 48 is 8 % of padding, 43 of 48 is 10 %."""
     assert isinstance(check(conv(width)), kind)
 
@@ -62,21 +62,21 @@ def test_padding_counts_by_the_time_that_it_takes(ms: float, kind: type) -> None
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(9.0, Finding), (7.0, Healthy)])
-def test_a_wider_layer_saves_nothing_and_takes_more_to_be_worth_a_word(
+def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(
     ms: float, kind: type
 ) -> None:
     """Of 24 channels a quarter is padding; two percent of the compute time is the limit."""
     assert isinstance(check(conv(24, ms), RELU), kind)
 
 
-def test_ten_classes_are_ten_classes() -> None:
+def test_ten_classes_are_not_padding() -> None:
     head = product("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
     body = product("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
     tpu = check(head, body, hardware=TPU)
     assert isinstance(tpu, Healthy)
 
 
-def test_a_convolution_whose_channels_nobody_reads_is_a_head() -> None:
+def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
     """Trap: ten classes by a convolution and a mean over the image."""
     body = product(ms=50.0, weights=(3, 3, 3, 32), layer="body")
     head = product(ms=9.0, weights=(1, 1, 32, 10), layer="head")
@@ -200,9 +200,9 @@ def test_a_tpus_width_is_its_results_minor_dimension() -> None:
 
 
 def test_hardware_without_a_tile_is_not_applicable() -> None:
-    assert check(conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")) == NotApplicable(
-        reason="unknown"
-    )
+    assert check(
+        conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")
+    ) == NotApplicable(reason="unknown")
 
 
 def test_unknown_shapes_are_not_applicable() -> None:
@@ -212,7 +212,7 @@ def test_unknown_shapes_are_not_applicable() -> None:
     assert "shapes" in verdict.reason
 
 
-def test_no_products_and_unnamed_work_are_told_apart() -> None:
+def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
     none, unnamed = check(RELU), check(OperationTime(name="k", type="compiled or unnamed", ms=9))
     assert isinstance(none, NotApplicable)
     assert isinstance(unnamed, NotApplicable)

@@ -15,15 +15,15 @@ table and the optimizer's moments, although few rows changed.
 ## How to fix
 
 Look up the rows with `keras.layers.Embedding` or `tf.gather(table, ids)`. Where the optimizer updates all rows,
-train the table with one that updates only the rows in use, such as Keras' `SGD` without momentum. Adam in Keras 3
-decays the moments of every row in each step, so skipping rows makes it another optimizer ("lazy" Adam): compare
-the quality of the model, not only the time. The saving of another optimizer is an upper bound.
+train the table with one that updates only the rows in use, such as Keras' `SGD` without momentum. Adam in Keras
+3 decays the moments of every row in each step, so skipping rows makes it another optimizer ("lazy" Adam):
+compare the quality of the model, not only the time. The saving of another optimizer is an upper bound.
 
 ## Holds for
 
 TensorFlow 2 on CPU and GPU. On a TPU a matmul with one-hot rows is a good lookup for small tables because the
-matrix unit runs it, so the rule does not apply. A table with few entries and many lookups saves little: the saving
-is computed from the bytes that the lookup moves.
+matrix unit runs it, so the rule does not apply. A table with few entries and many lookups saves little: the
+saving is computed from the bytes that the lookup moves.
 
 ## Sources
 
@@ -130,7 +130,7 @@ def _finding(
     operations: Operations,
     hardware: Hardware,
 ) -> Finding:
-    total_ms = sum(table.ms for table in (*one_hot, *updates))
+    total_ms = sum(table.ms for table in one_hot) + sum(update.ms for update in updates)
     faults = [*["one-hot matmuls"] * bool(one_hot), *["optimizer updates"] * bool(updates)]
     what = " and ".join(faults).capitalize()
     return Finding(
