@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ STUB = Path(__file__).with_name("nvml_stub.c")
 SAMPLE = """
 import os, sys, time
 from dataclasses import asdict
-from collections.abc import Iterator
 from pathlib import Path
 import json
 from tfdoctor.capture.sampler import SamplingThread
@@ -208,9 +206,8 @@ def test_a_passing_error_is_tried_again() -> None:
 
 
 def test_a_success_forgives_what_was_before() -> None:
-    answers: Iterator[Exception | int] = iter(
-        [pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT), 3] * FAILURES
-    )
+    given: list[Exception | int] = [pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT), 3] * FAILURES
+    answers = iter(given)
 
     def call() -> int:
         answer = next(answers)
