@@ -24,11 +24,12 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rule import Rule
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import serial_batch
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-ON_GPU, ON_CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
+ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE_BUSY = Cores(4.0, busy=1.0)
 PARALLEL = "experimental_optimization.parallel_batch"
 OFF = DataOptions({PARALLEL: False}, Location("t.py", 5))
@@ -140,16 +141,16 @@ def test_without_a_program_record_nothing_is_claimed() -> None:
 def test_the_saving_is_a_ceiling_set_by_the_cores(
     device: Device, cores: Cores | None, scales: float
 ) -> None:
-    found = check(batch(), device=device, cores=cores)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    verdict = check(batch(), device=device, cores=cores)
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (scales, Bound.AT_MOST, True)
 
 
 def test_the_remedy_is_the_users_own_batch() -> None:
-    found = check(batch())
-    assert isinstance(found, Finding)
-    remedy, option = found.remedies
+    verdict = check(batch())
+    assert isinstance(verdict, Finding)
+    remedy, option = verdict.remedies
     assert remedy.at == Location("t.py", 9)
     assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
     assert "batch(16, num_parallel_calls=" in remedy.code

@@ -38,7 +38,7 @@ def check(*steps: Step, passes: float | None = None) -> Verdict:
     return shuffle_order.check(DatasetProperties(tuple(reversed(chain)), passes))
 
 
-def found(*steps: Step, passes: float | None = None) -> Finding:
+def finding(*steps: Step, passes: float | None = None) -> Finding:
     verdict = check(*steps, passes=passes)
     assert isinstance(verdict, Finding)
     return verdict
@@ -59,7 +59,7 @@ def test_the_usual_orders_are_healthy(steps: tuple[Step, ...]) -> None:
 
 
 def test_batches_that_change_places_as_a_whole() -> None:
-    one = found(SOURCE, MAP, BATCH, SHUFFLE, PREFETCH)
+    one = finding(SOURCE, MAP, BATCH, SHUFFLE, PREFETCH)
 
     assert "after batch(32)" in one.summary
     assert "the same 32 examples meet in every epoch" in one.summary
@@ -68,7 +68,7 @@ def test_batches_that_change_places_as_a_whole() -> None:
 
 
 def test_batches_of_repeated_data_need_not_be_the_same_ones() -> None:
-    assert "every epoch" not in found(SOURCE, REPEAT, BATCH, SHUFFLE).summary
+    assert "every epoch" not in finding(SOURCE, REPEAT, BATCH, SHUFFLE).summary
 
 
 def test_sequences_that_were_cut_by_a_batch_are_examples() -> None:
@@ -81,7 +81,7 @@ def test_a_batch_of_one_example_is_an_example() -> None:
 
 
 def test_epochs_that_run_into_each_other() -> None:
-    one = found(SOURCE, MAP, REPEAT, SHUFFLE, BATCH)
+    one = finding(SOURCE, MAP, REPEAT, SHUFFLE, BATCH)
 
     assert "after repeat()" in one.summary
     assert one.remedies[0].code == "dataset = dataset.shuffle(1000).repeat()"
@@ -107,7 +107,7 @@ def test_a_buffer_of_less_than_a_hundredth(size: int, kind: type) -> None:
 def test_what_a_full_buffer_would_take_is_said_where_it_is_known() -> None:
     element = "TensorSpec(shape=(25,), dtype=tf.float32, name=None)"
     shuffle = ("Shuffle", {"parameters": {"buffer_size": 10}, "element": element})
-    measures = {one.label: one.value.value for one in found(SOURCE, shuffle).evidence[:2]}  # type: ignore[union-attr] # the table comes last
+    measures = {one.label: one.value.value for one in finding(SOURCE, shuffle).evidence[:2]}  # type: ignore[union-attr] # the table comes last
 
     assert measures["a buffer for all of them, at most"] == 100.0 * COUNT
 
@@ -143,6 +143,6 @@ def test_a_pipeline_without_a_shuffle_is_not_told_to_have_one() -> None:
 
 
 def test_it_is_a_note_and_promises_no_time() -> None:
-    one = found(SOURCE, BATCH, SHUFFLE)
+    one = finding(SOURCE, BATCH, SHUFFLE)
     assert one.severity is Severity.NOTE
     assert not one.effects

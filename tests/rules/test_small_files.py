@@ -29,16 +29,16 @@ def check(*stages: StageTime, files: dict[str, Any] | None = SMALL, wait: float 
 
 def test_a_small_file_for_each_example_is_found() -> None:
     line = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
-    found = check(stage(dataset=line))
-    assert isinstance(found, Finding)
-    assert "64 small files" in found.summary
-    assert found.remedies[0].at == Location("train.py", 20)
+    verdict = check(stage(dataset=line))
+    assert isinstance(verdict, Finding)
+    assert "64 small files" in verdict.summary
+    assert verdict.remedies[0].at == Location("train.py", 20)
 
 
 def test_the_function_itself_stays() -> None:
-    found = check(stage(reading=10.0))
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    verdict = check(stage(reading=10.0))
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert (effect.scales, effect.bound) == (0.75, Bound.AT_MOST)
 
 
@@ -53,9 +53,9 @@ def test_large_files_take_longer_to_read_than_to_open(size: int, kind: type) -> 
 
 
 def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    found = check(stage(), files={"count": 1000, "scheme": "gs", "bytes": None})
-    assert isinstance(found, Finding)
-    assert "gs://" in found.summary
+    verdict = check(stage(), files={"count": 1000, "scheme": "gs", "bytes": None})
+    assert isinstance(verdict, Finding)
+    assert "gs://" in verdict.summary
 
 
 @pytest.mark.parametrize("wait", [2.0, 1.9])
@@ -71,15 +71,15 @@ def test_reading_that_does_not_limit_the_pipeline_is_left_alone() -> None:
 
 
 def test_files_that_nobody_recorded_are_not_judged() -> None:
-    said = check(stage(), files=None)
-    assert isinstance(said, NotApplicable)
-    assert "not recorded" in said.reason
+    verdict = check(stage(), files=None)
+    assert isinstance(verdict, NotApplicable)
+    assert "not recorded" in verdict.reason
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    said = small_files.check(
+    verdict = small_files.check(
         InputPipeline((AHEAD,), (), idle=(dataset,)), Breakdown.of(device=10.0), None
     )
-    assert isinstance(said, NotApplicable)
-    assert "load did no work" in said.reason
+    assert isinstance(verdict, NotApplicable)
+    assert "load did no work" in verdict.reason

@@ -72,29 +72,29 @@ def check(
     )
 
 
-def subjects(found: Verdict) -> list[str]:
-    assert isinstance(found, Finding)
-    return [effect.subject.rpartition("::")[2] for effect in found.effects]
+def subjects(verdict: Verdict) -> list[str]:
+    assert isinstance(verdict, Finding)
+    return [effect.subject.rpartition("::")[2] for effect in verdict.effects]
 
 
 def test_a_function_that_gives_the_same_is_found() -> None:
-    found = check(source(), mapped(1, "DecodePng"))
-    assert isinstance(found, Finding)
-    assert found.remedies[0].at == Location("train.py", 21)
-    assert found.remedies[0].edit_id == "cache"
-    assert "map(decode," in found.remedies[0].code
+    verdict = check(source(), mapped(1, "DecodePng"))
+    assert isinstance(verdict, Finding)
+    assert verdict.remedies[0].at == Location("train.py", 21)
+    assert verdict.remedies[0].edit_id == "cache"
+    assert "map(decode," in verdict.remedies[0].code
 
 
 def test_only_what_comes_before_a_random_function() -> None:
-    found = check(source(), mapped(1, "DecodePng"), mapped(2, "RandomUniform", name="flip"))
-    assert subjects(found) == ["1"]
+    verdict = check(source(), mapped(1, "DecodePng"), mapped(2, "RandomUniform", name="flip"))
+    assert subjects(verdict) == ["1"]
 
 
 def test_a_cache_behind_a_random_function_is_not_advised() -> None:
     """It would freeze the augmentation."""
-    said = check(source(), mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
-    assert isinstance(said, Healthy)
-    assert "flip draws random numbers" in said.summary
+    verdict = check(source(), mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
+    assert isinstance(verdict, Healthy)
+    assert "flip draws random numbers" in verdict.summary
 
 
 def test_a_cache_that_is_there_keeps_what_comes_before() -> None:
@@ -103,23 +103,23 @@ def test_a_cache_that_is_there_keeps_what_comes_before() -> None:
 
 def test_a_cache_that_froze_the_augmentation_is_mentioned() -> None:
     random = mapped(1, "RandomUniform", name="flip")
-    said = check(source(), random, stage(2, "Cache"))
-    assert isinstance(said, Healthy)
-    assert "all epochs see the same draws" in said.summary
+    verdict = check(source(), random, stage(2, "Cache"))
+    assert isinstance(verdict, Healthy)
+    assert "all epochs see the same draws" in verdict.summary
 
 
 def test_work_behind_a_cache_is_found() -> None:
-    found = check(source(), mapped(1, "Mul"), stage(2, "Cache"), mapped(3, "DecodePng"))
-    assert subjects(found) == ["3"]
+    verdict = check(source(), mapped(1, "Mul"), stage(2, "Cache"), mapped(3, "DecodePng"))
+    assert subjects(verdict) == ["3"]
 
 
 @pytest.mark.parametrize("kind", ["Shuffle", "Repeat"])
 def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
-    found = check(source(), stage(1, kind), mapped(2, "DecodePng"))
-    assert isinstance(found, Finding)
-    assert kind.lower() in found.remedies[0].action
-    assert f".{kind.lower()}(" in found.remedies[0].code
-    assert not found.remedies[0].edit_id
+    verdict = check(source(), stage(1, kind), mapped(2, "DecodePng"))
+    assert isinstance(verdict, Finding)
+    assert kind.lower() in verdict.remedies[0].action
+    assert f".{kind.lower()}(" in verdict.remedies[0].code
+    assert not verdict.remedies[0].edit_id
 
 
 @pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])
@@ -130,9 +130,9 @@ def test_batches_of_shuffled_elements_are_others_each_time(kind: str, of: type) 
 
 def test_a_shuffle_that_is_the_same_each_time_may_stay() -> None:
     fixed = stage(1, "Shuffle", parameters={"reshuffle_each_iteration": False})
-    found = check(source(), fixed, mapped(2, "DecodePng"))
-    assert isinstance(found, Finding)
-    assert "shuffle" not in found.remedies[0].code
+    verdict = check(source(), fixed, mapped(2, "DecodePng"))
+    assert isinstance(verdict, Finding)
+    assert "shuffle" not in verdict.remedies[0].code
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_a_megabyte_must_fit_into_half_of_the_free_memory(used: float, kind: typ
 
 
 def test_unknown_memory_is_no_room() -> None:
-    said = check(source(), mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
-    assert isinstance(said, NotApplicable)
-    assert "no memory was sampled" in said.reason
+    verdict = check(source(), mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
+    assert isinstance(verdict, NotApplicable)
+    assert "no memory was sampled" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
     contention: CpuContention, of: type
 ) -> None:
     """A CPU computes and makes batches: a step may be slow for work that it never waits for."""
-    said = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=contention)
-    assert isinstance(said, of)
-    if isinstance(said, Finding):
-        _, relief = said.effects
+    verdict = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=contention)
+    assert isinstance(verdict, of)
+    if isinstance(verdict, Finding):
+        _, relief = verdict.effects
         assert (relief.stage, relief.bound) == (Stage.DEVICE, Bound.AT_MOST)
         assert relief.scales == pytest.approx(1 - 10.0 * 0.95 / 38.0)
 
@@ -212,5 +212,5 @@ def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells(
 ) -> None:
     """Measured: 8 to 13 % on paper were 15, 3 and -6 % on the clock."""
     some = CpuContention(crowded=True, cores=cores, compute_ms=40.0)
-    said = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=some)
-    assert isinstance(said, kind)
+    verdict = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=some)
+    assert isinstance(verdict, kind)
