@@ -1,4 +1,4 @@
-"""sequential-map: the map that limits a waited-for pipeline ran on one thread."""
+"""sequential-map: the map that limits the pipeline of a waiting step runs on one thread."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
@@ -43,10 +43,10 @@ def check(
     )
 
 
-def effect(verdict: Verdict) -> tuple[float, Bound]:
+def effect(verdict: Verdict) -> Effect:
     assert isinstance(verdict, Finding)
-    (one,) = verdict.effects
-    return one.scales, one.bound
+    (effect,) = verdict.effects
+    return effect
 
 
 def test_a_map_on_one_thread_is_found() -> None:
@@ -76,7 +76,7 @@ def test_a_stage_that_is_no_map_is_not_advised_threads(kind: str) -> None:
     assert isinstance(check(stage(kind, asynchronous=False)), Healthy)
 
 
-def test_a_sequential_map_that_does_not_limit_the_pipeline_is_left_alone() -> None:
+def test_a_sequential_map_that_does_not_limit_the_pipeline_is_healthy() -> None:
     slow = stage("MapAndBatch", threads=2, work_ms=300.0, wall_ms=150.0)
     quick = stage(path="Root::Prefetch::MapAndBatch::Map")
     assert isinstance(check(slow, quick), Healthy)
@@ -84,9 +84,7 @@ def test_a_sequential_map_that_does_not_limit_the_pipeline_is_left_alone() -> No
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    verdict = check(stage(), wait=wait)
-    assert isinstance(verdict, kind)
-    assert "not wait" not in verdict.summary  # type: ignore[union-attr]
+    assert isinstance(check(stage(), wait=wait), kind)
 
 
 @pytest.mark.parametrize(("python", "kind"), [(20.0, Finding), (21.0, NotApplicable)])
@@ -98,31 +96,31 @@ def test_python_gains_nothing_from_threads(python: float, kind: type) -> None:
 def test_beside_an_accelerator_the_map_gets_its_own_core_and_the_free_ones(
     run: float, speedup: float
 ) -> None:
-    verdict = check(stage(), cores=Cores(4.0, run))
-    assert effect(verdict) == (pytest.approx(1 / speedup), Bound.EXPECTED)
+    mapped = effect(check(stage(), cores=Cores(4.0, run)))
+    assert mapped.scales == pytest.approx(1 / speedup)
+    assert mapped.bound is Bound.EXPECTED
 
 
 @pytest.mark.parametrize("run", [1.0, 4.0])
-def test_on_a_cpu_the_step_model_keeps_account_of_the_cores(run: float) -> None:
-    verdict = check(stage(), device=ON_CPU, cores=Cores(4.0, run))
-    assert effect(verdict) == (0.25, Bound.EXPECTED)
-    assert isinstance(verdict, Finding)
-    assert verdict.effects[0].spreads
+def test_on_a_cpu_the_step_model_accounts_for_the_cores(run: float) -> None:
+    mapped = effect(check(stage(), device=ON_CPU, cores=Cores(4.0, run)))
+    assert (mapped.scales, mapped.bound, mapped.spreads) == (0.25, Bound.EXPECTED, True)
 
 
 @pytest.mark.parametrize(("other", "bound"), [(0.5, Bound.EXPECTED), (0.6, Bound.AT_MOST)])
-def test_cores_that_other_programs_use_may_stay_theirs(other: float, bound: Bound) -> None:
-    verdict = check(stage(), cores=Cores(4.0, busy=1.0, others=other))
-    assert effect(verdict) == (0.25, bound)
+def test_other_programs_on_the_cores_make_the_saving_a_ceiling(other: float, bound: Bound) -> None:
+    mapped = effect(check(stage(), cores=Cores(4.0, busy=1.0, others=other)))
+    assert (mapped.scales, mapped.bound) == (0.25, bound)
 
 
-def test_where_nobody_counted_the_cores_the_saving_is_a_ceiling() -> None:
-    verdict = check(stage(), cores=Cores(4.0, busy=1.0, sampled=False))
-    assert effect(verdict) == (0.25, Bound.AT_MOST)
+def test_without_samples_of_the_cores_the_saving_is_a_ceiling() -> None:
+    mapped = effect(check(stage(), cores=Cores(4.0, busy=1.0, sampled=False)))
+    assert (mapped.scales, mapped.bound) == (0.25, Bound.AT_MOST)
 
 
-def test_where_the_cores_are_unknown_the_whole_wait_is_the_ceiling() -> None:
-    assert effect(check(stage(), cores=None)) == (0.0, Bound.AT_MOST)
+def test_with_unknown_cores_the_whole_wait_is_the_ceiling() -> None:
+    mapped = effect(check(stage(), cores=None))
+    assert (mapped.scales, mapped.bound) == (0.0, Bound.AT_MOST)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +145,7 @@ def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
         None,
     )
     assert isinstance(verdict, NotApplicable)
-    assert "decode did no work" in verdict.reason
+    assert "decode" in verdict.reason
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(1, NotApplicable), (2, Finding)])

@@ -1,4 +1,4 @@
-"""serial-reads: the reader that limits a waited-for pipeline works on one thread."""
+"""serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
 import pytest
 
@@ -71,20 +71,16 @@ def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: typ
 def test_a_parallel_interleave_that_finds_no_free_core_is_not_serial(threads: float) -> None:
     verdict = check(interleaved(threads=threads))
     assert isinstance(verdict, Healthy)
-    assert "several files" in verdict.summary
 
 
 @pytest.mark.parametrize(("work", "kind"), [(2.74, Healthy), (2.76, Finding)])
-def test_a_reader_that_takes_little_of_the_segment_is_not_what_limits_it(
-    work: float, kind: type
-) -> None:
+def test_a_reader_that_takes_little_of_the_segment_is_healthy(work: float, kind: type) -> None:
     assert isinstance(check(interleaved(work)), kind)
 
 
 def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
     verdict = check(interleaved(), wait=0.04)
     assert isinstance(verdict, Healthy)
-    assert "does not wait" in verdict.summary
 
 
 def test_a_pipeline_without_records_is_healthy() -> None:
@@ -116,7 +112,7 @@ def test_files_and_cores_limit_what_reading_together_gains(
     assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / times)] * 2
 
 
-def test_where_nothing_is_known_the_whole_reading_is_the_ceiling() -> None:
+def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
     verdict = finding(check(interleaved(), cores=None, files=None))
     assert {effect.scales for effect in verdict.effects} == {0.0}
 

@@ -53,7 +53,7 @@ def check(
 
 def actions(verdict: Verdict) -> str:
     assert isinstance(verdict, Finding)
-    return "\n".join(f"{one.action}\n{one.code}" for one in verdict.remedies)
+    return "\n".join(f"{remedy.action}\n{remedy.code}" for remedy in verdict.remedies)
 
 
 @pytest.mark.parametrize(("work", "kind"), [(64.1, Finding), (63.9, Healthy)])
@@ -71,13 +71,13 @@ def test_a_step_that_does_not_wait_is_not_starved(wait: float, kind: type) -> No
     assert isinstance(check(wait=wait), kind)
 
 
-def test_what_other_programs_take_is_not_held_against_the_pipeline() -> None:
+def test_cores_used_by_other_programs_are_not_judged() -> None:
     verdict = check(cores=Cores(4.0, busy=3.2, others=0.8))
     assert isinstance(verdict, NotApplicable)
-    assert "other programs used 0.8 cores" in verdict.reason
+    assert "0.8 cores" in verdict.reason
 
 
-def test_cores_that_nobody_sampled_prove_nothing() -> None:
+def test_unsampled_cores_are_not_judged() -> None:
     assert isinstance(check(cores=Cores(4.0, busy=3.9, sampled=False)), NotApplicable)
 
 
@@ -90,7 +90,7 @@ def test_python_does_not_run_on_all_cores(python: float, kind: type) -> None:
 def test_a_quota_that_holds_the_run_back_is_named_first(held: float | None, *, named: bool) -> None:
     verdict = check(pressure=CpuPressure(throttled=held, quota=4.0))
     assert isinstance(verdict, Finding)
-    assert ("quota of 4 cores" in verdict.summary) is named
+    assert ("quota" in verdict.summary) is named
     assert ("CPU limit" in verdict.remedies[0].action) is named
 
 
@@ -103,10 +103,10 @@ def test_other_machines_are_the_last_remedy_with_the_code_to_use_them() -> None:
 
 @pytest.mark.parametrize(("device", "advised"), [(ON_GPU, True), (ON_CPU, False)])
 def test_only_an_accelerator_can_take_the_augmentation(device: Device, *, advised: bool) -> None:
-    assert ("on the accelerator" in actions(check(device=device))) is advised
+    assert ("RandomFlip" in actions(check(device=device))) is advised
 
 
-def test_the_remedy_points_at_the_line_of_the_dearest_stage() -> None:
+def test_the_remedy_points_at_the_line_of_the_most_expensive_stage() -> None:
     written = Dataset(id=1, kind="_ParallelMapDataset", function="decode", at=Location("t.py", 9))
     verdict = check(dataset=written)
     assert isinstance(verdict, Finding)
@@ -114,7 +114,7 @@ def test_the_remedy_points_at_the_line_of_the_dearest_stage() -> None:
 
 
 def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
-    """Both rules on one recording: a sequential map beside a compute that fills the other cores."""
+    """Both rules on one recording: a sequential map, while the compute fills the other cores."""
     mapped = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=20.0, wall_ms=20.0)
     pipeline = InputPipeline.of(AHEAD, mapped)
     breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)

@@ -33,6 +33,7 @@ class Cacheable:
     moved: tuple[Dataset, ...] = ()
     why: str = ""
     frozen: Dataset | None = None
+    unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset's work comes out the same in every pass, so that a cache could keep it."""
@@ -42,7 +43,7 @@ class Cacheable:
     def measure(cls, properties: DatasetProperties) -> Self:
         """Go from the source to the trainer as long as everything comes out the same."""
         if properties.remade:
-            return cls(why=REMADE)
+            return cls(why=REMADE, unknown=True)
         line = properties.line()
         walk = _RepeatableStages()
         meeting = list(properties.upstream(line[-1])) if line else []
@@ -58,7 +59,7 @@ class Cacheable:
         moved = tuple(
             one for one in walk.moved if last is not None and one.id in _above(properties, last)
         )
-        return cls(last, kept, moved, walk.why, _frozen(properties))
+        return cls(last, kept, moved, walk.why, _frozen(properties), walk.unknown)
 
 
 class _RepeatableStages:
@@ -69,6 +70,7 @@ class _RepeatableStages:
         self.pending: list[Dataset] = []  # readers and sources: work of a function that follows
         self.moved: list[Dataset] = []
         self.why = ""
+        self.unknown = False
 
     def take(self, one: Dataset) -> None:
         """Add one dataset, or say why the way ends here."""
@@ -91,6 +93,7 @@ class _RepeatableStages:
                 f"{name} draws random numbers" if same is False else
                 f"whether {name} does the same in every pass is not known"
             )  # fmt: skip
+            self.unknown = same is None
             return
         self.pending.append(one)
         if one.function:
