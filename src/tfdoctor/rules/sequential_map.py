@@ -185,7 +185,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """tf.data runs the same map on three threads."""
+    """The same map, which tf.data runs on three threads."""
     return check(
         _pipeline("ParallelMapV2", threads=3),
         Breakdown.of(input=3.0, device=10.0),
