@@ -74,7 +74,7 @@ class Limits:
         most=1.0,
     )
     least_ms: float = limit(
-        0.5, "Smallest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"
+        0.5, "Shortest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"
     )
     stack_samples: float = limit(5.0, "Stack samples needed before a callback or a line is named")
 

@@ -60,12 +60,12 @@ class Limits:
 
     share: float = limit(
         0.05,
-        "Smallest share of the step in which the GPU idles after reads; the copy itself is a tenth of it",
+        "Smallest share of the step in which the GPU idles after reads; about a tenth of that is the copy itself",
         most=1.0,
     )
     steps: float = limit(
         3.0,
-        "Smallest number of steady steps in the trace; a single traced step is ended by the profiler",
+        "Smallest number of steady steps in the trace; a single traced step is cut off by the profiler",
         least=2.0,
     )
     syncs: float = limit(

@@ -85,10 +85,10 @@ def check(
     if compiling.steps < limits.steps or compiling.late < limits.late:
         return Healthy(summary=f"{summary} and not again", evidence=evidence)
     effects = _effects(compiling)
-    share = f" ({percent(compiling.share)} of the traced time)" if compiling.share else ""
+    share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
     return Finding(
         concern=Concern.LONG_STEPS,
-        summary=f"{summary}, for up to {milliseconds(compiling.longest_ms)} each{share}",
+        summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",
         evidence=evidence,
         remedies=(_remedy(shapes),),
         effects=effects,
