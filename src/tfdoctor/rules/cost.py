@@ -88,18 +88,12 @@ def check(
     if reason := _why_not(breakdown, steps, limits):
         return NotApplicable(reason=reason)
     idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step_ms
-    label = "share of the step without compute"
-    evidence = (
-        Measure(label, ratio(idle), ratio(limits.idle)),
-        *_prices(price, step_ms, epoch, matrix),
-    )
+    share = Measure("share of the step without compute", ratio(idle), ratio(limits.idle))
+    evidence = (share, *_prices(price, step_ms, epoch, matrix))
     summary = f"A thousand steps cost {dollars(1000 * price.of_ms(step_ms))}"
     if idle <= limits.idle:
-        return Healthy(
-            summary=f"{summary}, {percent(1 - idle)} of it for compute",
-            evidence=evidence,
-            concern=Concern.MONEY,
-        )
+        summary += f", {percent(1 - idle)} of it for compute"
+        return Healthy(summary=summary, evidence=evidence, concern=Concern.MONEY)
     return Finding(
         summary=f"{summary}, {percent(idle)} of it for an idle device",
         evidence=evidence,

@@ -81,11 +81,7 @@ def check(
     """Report functions that are retraced repeatedly."""
     if not retracing.functions:
         return NotApplicable(reason="the trace holds no call of a tf.function")
-    retraced = [
-        function
-        for function in retracing.functions
-        if function.traced >= limits.calls and function.tracings >= limits.tracings
-    ]
+    retraced = _retraced(retracing, limits)
     if not retraced:
         calls = sum(function.calls for function in retracing.functions)
         return Healthy(summary=f"No tf.function was retraced repeatedly in {calls} calls")
@@ -99,10 +95,22 @@ def check(
             _table(retraced),
         ),
         remedies=(_remedy(worst, samples.called_at if samples else None),),
-        effects=(
-            Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(retracing.host_ms)),
-            Effect(Stage.BETWEEN, 0.0, StepWork.TRACING, ms(retracing.between_ms)),
-        ),
+        effects=_effects(retracing),
+    )
+
+
+def _retraced(retracing: Retracing, limits: Limits) -> list[Retraced]:
+    return [
+        function
+        for function in retracing.functions
+        if function.traced >= limits.calls and function.tracings >= limits.tracings
+    ]
+
+
+def _effects(retracing: Retracing) -> tuple[Effect, ...]:
+    return (
+        Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(retracing.host_ms)),
+        Effect(Stage.BETWEEN, 0.0, StepWork.TRACING, ms(retracing.between_ms)),
     )
 
 
