@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.hosts import Section
 from tfdoctor.report.findings import ChangeEntry, Fault, Note
+from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, RuleOff, page
 from tfdoctor.report.tables import Grid, MeasureRow
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
-from tfdoctor.report.hosts import Section
 from tfdoctor.report.findings import Fault
+from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import BarSegment, Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.terminal_diff import brief
