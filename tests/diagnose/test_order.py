@@ -68,7 +68,7 @@ def test_first_the_input_then_the_precision() -> None:
     found = follow(MATMUL, MAP, chart=bound_by_input())
     assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
     assert sentences(found) == (
-        "In this order: first sequential-map (saves 40.0 ms), then float32-matmul (saves 4.00 ms more).",
+        "Fix sequential-map (saves 40.0 ms) first, then float32-matmul (saves 4.00 ms more).",
     )
 
 
@@ -80,7 +80,7 @@ def test_of_two_changes_to_one_stage_the_larger_leaves_little_or_nothing() -> No
     assert turns(found) == [("uncached-preprocessing", 40.0)]
     assert told(found, Relationship.UNNEEDED) == [("sequential-map", ("uncached-preprocessing",))]
     assert sentences(found) == (
-        "Once uncached-preprocessing is followed, sequential-map saves nothing more.",
+        "Once uncached-preprocessing is fixed, sequential-map saves nothing more.",
     )
 
 
@@ -95,7 +95,9 @@ def test_changes_that_gain_only_together_come_one_after_the_other() -> None:
     chart = chart_of(PipelineSegment({"map": 100.0}, overlapped=True), device=100.0)
     found = follow(MAP, states("light-model", Effect(Stage.DEVICE, 0.1)), chart=chart)
     assert turns(found) == [("light-model", 0.0), ("sequential-map", 90.0)]
-    assert sentences(found)[0].startswith("In this order: first light-model (saves nothing by itself)")
+    assert sentences(found)[0].startswith(
+        "Fix light-model (saves nothing alone) first, then sequential-map (saves 90.0 ms more)"
+    )
 
 
 def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> None:
@@ -103,9 +105,8 @@ def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> N
     assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
     assert told(found, Relationship.CEILING) == [("input-bound", ("sequential-map",))]
     assert sentences(found)[1] == (
-        "input-bound is a ceiling for the time that the step waits for input; sequential-map names a "
-        "cause of it: "
-        "follow that first, then record again."
+        "input-bound is an upper bound for the whole input time; sequential-map names a cause: "
+        "fix that first, then record again."
     )
 
 
@@ -125,7 +126,7 @@ def test_what_runs_eagerly_is_mended_before_it_is_compiled() -> None:
     found = follow(compiled, eager)
     assert turns(found) == [("eager-step", 10.0), ("unfused-elementwise", 30.0)]
     assert told(found, Relationship.FIRST) == [("unfused-elementwise", ("eager-step",))]
-    assert "First eager-step, then unfused-elementwise: a step that runs eagerly" in sentences(found)[1]
+    assert "Fix eager-step before unfused-elementwise: XLA cannot compile" in sentences(found)[1]
 
 
 def test_the_compiler_and_the_fused_layer_exclude_each_other() -> None:
@@ -170,7 +171,7 @@ def test_several_that_go_first_are_named_in_one_sentence() -> None:
     found = follow(several, callbacks, outliers, chart=chart)
     assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps", "step-outlier"))]
     assert turns(found)[-1] == ("small-batch", 27.0)
-    assert sentences(found)[1].startswith("First between-steps and step-outlier, then small-batch: ")
+    assert sentences(found)[1].startswith("Fix between-steps and step-outlier before small-batch: ")
 
 
 def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
