@@ -84,7 +84,7 @@ def _copy_samples(job: Path, out: Path, process: Process, done: dict[str, Any]) 
     if process.state.get("host") == os.uname().nodename:
         shutil.copyfile(samples, out / SAMPLES)
         return
-    why = "this worker ran on another machine than tfdoctor: start tfdoctor there as well"
+    why = "this worker ran on another machine: start tfdoctor there as well"
     done["missing"].append({"what": "samples", "why": why})
     done["host"] = {"name": process.state.get("host")}
 

@@ -60,7 +60,7 @@ class Beside:
             said, _ = self.process.communicate(timeout=2 * PATIENCE_S)
             return tuple(Sampling(**each) for each in json.loads(said))
         except (OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
-            self.why = f"the samplers did not end as they should: {type(error).__name__}"
+            self.why = f"the samplers did not stop cleanly: {type(error).__name__}"
             return ()
 
 
