@@ -230,7 +230,7 @@ def test_a_marker_around_the_call_of_a_graphs_loop_is_no_step() -> None:
 
 def test_a_loop_that_the_trace_does_not_show_is_no_answer() -> None:
     of = trace([line("p", marker(0, 0, 70), *call("train", 7, 0, 65))])
-    with pytest.raises(Unavailable, match="cannot be told apart"):
+    with pytest.raises(Unavailable, match="does not separate its iterations"):
         steps(of, steps=StepsSeen(source="graph-loop"))
 
 
