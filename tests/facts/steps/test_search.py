@@ -181,7 +181,7 @@ def test_a_loop_over_a_recurrent_networks_time_is_inside_the_step() -> None:
 
 def test_two_loops_of_which_neither_outweighs_the_other_are_no_answer() -> None:
     second = loop([100 + 9.0 * n for n in range(7)], frame="while_1")
-    with pytest.raises(Unavailable, match=r"`while` of `train` .*`while_1`.* not certain"):
+    with pytest.raises(Unavailable, match=r"`while` of `train` .*`while_1`.* ambiguous"):
         steps(in_graph(*loop(EVERY_10), *second))
 
 
