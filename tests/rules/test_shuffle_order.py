@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import shuffle_order
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
@@ -134,7 +134,9 @@ def test_pipelines_that_a_library_builds_are_not_judged() -> None:
 
 def test_sources_that_meet_are_not_judged() -> None:
     pair = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-    shuffle = Dataset(id=3, kind="_ShuffleDataset", inputs=(2,), parameters={"buffer_size": 1})
+    shuffle = Dataset(
+        id=3, kind="_ShuffleDataset", inputs=(2,), parameters=DatasetParameters(buffer_size=1)
+    )
     assert isinstance(shuffle_order.check(DatasetProperties((shuffle, pair))), NotApplicable)
 
 

@@ -302,11 +302,13 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
 
 def slowdown(recording: Recording, steps: Steps) -> float:
     """Return how many times as long a step took while it was traced; 1.0 where unknown."""
-    seen = (recording.manifest.steps.untraced if recording.manifest else None) or {}
-    before = float(seen.get("median_ms") or 0.0)
-    inside = steps.median_ms if seen.get("of") == "steps" else steps.median_call_ms
-    traced = float(seen.get("traced_ms") or inside)  # of calls that hold the steps, unseen
-    return traced / before if before else 1.0
+    seen = recording.manifest.steps.untraced if recording.manifest else None
+    if seen is None or seen.median_ms is None:
+        return 1.0
+    inside = steps.median_ms if seen.of == "steps" else steps.median_call_ms
+    return (
+        seen.traced_ms or inside
+    ) / seen.median_ms  # the former of calls that hold the steps, unseen
 
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:

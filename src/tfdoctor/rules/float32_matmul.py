@@ -150,7 +150,7 @@ def _worth_a_try(found: Finding, operations: Operations, limits: Limits) -> Verd
 
 def _kept(program: Program | None) -> set[str]:
     """Return the layers that a mixed policy was told to leave in float32, such as the last one."""
-    if program is None or not str(program.settings.get("policy", "")).startswith("mixed"):
+    if program is None or not (program.settings.policy or "").startswith("mixed"):
         return set()
     return {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
 

@@ -34,7 +34,7 @@ run operation by operation have no graph to look at.
 
 from collections import Counter
 
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.rule import Topic
 from tfdoctor.units import count
 from tfdoctor.verdict import (
@@ -80,14 +80,14 @@ def check(program: Program) -> Verdict:
     evidence = (Measure("operations of the gradient in float16", count(len(narrow))),)
     if not narrow:
         return Healthy(summary="No gradient is computed in float16", evidence=evidence)
-    if program.settings.get("loss_scale"):
+    if program.settings.loss_scale:
         return Healthy(summary="A LossScaleOptimizer scales the loss", evidence=evidence)
     if any(one.type in FINITE for one in program.operations):
         return NotApplicable(
             reason="no LossScaleOptimizer is in use, but the graph checks for infinities: the script may "
             "scale the loss by itself"
         )
-    if not program.settings.get("optimizer"):
+    if not program.settings.optimizer:
         return NotApplicable(reason=NO_OPTIMIZER)
     return Finding(
         summary=f"{len(narrow)} operations of the gradient run in float16 and no LossScaleOptimizer is in "
@@ -140,4 +140,4 @@ def _program(dtype: str, *, loss_scale: bool) -> Program:
         outputs=((dtype, (16, 32)),),
         layer="dense",
     )
-    return Program((product,), settings={"optimizer": "SGD", "loss_scale": loss_scale})
+    return Program((product,), settings=RunSettings(optimizer="SGD", loss_scale=loss_scale))

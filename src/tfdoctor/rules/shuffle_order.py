@@ -35,7 +35,7 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines of 
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio
@@ -109,7 +109,7 @@ def _plain(line: tuple[Dataset, ...]) -> bool:
 
 
 def _name(shuffle: Dataset) -> str:
-    return f"shuffle({shuffle.parameters.get('buffer_size', '')})"
+    return f"shuffle({shuffle.parameters.buffer_size or ''})"
 
 
 def _next(line: tuple[Dataset, ...], at: int, kinds: frozenset[str]) -> Dataset | None:
@@ -128,7 +128,7 @@ def _behind_batch(
     """Find training batches that change places as a whole; a batch of batches is made of sequences."""
     batch = _next(line, at, BATCHES)
     again = any(kind_of(one) in BATCHES for one in line[:at])
-    size = int(batch.parameters.get("batch_size") or 1) if batch else 1
+    size = (batch.parameters.batch_size or 1) if batch else 1
     if batch is None or again or size == 1:
         return None
     repeated = any(kind_of(one) == "Repeat" for one in properties.upstream(batch))
@@ -147,7 +147,7 @@ def _behind_batch(
 
 def _examples(properties: DatasetProperties, line: tuple[Dataset, ...], at: int, size: int) -> int:
     """Return how many examples a buffer of batches holds; no more than there are."""
-    held = int(line[at].parameters.get("buffer_size") or 1) * size
+    held = (line[at].parameters.buffer_size or 1) * size
     source = properties.elements(line[-1])
     return min(held, source) if source else held
 
@@ -157,7 +157,7 @@ def _behind_repeat(
 ) -> Finding | None:
     """Find epochs that run into each other; a run of one pass has no second one."""
     repeat = _next(line, at, frozenset(("Repeat",)))
-    times = repeat.parameters.get("count") if repeat else None
+    times = repeat.parameters.count if repeat else None
     once = properties.passes is not None and properties.passes <= 1.0
     if repeat is None or times in {0, 1} or once:
         return None
@@ -175,8 +175,8 @@ def _behind_repeat(
     )
 
 
-def _times(times: object) -> str:
-    return str(times) if isinstance(times, int) and times > 0 else ""
+def _times(times: int | None) -> str:
+    return str(times) if times is not None and times > 0 else ""
 
 
 def _lines(shuffle: Dataset, repeat: Dataset) -> Table:
@@ -186,8 +186,8 @@ def _lines(shuffle: Dataset, repeat: Dataset) -> Table:
 
 def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Verdict:
     """Compare the buffer with the examples of one epoch."""
-    held, there = shuffle.parameters.get("buffer_size"), properties.elements(shuffle)
-    if not isinstance(held, int) or held < 1 or not there:
+    held, there = shuffle.parameters.buffer_size, properties.elements(shuffle)
+    if held is None or held < 1 or not there:
         said = "how many examples there are is not known"
         return Healthy(summary=f"{_name(shuffle)} comes before batch and repeat; {said}")
     share = min(1.0, held / there)
@@ -237,9 +237,9 @@ def healthy() -> Verdict:
 
 
 def _example(*kinds: str) -> Verdict:
-    parameters: dict[str, dict[str, int]] = {
-        "Shuffle": {"buffer_size": 1000},
-        "Batch": {"batch_size": 32},
+    parameters = {
+        "Shuffle": DatasetParameters(buffer_size=1000),
+        "Batch": DatasetParameters(batch_size=32),
     }
     chain = [Dataset(id=0, kind="_TensorSliceDataset", cardinality=5000)]
     chain += [

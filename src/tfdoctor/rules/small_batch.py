@@ -107,8 +107,7 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh what a step costs at least against the step."""
-    settings = program.settings if program else {}
-    if settings.get("run_eagerly") or steps.source == "eager-gradient":
+    if (program and program.settings.run_eagerly) or steps.source == "eager-gradient":
         return NotApplicable(reason=EAGER)
     if breakdown.waits_for_input:
         return NotApplicable(reason=INPUT)
@@ -141,8 +140,8 @@ def _together(program: Program | None) -> int:
 
     Keras fills the last call of an epoch, and would train on more batches than before.
     """
-    epoch = program.settings.get("steps_per_epoch") if program else None
-    if not isinstance(epoch, int) or epoch < 1:
+    epoch = program.settings.steps_per_epoch if program else None
+    if not epoch:
         return TOGETHER
     best = max(number for number in range(1, TOGETHER + 1) if epoch % number == 0)
     return best if best >= FEWEST else TOGETHER

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
@@ -93,7 +93,7 @@ def check(
             reason=f"{number(reads)} files are read per step in {milliseconds(reading)}, but how large they "
             "are is not recorded"
         )
-    size, scheme = told[0].get("bytes"), told[0].get("scheme") or ""
+    size, scheme = told[0].nbytes, told[0].scheme
     sized = (Measure("size of a file", nbytes(size), nbytes(limits.size)),) if size else ()
     evidence = (measure, Measure("reading them takes per step", ms(reading)), *sized)
     if not scheme and (size is None or size > limits.size):
@@ -156,7 +156,7 @@ def healthy() -> Verdict:
 
 
 def _files(size: int) -> DatasetProperties:
-    listed = {"count": 10_000, "scheme": "", "bytes": size}
+    listed = FileList(count=10_000, nbytes=size)
     return DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
 
 

@@ -1,15 +1,16 @@
 """What the datasets that feed the run are like: how large, whether the same each time, how often passed."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Program
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RunSettings
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
 """A tensor in an element_spec."""
@@ -107,8 +108,8 @@ class DatasetProperties:
 
     def element_bytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of one element; None where its shape is open or it holds text."""
-        sizes = (one.parameters.get("batch_size") for one in (dataset, *self.upstream(dataset)))
-        return spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
+        sizes = (one.parameters.batch_size for one in (dataset, *self.upstream(dataset)))
+        return spec_bytes(dataset.element, next((size for size in sizes if size), None))
 
 
 def kind_of(dataset: Dataset) -> str:
@@ -144,7 +145,7 @@ def repeatable(dataset: Dataset) -> bool | None:
     """
     kind = kind_of(dataset)
     if kind == "Shuffle":
-        return dataset.parameters.get("reshuffle_each_iteration") is False
+        return dataset.parameters.reshuffle_each_iteration is False
     if kind not in PLAIN or dataset.python:
         return None
     if not dataset.function:
@@ -157,11 +158,9 @@ def repeatable(dataset: Dataset) -> bool | None:
     return None if states else True
 
 
-def _passes(
-    found: DatasetProperties, settings: Mapping[str, Any], recording: Recording
-) -> float | None:
+def _passes(found: DatasetProperties, settings: RunSettings, recording: Recording) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
-    epochs, each = settings.get("epochs"), settings.get("steps_per_epoch")
+    epochs, each = settings.epochs, settings.steps_per_epoch
     repeats = any(kind_of(one) == "Repeat" for one in found.chain)
     batches, steps = _batches(found.line()), _steps(epochs, each, recording)
     if batches and steps:
@@ -174,7 +173,11 @@ def _steps(epochs: int | None, each: int | None, recording: Recording) -> int | 
     if epochs and each:
         return epochs * each
     manifest = recording.manifest
-    if manifest is None or (manifest.plan or {}).get("stop_after") or not manifest.steps.seen_all:
+    if (
+        manifest is None
+        or (manifest.plan and manifest.plan.stop_after)
+        or not manifest.steps.seen_all
+    ):
         return None
     return manifest.steps.seen
 
@@ -187,7 +190,7 @@ def _batches(line: tuple[Dataset, ...]) -> float | None:
         if at >= begin and one.cardinality not in {None, FOREVER}:
             return max(1.0, (one.cardinality or 0) / size)
         if kind_of(one).endswith("Batch"):
-            size *= float(one.parameters.get("batch_size") or 1.0)
+            size *= one.parameters.batch_size or 1
         elif kind_of(one) not in NARROWING | {"Repeat"}:
             return None
     return None

@@ -41,7 +41,7 @@ class OpenShapes:
             one.at
             for one in program.feeding
             if one.kind.strip("_") in ("BatchDataset", "ParallelBatchDataset")
-            and one.parameters.get("drop_remainder") is False
+            and one.parameters.drop_remainder is False
         ]
         return cls(
             any(first == "None" for first, *_ in dimensions),

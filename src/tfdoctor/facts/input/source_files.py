@@ -31,11 +31,7 @@ class SourceFiles:
         Raises:
             Unavailable: the pipeline does not begin with one list of files, or nobody recorded it.
         """
-        listed = {
-            (one.files.get("count"), one.files.get("scheme") or "")
-            for one in program.feeding
-            if one.files
-        }
+        listed = {(one.files.count, one.files.scheme) for one in program.feeding if one.files}
         opened = {_opened(one, program) for one in program.feeding if OPENER.fullmatch(one.kind)}
         counts = listed or {(count, "") for count in opened - {None}}
         if len(counts) != 1:
