@@ -56,16 +56,17 @@ def program(path: Path, notes: Notes) -> ProgramRecord | None:
         data = json.loads(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         data = None
-    if not isinstance(data, dict):
-        notes.damaged(f"{PROGRAM} is damaged and was left out")
-        return None
-    return _typed(ProgramRecord, data, PROGRAM, notes) if data else None
+    return _typed(ProgramRecord, data, PROGRAM, notes) if data != {} else None
 
 
-def _typed(kind: type[T], data: Json, file: str, notes: Notes) -> T:
-    """Return an object of a file as a dataclass, all of whose fields have defaults."""
+def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
+    """Return what a file holds as a dataclass, or None when it is damaged as a whole."""
     faults: list[str] = []
-    found = read(kind, data, faults)
+    try:
+        found = read(kind, data, faults)
+    except Misfit:
+        notes.damaged(f"{file} is damaged and was left out")
+        return None
     notes.left_out(file, faults)
     return found
 

@@ -185,8 +185,8 @@ class PythonRecord:
 class ProgramRecord:
     """`program.json.gz`; `layers` are None where no list of them was written."""
 
-    graphs: tuple[RecordedGraph, ...] = ()
-    layers: Annotated[tuple[RecordedLayer, ...], WHOLE] | None = None
+    graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()
+    layers: Annotated[tuple[RecordedLayer, ...] | None, WHOLE] = None
     datasets: Annotated[tuple[RecordedDataset, ...], WHOLE] = ()
     feeds: int | None = None
     input_kind: str = ""

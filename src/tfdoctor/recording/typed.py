@@ -16,7 +16,8 @@ KEY = "key"
 """Metadata of a field whose key in the file is another than its name."""
 
 WHOLE = "whole"
-"""Annotates a list whose entries refer to each other by number: it is lost with any of them."""
+"""Annotates a list that is judged as a whole, such as the operations of a graph: the object that holds it is
+damaged with any entry of it."""
 
 LOOSE = "loose"
 """Annotates a whole number that numpy may have made: the file may hold 32.0 or "32" in its place."""
@@ -82,7 +83,8 @@ def _tuple(parts: tuple[Any, ...]) -> Reader:
 
 def _annotated(kind: Any, notes: tuple[object, ...]) -> Reader:  # noqa: ANN401 - any annotation
     if WHOLE in notes:
-        return _items(reader(get_args(kind)[0]), drops=False)
+        parts = [part for part in (kind, *get_args(kind)) if get_origin(part) is tuple]
+        return _items(reader(get_args(parts[0])[0]), drops=False)
     bounds = next((note for note in notes if isinstance(note, Bounds)), Bounds())
     return _loose(bounds) if LOOSE in notes else _scalar(kind, bounds)
 
@@ -196,33 +198,35 @@ def _mapping(inner: Reader) -> Reader:
 def _object(kind: type) -> Reader:
     hints = get_type_hints(kind, include_extras=True)
     plan = [
-        (one.name, one.metadata.get(KEY, one.name), reader(hints[one.name]), _required(one))
+        (one.name, one.metadata.get(KEY, one.name), reader(hints[one.name]), *_needs(one, hints))
         for one in fields(kind)
     ]
 
-    def whole(value: object, faults: list[str]) -> object:
+    def record(value: object, faults: list[str]) -> object:
         if not isinstance(value, Mapping):
             raise Misfit
         found = {}
-        for name, key, inner, required in plan:
+        for name, key, inner, required, whole in plan:
             item, before = value.get(key), len(faults)
             if not required and (item is None or item == {}):
                 continue
             try:
                 found[name] = inner(item, faults)
             except Misfit:
-                if required:
+                if required or whole:
                     raise
                 faults.append("")
             if len(faults) > before:
                 _place(faults, before, f".{key}")
         return kind(**found)
 
-    return whole
+    return record
 
 
-def _required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
+def _needs(field: Field[Any], hints: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return whether a value must be there, and whether it must fit where it is there."""
+    required = field.default is MISSING and field.default_factory is MISSING
+    return required, WHOLE in getattr(hints[field.name], "__metadata__", ())
 
 
 def _place(faults: list[str], first: int, where: str) -> None:
