@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings
 
-ACCELERATORS = ("GPU", "TPU")
+ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
 
 @dataclass(frozen=True, slots=True)
