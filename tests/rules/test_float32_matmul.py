@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
 from tfdoctor.facts.run.hardware import Hardware, Narrowing
-from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
@@ -73,7 +73,7 @@ def test_the_layer_that_a_mixed_policy_leaves_in_float32_is_not_reported() -> No
     head = Layer(name="head", kind="Dense", compute_dtype="float32")
 
     def of(policy: str) -> Verdict:
-        return check(*rows, program=Program(layers=(head,), settings={"policy": policy}))
+        return check(*rows, program=Program(layers=(head,), settings=RunSettings(policy=policy)))
 
     assert isinstance(of("mixed_bfloat16"), Healthy)
     assert isinstance(of("float32"), Finding)
@@ -202,7 +202,7 @@ def test_casts_around_unfused_batch_norm_are_counted_against_it_on_a_cpu() -> No
 def test_gradients_of_strided_depthwise_convolutions_are_counted_against_it(
     stride: int | None, *, costs: bool
 ) -> None:
-    attrs = {"strides": [1, stride, stride, 1]} if stride else {}
+    attrs = Attributes(strides=(1, stride, stride, 1)) if stride else Attributes()
     kind = "DepthwiseConv2dNativeBackpropInput"
     tensors = (("int32", (4,)), ("float32", (3, 3, 64, 1)), ("float32", (16, 28, 28, 64)))
     known = Operation(name="g", type=kind, inputs=tensors, attrs=attrs)
