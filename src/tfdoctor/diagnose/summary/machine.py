@@ -107,5 +107,5 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         said += [f"hook, {error.where}: {error.error}" for error in manifest.agent_errors]
         said += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
     device = chart.get(Device)
-    said += [device.missing if device else "", *trace.errors, *trace.warnings]
+    said += [device.missing if device else "", *trace.errors, *trace.warnings, *trace.damage]
     return tuple(dict.fromkeys(text for text in said if text))
