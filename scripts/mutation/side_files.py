@@ -60,9 +60,10 @@ def _wrapped(value: Json, random: Random) -> Json:
             return {"value": value}
         case 2:
             return [deepcopy(value) for _ in range(3)]
-    for _ in range(DEEP):
-        value = [value]
-    return value
+        case _:
+            for _ in range(DEEP):
+                value = [value]
+            return value
 
 
 def damaged(data: bytes, random: Random) -> bytes:
