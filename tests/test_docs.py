@@ -1,9 +1,11 @@
 """Everything there is, is documented, and nothing that is documented is gone."""
 
+import doctest
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import typer
 
 from scripts import document
@@ -67,6 +69,14 @@ def _dead_links(page: Path) -> Iterator[str]:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         if not (page.parent / link).exists():
             yield link
+
+
+def test_the_way_of_a_figure_is_as_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = ROOT / "docs" / "explanation" / "how-a-figure-is-made.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert tried
+    assert not failed
 
 
 def test_every_make_target_is_in_the_guide_for_contributors() -> None:

@@ -1,4 +1,4 @@
-"""loss-scaling: who must scale, who does, and of whom nobody knows."""
+"""loss-scaling: which runs must scale the loss, which do, and which are unknown."""
 
 import gzip
 import json
@@ -50,7 +50,7 @@ def test_a_frozen_backbone_in_float16_needs_none() -> None:
 
 
 @pytest.mark.parametrize("kind", ["IsFinite", "IsNan", "CheckNumerics"])
-def test_a_script_that_checks_for_infinities_may_scale_by_itself(kind: str) -> None:
+def test_a_script_that_checks_for_infinities_may_scale_the_loss(kind: str) -> None:
     assert isinstance(judged(also=kind), NotApplicable)
 
 
@@ -96,7 +96,7 @@ def recorded(folder: Path, wrap: str) -> Mapping[str, Any]:
     ("wrap", "kind"),
     [("", Finding), ("optimizer = keras.optimizers.LossScaleOptimizer(optimizer)", Healthy)],
 )
-def test_a_custom_loop_is_judged_by_what_it_made(tmp_path: Path, wrap: str, kind: type) -> None:
+def test_a_custom_loop_is_judged_by_its_optimizer(tmp_path: Path, wrap: str, kind: type) -> None:
     pytest.importorskip("keras", minversion="3")
     program = chart(trace(), recording(recorded(tmp_path, wrap))).fact(Program)
     assert isinstance(check(program), kind)

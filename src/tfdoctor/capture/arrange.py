@@ -84,7 +84,7 @@ def _with_samples(job: Path, out: Path, process: Process, done: Manifest) -> Man
         shutil.copyfile(samples, out / SAMPLES)
         return done
     done = replace(done, host=HostMachine(process.state.host))
-    why = "this worker ran on another machine than tfdoctor: start tfdoctor there as well"
+    why = "this worker ran on another machine: start tfdoctor there as well"
     return done.lacks("samples", why)
 
 

@@ -61,7 +61,7 @@ class Beside:
             said, _ = self.process.communicate(timeout=2 * PATIENCE_S)
             return tuple(read(Sampling, line, []) for line in json.loads(said))
         except (OSError, ValueError, TypeError, Misfit, subprocess.TimeoutExpired) as error:
-            self.why = f"the samplers did not end as they should: {type(error).__name__}"
+            self.why = f"the samplers did not stop cleanly: {type(error).__name__}"
             return ()
 
 

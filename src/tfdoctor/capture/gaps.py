@@ -8,24 +8,24 @@ from tfdoctor.recording.manifest import CapturePlan, Manifest, Missing
 from tfdoctor.recording.processes import Process
 
 NO_HOOK = {
-    Kind.SCRIPT: "the hook did not start: --python may be no Python, or it ran with -I, -E or -S",
-    Kind.MODULE: "the hook did not start: --python may be no Python, or it ran with -I, -E or -S",
+    Kind.SCRIPT: "the recorder did not start: check that --python is Python, run without -I, -E and -S",
+    Kind.MODULE: "the recorder did not start: check that --python is Python, run without -I, -E and -S",
     Kind.COMMAND: (
-        "no Python below the command imported TensorFlow, or the hook could not reach it: containers and "
-        "remote hosts need TFDOCTOR_PLAN and PYTHONPATH passed on"
+        "no Python process of the command imported TensorFlow, or the recorder could not reach it: pass "
+        "TFDOCTOR_PLAN and PYTHONPATH on to containers and remote hosts"
     ),
 }
 
-ABRUPT = "the process ended too abruptly (killed, or by os._exit or os.execv)"
+ABRUPT = "the process ended abruptly (killed, or by os._exit or os.execv)"
 """Python came to no end of its own, at which the hook writes what it has."""
 
 OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 """Signals by which somebody stops a run; any other says that something is wrong with it."""
 
 NO_TENSORFLOW = {
-    Kind.SCRIPT: "the script did not import TensorFlow: give the script that trains",
-    Kind.MODULE: "the module did not import TensorFlow: give the one that trains",
-    Kind.COMMAND: "the command's Python did not import TensorFlow: give the command that trains",
+    Kind.SCRIPT: "the script did not import TensorFlow: name the training script",
+    Kind.MODULE: "the module did not import TensorFlow: name the training module",
+    Kind.COMMAND: "no Python process of the command imported TensorFlow: name the training command",
 }
 
 HIDING = ("tensorflow.py", "tensorflow/__init__.py")
@@ -40,9 +40,9 @@ def missing(done: Manifest, process: Process | None) -> list[Missing]:
     if "trace" not in known and not process.traces:
         found["trace"] = _no_trace(done, process)
     if "tensorflow" in done.versions and not process.program.is_file():
-        found["program"] = "what the script built was not described: it ended too abruptly"
+        found["program"] = "operations and layers were not recorded: the script ended abruptly"
     if _plan(done).sample_every_ms == 0:
-        found["samples"] = "sampling was switched off: leave --sample-every away"
+        found["samples"] = "sampling is switched off: remove --sample-every 0"
     return [Missing(what, why) for what, why in found.items()]
 
 
@@ -55,13 +55,13 @@ def _kind(done: Manifest) -> Kind:
 
 
 def why_not(process: Process) -> str:
-    """Say why a process is none that trained."""
+    """Say why a process does not count as training."""
     if process.fault:
         return process.fault
     if "tensorflow" in process.state.versions:
-        return "it took no training step"
+        return "it ran no training step"
     if _abrupt(process):
-        return "it ended too abruptly to say whether it trained"
+        return "it ended too abruptly to know whether it trained"
     return "it did not import TensorFlow"
 
 
@@ -70,8 +70,8 @@ def _no_trace(done: Manifest, process: Process) -> str:
     if done.window:
         ended = failed if done.outcome.signal else ABRUPT
         return (
-            f"{ended} while it was traced, which leaves no trace: let it come to its end, trace fewer "
-            "steps with --steps, or end it with --stop-after"
+            f"{ended} during tracing, so there is no trace: let it finish, trace fewer steps with --steps, "
+            "or end it with --stop-after"
         )
     if seen:
         return _too_few(done, process)
@@ -85,17 +85,15 @@ def _too_few(done: Manifest, process: Process) -> str:
     failed, seen, warmup = _failed(done), done.steps.seen, _plan(done).warmup
     steps = "1 step" if seen == 1 else f"{seen} steps"
     if not process.state.finished:
-        return f"{failed or ABRUPT} after {steps} or more, before the traced window: {_cure(done)}"
+        return f"{failed or ABRUPT} after at least {steps}, before tracing started: {_cure(done)}"
     if failed:
         return f"{failed} after {steps}, during warm-up ({warmup}): {_cure(done)}"
-    advice = (
-        f"run with --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
-    )
+    advice = f"use --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
     return f"the run ended after {steps}, during warm-up ({warmup}): {advice}"
 
 
 def _early(done: Manifest) -> str:
-    return f"{_failed(done) or ABRUPT} before the traced window: {_cure(done)}"
+    return f"{_failed(done) or ABRUPT} before tracing started: {_cure(done)}"
 
 
 def _abrupt(process: Process) -> bool:
@@ -116,7 +114,7 @@ def _failed(done: Manifest) -> str:
 def _cure(done: Manifest) -> str:
     """Return what to do about a run that failed, or ended before its time."""
     stopped = done.outcome.signal in OUTSIDE or not _failed(done)
-    return "let it come to its end" if stopped else "fix that first"
+    return "let it finish" if stopped else "fix that first"
 
 
 def _no_tensorflow(done: Manifest, process: Process) -> str:
@@ -124,11 +122,11 @@ def _no_tensorflow(done: Manifest, process: Process) -> str:
     hiding = _hiding(done) if wanted else ""
     if hiding:
         then = f"{failed}: " if failed else ""
-        return f"{then}{hiding} beside what was run hides TensorFlow: rename it first"
+        return f"{then}{hiding} in the folder of the script hides TensorFlow: rename it"
     if failed and wanted:
         return (
-            f"{failed}, and its import of TensorFlow had failed: fix that first, as its own message says; "
-            "where TensorFlow is missing, install it for that Python, or name another with --python"
+            f"{failed}: importing TensorFlow failed; install it for that Python, or name another "
+            "interpreter with --python"
         )
     if failed:
         return f"{failed} before it imported TensorFlow: {_cure(done)}"
@@ -149,8 +147,8 @@ def _no_steps(done: Manifest) -> str:
     took = _took_s(done)
     time = f" in {took:.0f} s" if took >= _plan(done).watch_s else ""
     return (
-        f"no training step was seen{time}, neither of Model.fit nor of a loop that takes gradients or runs "
-        "a session: give what trains, or trace by time with --for 2s"
+        f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): name the "
+        "training script, or trace by time with --for 2s"
     )
 
 

@@ -81,7 +81,7 @@ class Inside:
                 other.abandoned()
             elif other is not None:
                 raise CaptureError(
-                    f"The recording {other.folder.out} is not over: end it before another begins."
+                    f"The recording {other.folder.out} is still running: end it before you start another."
                 )
             folder = claim(plan)
             begun = manifest.begin(plan, [at], folder.worker)
@@ -113,9 +113,7 @@ class Inside:
     def abandoned(self) -> None:
         """End a recording that nobody has ended: its fit raised, or the process is over."""
         if under_way() is self:
-            why = (
-                f"the {self.what} did not come to its end: it raised, or the process was over first"
-            )
+            why = f"the {self.what} did not finish: it raised an exception, or the process ended first"
             self.state = self.state.lacks(f"end of the {self.what}", why)
             self._end("unfinished", None)
 

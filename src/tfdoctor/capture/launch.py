@@ -89,7 +89,7 @@ def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingT
     except OSError as error:
         raise OutputError(
             f"{folder.out} can no longer be written ({error.strerror}); "
-            f"the script itself ended with {manifest.exit_code(returncode)}."
+            f"the script ended with exit code {manifest.exit_code(returncode)}."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What the user says that the machine costs, and how many steps an epoch has."""
+"""What the machines cost per hour, as given by the user, and how many steps an epoch has."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,21 +10,21 @@ from tfdoctor.recording.program import ProgramRecord
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """In US dollars an hour, of all machines of the job together; a part that is given to the Chart."""
+    """US dollars per hour for all machines of the job together; given to the Chart, never measured."""
 
     usd_per_hour: float
 
     @classmethod
     def measure(cls) -> Self:
-        """Refuse to guess one.
+        """Refuse to guess a price.
 
         Raises:
             Unavailable: always; prices differ by contract, region and day.
         """
-        raise Unavailable("no price was given; say with --usd-per-hour what the machines cost")
+        raise Unavailable("no price was given; pass the price of the machines with --usd-per-hour")
 
     def of_ms(self, ms: float) -> float:
-        """Return what so many milliseconds cost, in dollars."""
+        """Return the cost of a time, in dollars."""
         return self.usd_per_hour * ms / 3_600_000
 
 

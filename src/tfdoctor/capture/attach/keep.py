@@ -25,14 +25,13 @@ HOSTNAMES = 4
 UNSEEN = (
     Missing(
         "program",
-        "the job was running already, so what it built (shapes, layers, lines) is not known: "
-        "run its script with `tfdoctor profile` to have them",
+        "shapes, layers and source lines of an attached job are unknown: `tfdoctor profile` records them",
     ),
     Missing(
         "samples", "the machines of attached jobs are not sampled: `tfdoctor profile` samples them"
     ),
 )
-"""What a trace alone does not tell."""
+"""Data that a trace alone does not hold."""
 
 
 def keep(out: Path, answers: Sequence[Answer], seconds: float) -> None:

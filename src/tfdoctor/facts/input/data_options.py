@@ -51,8 +51,10 @@ class DataOptions:
             )
         if program.input_kind == ARRAYS:
             return cls(program.feeding[0].options, by_keras=True)
-        given = (one.at for one in program.feeding if one.kind.strip("_") == "OptionsDataset")
-        return cls(program.feeding[0].options, next(given, None))
+        option_lines = (
+            dataset.at for dataset in program.feeding if dataset.kind.strip("_") == "OptionsDataset"
+        )
+        return cls(program.feeding[0].options, next(option_lines, None))
 
     @property
     def pool(self) -> int | None:
@@ -80,4 +82,6 @@ class DataOptions:
 
     def _off(self, *names: str) -> str:
         off = [name for name, value in self.values.items() if value is False]
-        return next((one for one in off for name in names if f".{one}".endswith(f".{name}")), "")
+        return next(
+            (option for option in off for name in names if f".{option}".endswith(f".{name}")), ""
+        )

@@ -95,7 +95,7 @@ def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> Batch
     moments = next(row.operation for row in rows if row.type == MOMENTS)
     tensors = moments.inputs if moments else ()
     sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
-    nbytes, shape = max(sized, key=lambda one: one[0], default=(0, None))
+    nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
     return BatchNorm(
         layer, sum(row.ms for row in rows), len(rows), _known(program, shape), nbytes or None
     )

@@ -102,9 +102,9 @@ def _tracing(line: Line) -> Intervals:
 
 def _having(line: Line, wanted: Callable[[Mapping[str, Value]], bool]) -> NDArray[np.bool_]:
     """Return (n,) which events of a line have the stats that are wanted."""
-    found = np.zeros(len(line), bool)
-    found[[at for at, stats in line.stats.items() if wanted(stats)]] = True
-    return found
+    matches = np.zeros(len(line), bool)
+    matches[[index for index, stats in line.stats.items() if wanted(stats)]] = True
+    return matches
 
 
 def _is_traced(stats: Mapping[str, Value]) -> bool:
@@ -114,13 +114,13 @@ def _is_traced(stats: Mapping[str, Value]) -> bool:
 def _functions(
     lines: Iterable[Line], whole: tuple[int, int], program: ProgramRecord | None
 ) -> Iterable[Retraced]:
-    found: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
+    by_function: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
     for line in lines:
-        for at, stats in line.stats.items():
-            middle = line.start_ps[at] + line.duration_ps[at] // 2
+        for index, stats in line.stats.items():
+            middle = line.start_ps[index] + line.duration_ps[index] // 2
             if CALL in stats and whole[0] <= middle < whole[1]:
-                found[line.types[line.kind[at]].name].append(stats)
-    for name, calls in found.items():
+                by_function[line.types[line.kind[index]].name].append(stats)
+    for name, calls in by_function.items():
         traced = sum(map(_is_traced, calls))
         tracings = max(int(stats.get("tracing_count") or 0) for stats in calls)
         yield Retraced(name, len(calls), traced, tracings, _changed(name, program))
