@@ -36,17 +36,17 @@ BANNER = (
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 SAMPLES = ROOT / "sample_traces"
 
-MARKED = re.compile(r"(<!-- (rules|sample) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
-"""A passage to fill in, in a page written by hand: the table of rules, or the report on a sample."""
+MARKED = re.compile(r"(<!-- sample (\S+) -->\n).*?(<!-- /sample -->)", re.DOTALL)
+"""A passage to fill in, in a page written by hand: the report on a sample."""
 
 ANSWERS = """\
-Each rule answers in one of four ways: it *found* a fault, the run is *healthy* (with the number that
-was seen), it *could not be checked* (with what is missing), or the rule itself failed.
+Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
+is missing), or *failed* (a defect of tfdoctor).
 """
 
 SCRIPTS_OWN = (
     "`tfdoctor profile`, when the script did not end with 0. "
-    "A script that signal *n* ended gives 128 + *n*, as a shell shows it."
+    "A script killed by signal *n* gives 128 + *n*, as in a shell."
 )
 
 TOPICS = {
@@ -90,8 +90,8 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
         REFERENCE / "configuration.md": configuration_page(rules),
-        README: filled(README, rules),
-        TUTORIAL: filled(TUTORIAL, rules),
+        README: filled(README),
+        TUTORIAL: filled(TUTORIAL),
     }
 
 
@@ -125,7 +125,7 @@ def cli_page() -> str:
         BANNER.format(source="src/tfdoctor/cli/"),
         "# The command line\n",
         f"{app.info.help}\n",
-        "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` what stands below.",
+        "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` the text below.",
         "See also the [exit codes](exit-codes.md).\n",
     ]
     group = typer.main.get_command(app)
@@ -166,8 +166,8 @@ def _default(option: Any) -> str:  # noqa: ANN401 - click's, which typer hides
 CONFIGURATION = """\
 `tfdoctor report`, `profile`, `attach`, `rules` and `explain`, and recordings from Python, read the nearest
 `tfdoctor.toml`, or `pyproject.toml` with a table `[tool.tfdoctor]`, from the current folder upward. In a
-`tfdoctor.toml` the keys stand at the top, without `tool.tfdoctor`. `--config FILE` names another file. On the
-command line `--select`, `--ignore` and `--fail-on` replace what the file says, and `--rules` adds to it.
+`tfdoctor.toml` the keys are at the top level, without `tool.tfdoctor`. `--config FILE` names another file. The
+options `--select`, `--ignore` and `--fail-on` replace the settings of the file, and `--rules` adds to them.
 
 ```toml
 [tool.tfdoctor]
@@ -178,8 +178,8 @@ fail-on = "warning"
 share = 0.1
 ```
 
-A key, rule or limit that does not exist, and a value of the wrong type, end the command with exit code 2 and one
-sentence. The report says which rules were switched off, and which limits were set, by whom.
+An unknown key, rule or limit, or a value of the wrong type, ends the command with exit code 2 and one sentence. The
+report lists the rules that are switched off and the limits that were changed, with their source.
 """
 
 
@@ -187,7 +187,7 @@ def configuration_page(rules: tuple[Rule, ...]) -> str:
     """Return every setting, and the limits of every rule."""
     keys = [(f"`{name}`", f"`{key.default}`", key.meaning) for name, key in KEYS.items()]
     lines = [
-        BANNER.format(source="src/tfdoctor/config/ and the rules' limits"),
+        BANNER.format(source="src/tfdoctor/rulebook/config/ and the rules' limits"),
         "# Configuration\n",
         CONFIGURATION,
         *table(("key", "default", "meaning"), keys),
@@ -207,14 +207,14 @@ def _every_limit(rules: tuple[Rule, ...]) -> Iterator[tuple[str, str, str, str]]
 
 
 def exit_codes_page() -> str:
-    """Return what each exit code means."""
+    """Return the meaning of each exit code."""
     rows = [
         ("0", "Done. Findings alone do not change the exit code."),
-        ("1", "A defect of tfdoctor. It ends in a traceback, which belongs in a bug report."),
-        (str(TfdoctorError.exit_code), "A fault that you can mend, said in one line."),
+        ("1", "A defect of tfdoctor. Please report its traceback."),
+        (str(TfdoctorError.exit_code), "An error that you can fix, explained in one line."),
         (
             str(FOUND),
-            "`--fail-on` was given, and such a finding is there (doubts about the recording apart).",
+            "A finding reached the severity given with `--fail-on` (recording-quality findings excluded).",
         ),
         ("the script's own", SCRIPTS_OWN),
     ]
@@ -223,8 +223,8 @@ def exit_codes_page() -> str:
             BANNER.format(source="src/tfdoctor/errors.py and cli/"),
             "# Exit codes\n",
             *table(("code", "meaning"), rows),
-            "\nFaults that you can mend, by kind:\n",
-            *table(("kind", "code", "what happened"), list(_errors(TfdoctorError))),
+            "\nErrors that you can fix:\n",
+            *table(("error", "code", "meaning"), list(_errors(TfdoctorError))),
             "",
         ]
     )
@@ -237,20 +237,14 @@ def _errors(kind: type[TfdoctorError]) -> Iterator[tuple[str, str, str]]:
         yield from _errors(child)
 
 
-def filled(path: Path, rules: tuple[Rule, ...]) -> str:
-    """Return a page written by hand with its marked passages as they should be."""
+def filled(path: Path) -> str:
+    """Return a page written by hand, with the current reports in its marked passages."""
 
     def fill(marked: re.Match[str]) -> str:
-        start, kind, name, end = marked.groups()
-        lines = _rules_table(rules) if kind == "rules" else _report_on(name)
-        return start + "\n".join(lines) + "\n" + end
+        start, sample, end = marked.groups()
+        return start + "\n".join(_report_on(sample)) + "\n" + end
 
     return MARKED.sub(fill, path.read_text(encoding="utf-8"))
-
-
-def _rules_table(rules: tuple[Rule, ...]) -> Iterator[str]:
-    rows = [(f"[{rule.name}](docs/rules/{rule.name}.md)", rule.doc.title) for rule in rules]
-    yield from table(("rule", "what it reports"), rows)
 
 
 def _report_on(sample: str) -> Iterator[str]:

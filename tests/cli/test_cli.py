@@ -88,7 +88,8 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
         ),
         (
             ("profile", "--steps", "abc", "t.py"),
-            "invalid value for '--steps': 'abc' is not a whole number of at least 1 (see `tfdoctor profile --help`).",
+            "invalid value for '--steps': 'abc' is not a whole number of at least 1 "
+            "(see `tfdoctor profile --help`).",
         ),
         (
             ("profile", "--out", "/proc/nope", __file__),

@@ -68,7 +68,9 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     sample_every: Annotated[
         int,
         typer.Option(
-            min=0, metavar="MS", help="Period for sampling the machine; 0 turns sampling off."
+            parser=at_least(0),
+            metavar="MS",
+            help="Period for sampling the machine; 0 turns sampling off.",
         ),
     ] = 200,
     no_report: Annotated[
