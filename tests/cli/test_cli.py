@@ -27,6 +27,9 @@ TRUNCATED = b"\x0a\x80\x10\x12\x05/host\xff\x00\x81" + bytes(100)
 """The head of an XSpace: a plane of 2048 bytes, cut off."""
 
 
+HELP = "(see `tfdoctor profile --help`)."
+
+
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(cli.app, list(arguments))
     return result.exit_code, result.output
@@ -88,8 +91,7 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
         ),
         (
             ("profile", "--steps", "abc", "t.py"),
-            "invalid value for '--steps': 'abc' is not a whole number of at least 1 "
-            "(see `tfdoctor profile --help`).",
+            f"invalid value for '--steps': 'abc' is not a whole number of at least 1 {HELP}",
         ),
         (
             ("profile", "--out", "/proc/nope", __file__),
