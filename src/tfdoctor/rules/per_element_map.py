@@ -80,11 +80,11 @@ class Limits:
 
     call_ms: float = limit(
         0.1,
-        "Longest call in ms whose overhead is reported; the overhead alone is 0.01 to 0.05 ms (measured)",
+        "Longest call in ms that can be mostly overhead; the overhead is 0.01 to 0.05 ms (measured)",
     )
     working: float = limit(
         0.3,
-        "Largest share of a call that writing its outputs may take; above it, the work dominates",
+        "Largest share of a call spent writing its outputs; above it, the work dominates",
         most=1.0,
     )
     elements: float = limit(
@@ -107,23 +107,28 @@ def check(
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
         return Healthy(summary=f"Calls of map functions cost no time: {breakdown.little_wait}")
-    slowest = pipeline.slowest.stages if pipeline.slowest else {}
-    maps = [
-        stage
-        for stage in pipeline.stages
-        if stage.path in slowest and MAP.fullmatch(stage.kind) and stage.work_ms
-    ]
-    if not maps:
+    stage = _slowest_map(pipeline)
+    if stage is None:
         return Healthy(summary="No map limits the pipeline")
     if isinstance(functions, Unavailable):
         return NotApplicable(reason=str(functions))
-    stage = max(maps, key=lambda stage: stage.work_ms)
     function = functions.by_dataset.get(stage.dataset.id) if stage.dataset else None
     if function is None:
         return NotApplicable(
             reason=f"the recording does not show what the function of {stage.title} computes"
         )
     return _judged(stage, function, contention, limits)
+
+
+def _slowest_map(pipeline: InputPipeline) -> StageTime | None:
+    """Return the map with the most work in the segment that limits the pipeline."""
+    paths = pipeline.slowest.stages if pipeline.slowest else {}
+    maps = (
+        stage
+        for stage in pipeline.stages
+        if stage.path in paths and MAP.fullmatch(stage.kind) and stage.work_ms
+    )
+    return max(maps, key=lambda stage: stage.work_ms, default=None)
 
 
 def _judged(
@@ -145,7 +150,7 @@ def _judged(
         ),
     )
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
-        return Healthy(summary=f"{summary}; call overhead does not dominate", evidence=measures)
+        return Healthy(summary=f"{summary}; call overhead costs little", evidence=measures)
     remaining = min(1.0, max(1.0 / function.batch, working))
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",

@@ -215,7 +215,9 @@ def _full_buffer(
     """Return the memory of a buffer for all examples, if the size of an example is known."""
     size = properties.element_bytes(shuffle)
     return (
-        (Measure("memory of a buffer for all examples, at most", nbytes(size * examples)),) if size else ()
+        (Measure("memory of a buffer for all examples, at most", nbytes(size * examples)),)
+        if size
+        else ()
     )
 
 

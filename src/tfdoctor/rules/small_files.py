@@ -61,13 +61,13 @@ class Limits:
 
     files: float = limit(
         4.0,
-        "Smallest number of whole files read per step that is reported; shards are opened far less than once "
-        "per step",
+        "Smallest number of whole files read per step that counts as many; shards are opened far less than "
+        "once per step",
     )
     size: float = limit(
         100_000.0,
-        "Largest local file in bytes that is small; reading a larger one takes longer than opening it, which "
-        "takes about 10 to 100 microseconds (at 1 GB/s)",
+        "Size in bytes up to which a local file counts as small; reading more, at 1 GB/s, takes longer than "
+        "opening the file (10 to 100 microseconds)",
     )
 
 

@@ -72,19 +72,20 @@ class Limits:
 
     needed: float = limit(
         0.8,
-        "Smallest share of the available core time taken by the pipeline's stages that is reported; handing "
-        "over elements and the training loop take the rest",
+        "Smallest share of the available core time that the pipeline's stages must take; handing over "
+        "elements and the training loop take the rest",
         most=1.0,
     )
     busy: float = limit(
         0.75,
-        "Smallest share of the usable cores that the operating system counts as busy, so that threads that "
-        "sleep in a stage do not count as work; the samples of a short window extend beyond it",
+        "Smallest share of the usable cores that must be busy according to the operating system, because "
+        "threads may sleep in a stage; the samples of a short window extend beyond the window",
         most=1.0,
     )
     throttled: float = limit(
         0.05,
-        "Smallest share of time throttled by the control group's quota that names the quota as the cause",
+        "Smallest share of time throttled by the control group's quota at which the quota is named as the "
+        "cause",
         most=1.0,
     )
 
