@@ -314,7 +314,7 @@ def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
     assert (custom.manifest.window.first_step, custom.manifest.window.steps) == (1, 25)
     assert custom.manifest.steps.seen == 36
     assert len(custom.manifest.steps.discarded) == 2  # the end of the data, at each epoch's end
-    assert [c["source"] for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
+    assert [c.source for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
 
 
 def test_validation_is_in_no_step(custom: Run) -> None:

@@ -6,12 +6,15 @@ import pytest
 
 from tfdoctor.facts.input.buffers import Buffer, Buffers
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import late_shrink
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
 
 SHUFFLE = Dataset(
-    id=2, kind="_ShuffleDataset", parameters={"buffer_size": 1000}, at=Location("t.py", 9)
+    id=2,
+    kind="_ShuffleDataset",
+    parameters=DatasetParameters(buffer_size=1000),
+    at=Location("t.py", 9),
 )
 DECODE = Dataset(id=1, kind="_ParallelMapDataset", function="decode")
 MIB = 2**20

@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
@@ -144,7 +144,9 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
         Dataset(id=0, kind="TextLineDatasetV2", element=element),
         Dataset(id=1, kind="_ParallelMapDataset", inputs=(0,), function="columns"),
         Dataset(id=2, kind=f"_{between}Dataset", inputs=(1,)),
-        Dataset(id=3, kind="_BatchDataset", inputs=(2,), parameters={"batch_size": 256}),
+        Dataset(
+            id=3, kind="_BatchDataset", inputs=(2,), parameters=DatasetParameters(batch_size=256)
+        ),
     )
     program = Program(datasets=datasets, feeds=3)
     return MapFunctions.measure(program, recording({"graphs": list(graphs)})).by_dataset.get(1)

@@ -21,7 +21,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
@@ -40,7 +40,7 @@ def written(width: int = 8192, **more: object) -> Dataset:
     parts = {
         "id": 1,
         "kind": "_BatchDataset",
-        "parameters": {"batch_size": 16},
+        "parameters": DatasetParameters(batch_size=16),
         "element": f"TensorSpec(shape=(None, {width}), dtype=tf.float32, name=None)",
         "at": Location("t.py", 9),
     } | more

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import shuffle_order
 from tfdoctor.units import nbytes, ratio
 from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity, Verdict
@@ -14,11 +14,11 @@ from tfdoctor.verdict import Finding, Healthy, Location, Measure, NotApplicable,
 Step = tuple[str, Mapping[str, Any]]
 COUNT = 10_000
 SOURCE: Step = ("TensorSlice", {})
-SHUFFLE = ("Shuffle", {"parameters": {"buffer_size": 1000}})
-BATCH = ("Batch", {"parameters": {"batch_size": 32}})
-REPEAT = ("Repeat", {"parameters": {"count": -1}, "cardinality": -1})
+SHUFFLE = ("Shuffle", {"parameters": DatasetParameters(buffer_size=1000)})
+BATCH = ("Batch", {"parameters": DatasetParameters(batch_size=32)})
+REPEAT = ("Repeat", {"parameters": DatasetParameters(count=-1), "cardinality": -1})
 MAP = ("ParallelMap", {"function": "f", "function_at": Location("t.py", 3)})
-PREFETCH: Step = ("Prefetch", {"parameters": {"buffer_size": -1}})
+PREFETCH: Step = ("Prefetch", {"parameters": DatasetParameters(buffer_size=-1)})
 CACHE: Step = ("Cache", {})
 
 
@@ -53,7 +53,7 @@ def finding(*steps: Step, passes: float | None = None) -> Finding:
         (SOURCE, SHUFFLE, REPEAT, MAP, BATCH, PREFETCH),
         (SOURCE, MAP, CACHE, SHUFFLE, BATCH, REPEAT, PREFETCH),
         (SOURCE, SHUFFLE, MAP, BATCH, MAP),
-        (("TextLine", {"cardinality": None}), ("Shuffle", {"cardinality": None, "parameters": {"buffer_size": 9}})),
+        (("TextLine", {"cardinality": None}), ("Shuffle", {"cardinality": None})),
     ],
 )  # fmt: skip
 def test_the_usual_orders_are_healthy(steps: tuple[Step, ...]) -> None:
@@ -79,7 +79,9 @@ def test_sequences_that_were_cut_by_a_batch_are_examples() -> None:
 
 
 def test_a_batch_of_one_example_is_an_example() -> None:
-    assert isinstance(check(SOURCE, ("Batch", {"parameters": {"batch_size": 1}}), SHUFFLE), Healthy)
+    assert isinstance(
+        check(SOURCE, ("Batch", {"parameters": DatasetParameters(batch_size=1)}), SHUFFLE), Healthy
+    )
 
 
 def test_epochs_that_overlap_are_found() -> None:
@@ -96,19 +98,19 @@ def test_a_single_pass_overlaps_with_no_other(passes: float | None, kind: type) 
 
 @pytest.mark.parametrize(("times", "kind"), [(1, Healthy), (2, Finding)])
 def test_a_repetition_of_one_is_none(times: int, kind: type) -> None:
-    repeat = ("Repeat", {"parameters": {"count": times}})
+    repeat = ("Repeat", {"parameters": DatasetParameters(count=times)})
     assert isinstance(check(SOURCE, repeat, SHUFFLE, BATCH), kind)
 
 
 @pytest.mark.parametrize(("size", "kind"), [(99, Finding), (100, Healthy)])
 def test_a_buffer_of_less_than_a_hundredth(size: int, kind: type) -> None:
-    shuffle = ("Shuffle", {"parameters": {"buffer_size": size}})
+    shuffle = ("Shuffle", {"parameters": DatasetParameters(buffer_size=size)})
     assert isinstance(check(SOURCE, shuffle, BATCH), kind)
 
 
 def test_the_memory_of_a_full_buffer_is_evidence_if_it_is_known() -> None:
     element = "TensorSpec(shape=(25,), dtype=tf.float32, name=None)"
-    shuffle = ("Shuffle", {"parameters": {"buffer_size": 10}, "element": element})
+    shuffle = ("Shuffle", {"parameters": DatasetParameters(buffer_size=10), "element": element})
     measures = [item for item in finding(SOURCE, shuffle).evidence if isinstance(item, Measure)]
 
     assert [measure.value for measure in measures] == [ratio(0.001), nbytes(100.0 * COUNT)]
@@ -130,13 +132,15 @@ def test_what_other_stages_may_mix_is_not_judged(steps: tuple[Step, ...]) -> Non
 def test_pipelines_that_a_library_builds_are_not_judged() -> None:
     """image_dataset_from_directory has the file names in random order before its small shuffle."""
     load = ("Map", {"function": "<lambda>"})
-    small = ("Shuffle", {"parameters": {"buffer_size": 8}})
+    small = ("Shuffle", {"parameters": DatasetParameters(buffer_size=8)})
     assert isinstance(check(SOURCE, load, small, BATCH), NotApplicable)
 
 
 def test_sources_that_meet_are_not_judged() -> None:
     pair = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-    shuffle = Dataset(id=3, kind="_ShuffleDataset", inputs=(2,), parameters={"buffer_size": 1})
+    shuffle = Dataset(
+        id=3, kind="_ShuffleDataset", inputs=(2,), parameters=DatasetParameters(buffer_size=1)
+    )
     assert isinstance(shuffle_order.check(DatasetProperties((shuffle, pair))), NotApplicable)
 
 

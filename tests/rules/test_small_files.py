@@ -1,18 +1,19 @@
 """small-files: a file is opened for each example, while the step waits for input."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import small_files
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-SMALL = {"count": 1000, "scheme": "", "bytes": 3000}
+SMALL = FileList(count=1000, nbytes=3000)
 
 
 def stage(reads: float = 64.0, reading: float = 10.0, **more: Any) -> StageTime:
@@ -25,7 +26,7 @@ def stage(reads: float = 64.0, reading: float = 10.0, **more: Any) -> StageTime:
     return StageTime(**(parts | {"reads": reads, "reading_ms": reading} | more))
 
 
-def check(*stages: StageTime, files: dict[str, Any] | None = SMALL, wait: float = 30.0) -> Verdict:
+def check(*stages: StageTime, files: FileList | None = SMALL, wait: float = 30.0) -> Verdict:
     listed = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),))
     return small_files.check(
         InputPipeline.of(AHEAD, *stages), Breakdown.of(input=wait, device=40.0 - wait), listed
@@ -54,11 +55,11 @@ def test_shards_are_few(reads: float, kind: type) -> None:
 
 @pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
 def test_large_files_take_longer_to_read_than_to_open(size: int, kind: type) -> None:
-    assert isinstance(check(stage(), files=SMALL | {"bytes": size}), kind)
+    assert isinstance(check(stage(), files=replace(SMALL, nbytes=size)), kind)
 
 
 def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    verdict = check(stage(), files={"count": 1000, "scheme": "gs", "bytes": None})
+    verdict = check(stage(), files=FileList(count=1000, scheme="gs", nbytes=None))
     assert isinstance(verdict, Finding)
     assert "gs://" in verdict.summary
 

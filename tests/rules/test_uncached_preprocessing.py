@@ -10,7 +10,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import uncached_preprocessing
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
@@ -129,12 +129,12 @@ def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])
 def test_batches_of_shuffled_elements_differ_each_time(kind: str, of: type) -> None:
-    batch = stage(2, "Batch", parameters={"batch_size": 10}, cardinality=100)
+    batch = stage(2, "Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
     assert isinstance(check(source(), stage(1, kind), batch, mapped(3, "DecodePng")), of)
 
 
 def test_a_shuffle_that_is_the_same_each_time_may_stay() -> None:
-    fixed = stage(1, "Shuffle", parameters={"reshuffle_each_iteration": False})
+    fixed = stage(1, "Shuffle", parameters=DatasetParameters(reshuffle_each_iteration=False))
     verdict = check(source(), fixed, mapped(2, "DecodePng"))
     assert isinstance(verdict, Finding)
     assert "shuffle" not in verdict.remedies[0].code

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.input.buffers import Buffer, Buffers
 from tfdoctor.facts.input.dataset_properties import kind_of
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import counted, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio
@@ -125,7 +125,7 @@ def _memory_in_use(buffers: Buffers) -> str:
 
 def _name(buffer: Buffer) -> str:
     kind = kind_of(buffer.dataset).lower()
-    return "cache()" if kind == "cache" else f"{kind}({buffer.dataset.parameters['buffer_size']})"
+    return "cache()" if kind == "cache" else f"{kind}({buffer.dataset.parameters.buffer_size})"
 
 
 def _function(dataset: Dataset | None) -> str:
@@ -191,13 +191,16 @@ def sick() -> Verdict:
 
 def healthy() -> Verdict:
     """The same shuffle buffer holds file names."""
-    names = Dataset(id=1, kind="_ShuffleDataset", parameters={"buffer_size": 10_000})
+    names = Dataset(id=1, kind="_ShuffleDataset", parameters=DatasetParameters(buffer_size=10_000))
     return check(Buffers((Buffer(dataset=names, elements=10_000, each=100, least=100),)), None)
 
 
 def _images(*, grows: bool) -> Buffer:
     shuffle = Dataset(
-        id=1, kind="_ShuffleDataset", parameters={"buffer_size": 10_000}, at=Location("train.py", 9)
+        id=1,
+        kind="_ShuffleDataset",
+        parameters=DatasetParameters(buffer_size=10_000),
+        at=Location("train.py", 9),
     )
     decode = Dataset(id=0, kind="_ParallelMapDataset", function="decode")
     return Buffer(

@@ -44,7 +44,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.kinds import DeviceKind
@@ -153,13 +153,13 @@ def _example_bytes(stage: StageTime, properties: DatasetProperties | None) -> fl
     """Return the bytes of one example, from the size of the batch."""
     if properties is None or stage.dataset is None:
         return None
-    number = stage.dataset.parameters.get("batch_size")
+    number = stage.dataset.parameters.batch_size
     whole = properties.element_bytes(stage.dataset)
-    return whole / int(number) if whole is not None and number else None
+    return whole / number if whole is not None and number else None
 
 
 def _batch_size(stage: StageTime) -> int:
-    return int(stage.dataset.parameters["batch_size"]) if stage.dataset else 1
+    return (stage.dataset.parameters.batch_size or 1) if stage.dataset else 1
 
 
 def _copied_by_all(whole: float, options: DataOptions | None) -> Verdict:
@@ -224,7 +224,7 @@ def _example(shape: str, work: float) -> Verdict:
     written = Dataset(
         id=1,
         kind="_BatchDataset",
-        parameters={"batch_size": 64},
+        parameters=DatasetParameters(batch_size=64),
         element=f"TensorSpec(shape={shape.replace('(', '(None, ', 1).replace(', )', ',)')}, name=None)",
     )
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)

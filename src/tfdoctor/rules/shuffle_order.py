@@ -35,7 +35,7 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines wit
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio
@@ -108,7 +108,7 @@ def _plain(line: tuple[Dataset, ...]) -> bool:
 
 
 def _name(shuffle: Dataset) -> str:
-    return f"shuffle({shuffle.parameters.get('buffer_size', '')})"
+    return f"shuffle({shuffle.parameters.buffer_size or ''})"
 
 
 def _next(line: tuple[Dataset, ...], at: int, kinds: frozenset[str]) -> Dataset | None:
@@ -127,7 +127,7 @@ def _after_batch(
     """Find training batches that are shuffled as a whole; a batch of batches consists of sequences."""
     batch = _next(line, at, BATCHES)
     again = any(kind_of(stage) in BATCHES for stage in line[:at])
-    size = int(batch.parameters.get("batch_size") or 1) if batch else 1
+    size = (batch.parameters.batch_size or 1) if batch else 1
     if batch is None or again or size == 1:
         return None
     repeated = any(kind_of(stage) == "Repeat" for stage in properties.upstream(batch))
@@ -146,7 +146,7 @@ def _after_batch(
 
 def _examples(properties: DatasetProperties, line: tuple[Dataset, ...], at: int, size: int) -> int:
     """Return how many examples a buffer of batches holds: at most all of them."""
-    held = int(line[at].parameters.get("buffer_size") or 1) * size
+    held = int(line[at].parameters.buffer_size or 1) * size
     source = properties.elements(line[-1])
     return min(held, source) if source else held
 
@@ -156,7 +156,7 @@ def _after_repeat(
 ) -> Finding | None:
     """Find epochs that overlap; a run of one pass has no second one."""
     repeat = _next(line, at, frozenset(("Repeat",)))
-    times = repeat.parameters.get("count") if repeat else None
+    times = repeat.parameters.count if repeat else None
     once = properties.passes is not None and properties.passes <= 1.0
     if repeat is None or times in {0, 1} or once:
         return None
@@ -174,8 +174,8 @@ def _after_repeat(
     )
 
 
-def _times(times: object) -> str:
-    return str(times) if isinstance(times, int) and times > 0 else ""
+def _times(times: int | None) -> str:
+    return str(times) if times is not None and times > 0 else ""
 
 
 def _lines(shuffle: Dataset, repeat: Dataset) -> Table:
@@ -185,8 +185,8 @@ def _lines(shuffle: Dataset, repeat: Dataset) -> Table:
 
 def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Verdict:
     """Compare the buffer with the examples of one epoch."""
-    held, examples = shuffle.parameters.get("buffer_size"), properties.elements(shuffle)
-    if not isinstance(held, int) or held < 1 or not examples:
+    held, examples = shuffle.parameters.buffer_size, properties.elements(shuffle)
+    if held is None or held < 1 or not examples:
         summary = (
             f"{_name(shuffle)} comes before batch and repeat; the number of examples is unknown"
         )
@@ -246,9 +246,9 @@ def healthy() -> Verdict:
 
 
 def _example(*kinds: str) -> Verdict:
-    parameters: dict[str, dict[str, int]] = {
-        "Shuffle": {"buffer_size": 1000},
-        "Batch": {"batch_size": 32},
+    parameters = {
+        "Shuffle": DatasetParameters(buffer_size=1000),
+        "Batch": DatasetParameters(batch_size=32),
     }
     chain = [Dataset(id=0, kind="_TensorSliceDataset", cardinality=5000)]
     chain += [

@@ -28,13 +28,11 @@ opened by Python code are covered by python-input.
 - [Better performance with the tf.data API: time to first byte](https://www.tensorflow.org/guide/data_performance#parallelizing_data_extraction)
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
@@ -100,11 +98,9 @@ def check(
     return _judged(stages, measure, listed[0], limits)
 
 
-def _judged(
-    stages: list[StageTime], reads: Measure, files: Mapping[str, Any], limits: Limits
-) -> Verdict:
+def _judged(stages: list[StageTime], reads: Measure, files: FileList, limits: Limits) -> Verdict:
     """Tell small files and files across a network from large local ones."""
-    size, scheme = files.get("bytes"), files.get("scheme") or ""
+    size, scheme = files.nbytes, files.scheme
     reading = ms(sum(stage.reading_ms for stage in stages))
     sized = (Measure("size of a file", nbytes(size), nbytes(limits.size)),) if size else ()
     evidence = (reads, Measure("reading time per step", reading), *sized)
@@ -168,7 +164,7 @@ def healthy() -> Verdict:
 
 
 def _files(size: int) -> DatasetProperties:
-    listed = {"count": 10_000, "scheme": "", "bytes": size}
+    listed = FileList(count=10_000, nbytes=size)
     return DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
 
 
