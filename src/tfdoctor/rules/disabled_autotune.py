@@ -113,8 +113,8 @@ def check(
     critical = pipeline.critical
     if critical and critical.python_ms > critical.work_ms / 2:
         return NotApplicable(
-            reason=f"{critical.title} runs Python, which uses one thread at a time whatever the options "
-            "say; see python-input"
+            reason=f"{critical.title} runs Python, which uses one thread at a time with any options; see "
+            "python-input"
         )
     consequences = [
         *_pool(options, pipeline, breakdown, _speedup(options, device, cores), limits),

@@ -25,7 +25,7 @@ same order.
 All versions of TensorFlow 2, in recordings of `tfdoctor profile`. A buffer directly after data that is in
 memory already (arrays given to `from_tensor_slices`, or a cache) does not count, because it mostly holds
 references. The size of encoded text and images is unknown, so they are never reported as smaller; file names
-are. This rule is about memory and promises no time.
+are. This rule is about memory and predicts no time saving.
 
 ## Sources
 

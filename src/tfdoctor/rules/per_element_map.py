@@ -106,7 +106,7 @@ def check(
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary=f"Calls of map functions cost no time: {breakdown.little_wait}")
+        return Healthy(summary=f"Calls of map functions cost little time: {breakdown.little_wait}")
     stage = _slowest_map(pipeline)
     if stage is None:
         return Healthy(summary="No map limits the pipeline")
@@ -140,14 +140,14 @@ def _judged(
     summary = f"{stage.title} takes {milliseconds(call)} per element"
     if why := _why_not_batches(stage, function):
         return Healthy(summary=f"{summary}, but {why}")
-    working = (function.nbytes or 0) / BYTES_PER_MS / call if call else 1.0
+    written = function.nbytes or 0
+    working = written / BYTES_PER_MS / call if call else 1.0
+    label = "share of a call spent writing outputs, at most"
     measures = (
         Measure("time per call of the function", ms(call), ms(limits.call_ms)),
         Measure("elements per step", count(elements), count(limits.elements)),
-        Measure("bytes written by the operations of one call", nbytes(function.nbytes or 0)),
-        Measure(
-            "share of a call spent writing outputs, at most", ratio(working), ratio(limits.working)
-        ),
+        Measure("bytes written by the operations of one call", nbytes(written)),
+        Measure(label, ratio(working), ratio(limits.working)),
     )
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
         return Healthy(summary=f"{summary}; call overhead costs little", evidence=measures)
@@ -155,9 +155,7 @@ def _judged(
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
         evidence=measures,
-        remedies=(
-            Remedy("Batch first, then map whole batches", _code(stage), stage.at, "vectorized-map"),
-        ),
+        remedies=(_remedy(stage),),
         effects=_effects(stage, remaining, contention),
     )
 
@@ -181,12 +179,13 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
     return f"{others[0]} may gain nothing from whole batches" if others else ""
 
 
-def _code(stage: StageTime) -> str:
+def _remedy(stage: StageTime) -> Remedy:
     name = stage.dataset.function if stage.dataset else ""
     function = name if name.isidentifier() else "function"
-    return f"""\
+    code = f"""\
 dataset = dataset.batch(batch_size)
 dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
+    return Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map")
 
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))

@@ -125,7 +125,7 @@ def _finding(summary: str, stages: list[StageTime], evidence: tuple[Measure, ...
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"Reading files costs no time: {breakdown.little_wait}")
+    return Healthy(summary=f"Reading files costs little time: {breakdown.little_wait}")
 
 
 def _effect(stage: StageTime) -> Effect:

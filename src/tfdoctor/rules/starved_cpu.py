@@ -16,9 +16,9 @@ less work per example, or more cores.
 
 First avoid work: cache what is identical in every epoch, and apply functions to whole batches. Then make the
 work cheaper: store images at the size that the model takes, decode only the part that is used
-(`tf.io.decode_and_crop_jpeg`), or decode at half or a quarter of the size (`ratio=2` saves the resizing, and
-less of the decoding). Changing `dct_method` does not help: TensorFlow uses the fast one by default. On a run
-with an accelerator, do the augmentation in the model. As a last resort, produce the batches on other machines
+(`tf.io.decode_and_crop_jpeg`), or decode at half or a quarter of the size (`ratio=2` saves the resizing and a
+smaller part of the decoding). Changing `dct_method` does not help: TensorFlow uses the fast one by default. On a
+run with an accelerator, do the augmentation in the model. As a last resort, produce the batches on other machines
 with the tf.data service. If the control group's quota limits the cores, raise it (`docker run --cpus`,
 Kubernetes' `limits.cpu`).
 

@@ -3,11 +3,11 @@
 ## What it checks
 
 Which functions of the input pipeline give the same output for the same element in every pass: those before any
-random operation that neither run Python nor keep a state of their own. If the step waits for input, the work of
-those functions that no cache stores is counted, provided that the run passes over its data at least twice
-and the output fits into free memory (size of an element times their number). On a CPU whose cores are all
-busy, the time that this work takes from the compute is counted as well, because both share the cores.
-The rule looks for random operations in the functions' graphs, including branches and loops.
+random operation that neither run Python nor keep a state of their own. Their work counts if the step waits for
+input, no cache stores their output, the run passes over its data at least twice, and the output fits into free
+memory (size of an element times their number). On a CPU whose cores are all busy, their work also counts for
+the time that it takes from the compute, because both share the cores. The rule looks for random operations in
+the functions' graphs, including branches and loops.
 
 ## Why it matters
 
