@@ -32,12 +32,12 @@ docs: $(READY) ## Write the generated pages under docs/, and the real output in 
 	@$(BIN)/python -m scripts.document
 
 bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this machine (over an hour).
-	@$(BIN)/python benchmarks/precision.py
-	@$(BIN)/python benchmarks/channels.py
-	@$(BIN)/python benchmarks/batch_norm.py
-	@$(BIN)/python benchmarks/steps.py
-	@$(BIN)/python benchmarks/overhead.py
-	@$(BIN)/python benchmarks/accuracy
+	@$(BIN)/python -m benchmarks.precision
+	@$(BIN)/python -m benchmarks.channels
+	@$(BIN)/python -m benchmarks.batch_norm
+	@$(BIN)/python -m benchmarks.steps
+	@$(BIN)/python -m benchmarks.overhead
+	@$(BIN)/python -m benchmarks.accuracy
 
 samples: $(READY) ## Make sample_traces/ anew: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py

@@ -74,6 +74,8 @@ def _unexplained(module: ast.Module) -> Iterator[str]:
                 )
                 if target.isupper() and not explained:
                     yield target
+            case _:
+                continue
 
 
 def test_no_path_of_a_private_machine_is_shown() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.edits.editing import edited
 from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.splice import Declined
+from tfdoctor.recording.program import ProgramRecord, RecordedDataset
 
 AUTO = "tf.data.AUTOTUNE"
 HEAD = "import tensorflow as tf\n"
@@ -251,6 +252,14 @@ def test_no_policy_is_set_where_the_last_layer_is_unclear(text: str) -> None:
 
 @pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])
 def test_examples_keep_their_order_by_the_recorded_options(edit_id: str) -> None:
-    CHECKS[edit_id]({"datasets": [{"options": None}, {"options": {"deterministic": True}}]}, "")
+    CHECKS[edit_id](_with_options(None, {"deterministic": True}), "")
     with pytest.raises(Declined, match="order of its examples would change"):
-        CHECKS[edit_id]({"datasets": [{"options": {"deterministic": False}}]}, "")
+        CHECKS[edit_id](_with_options({"deterministic": False}), "")
+
+
+def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:
+    stages = [
+        RecordedDataset(number, "_MapDataset", options=chosen)
+        for number, chosen in enumerate(options)
+    ]
+    return ProgramRecord(datasets=tuple(stages))

@@ -78,7 +78,10 @@ def test_a_price_is_never_guessed() -> None:
 
 @pytest.mark.parametrize(("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)])
 def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
-    record = {"feeds": 3, "datasets": [{"id": 3, "cardinality": cardinality}]}
+    record = {
+        "feeds": 3,
+        "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}],
+    }
     of = chart(trace(), recording(record))
     if steps is None:
         with pytest.raises(Unavailable):

@@ -17,6 +17,7 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import EndedProcess, WorkerRank
 from tfdoctor.rule import Rule
 from tfdoctor.rules import idle_device
 from tfdoctor.rules.idle_device import LIMITS
@@ -79,9 +80,10 @@ def test_a_batch_that_nobody_divides_is_each_replicas_own() -> None:
 
 
 def test_workers_of_a_job_and_processes_of_a_run_count() -> None:
-    job = recording(manifest=manifest(worker={"name": "worker-0", "rank": 0, "size": 4}))
+    job = recording(manifest=manifest(worker=WorkerRank("worker-0", 0, 4)))
     assert chart(trace(), job).fact(Replicas).workers == 4
-    two = recording(manifest=manifest(processes=({"trained": True}, {"trained": True}, {})))
+    trained = EndedProcess(trained=True)
+    two = recording(manifest=manifest(processes=(trained, trained, EndedProcess())))
     assert chart(trace(), two).fact(Replicas).workers == 2
 
 

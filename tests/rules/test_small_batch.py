@@ -15,7 +15,7 @@ from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.time.compile_time import CompileTime
@@ -89,7 +89,7 @@ def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
 @pytest.mark.parametrize(
     ("program", "source"),
     [
-        (Program(settings={"run_eagerly": True}), StepSource.KERAS_FIT),
+        (Program(settings=RunSettings(run_eagerly=True)), StepSource.KERAS_FIT),
         (None, StepSource.EAGER_GRADIENT),
     ],
 )
@@ -109,7 +109,7 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
 )
 def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
     """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
-    program = Program(settings={"steps_per_epoch": epoch})
+    program = Program(settings=RunSettings(steps_per_epoch=epoch))
     found = finding(check(0.6, 0.3, program=program))
     assert f"steps_per_execution={number})" in found.remedies[0].code
     assert found.effects[0].scales == pytest.approx(1 / number)

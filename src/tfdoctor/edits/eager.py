@@ -1,28 +1,27 @@
 """Whether a step that runs eagerly may need to: by the recorded layers, and by what the file shows."""
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import libcst as cst
 
 from tfdoctor.edits.callbacks import meant
 from tfdoctor.edits.module import SyntaxTree, dotted
 from tfdoctor.edits.splice import Declined
+from tfdoctor.recording.program import ProgramRecord
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 _KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
 
-def must_be_of_keras(program: Mapping[str, Any], _: str) -> None:
+def must_be_of_keras(program: ProgramRecord, _: str) -> None:
     """Decline unless all layers of the run, and its model, are from Keras: others may need Python's values."""
-    layers = program.get("layers")
-    if layers is None:
+    if program.layers is None:
         raise Declined("the recording does not contain the layers of the model")
-    for layer in layers:
-        if str(layer.get("module")).partition(".")[0] not in _KERAS:
-            raise Declined(f"layer {layer.get('class')} is not from Keras and may need eager steps")
-        if layer.get("class") == "Lambda":
+    for layer in program.layers:
+        if layer.module.partition(".")[0] not in _KERAS:
+            raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
+        if layer.kind == "Lambda":
             raise Declined("a Lambda layer calls a function that may need eager steps")
 
 

@@ -1,8 +1,6 @@
 """Edits of tf.data pipelines."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import libcst as cst
 
@@ -19,6 +17,7 @@ from tfdoctor.edits.chains import (
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.uses import must_only_train
+from tfdoctor.recording.program import ProgramRecord
 
 RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
 """After these the elements differ in each epoch, and a cache would freeze them."""
@@ -37,9 +36,9 @@ def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [_appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
 
 
-def must_keep_order(program: Mapping[str, Any], _: str) -> None:
+def must_keep_order(program: ProgramRecord, _: str) -> None:
     """Decline parallel calls where the recorded options let them change the order of the examples."""
-    options = [dataset.get("options") or {} for dataset in program.get("datasets") or ()]
+    options = [dataset.options or {} for dataset in program.datasets]
     if any(option.get(name) is False for option in options for name in _KEEPS_ORDER):
         raise Declined(_ORDER)
 

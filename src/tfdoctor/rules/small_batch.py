@@ -130,8 +130,8 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
 
 def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str:
     """Return why the step cannot be judged; "" when it can."""
-    settings = program.settings if program else {}
-    if settings.get("run_eagerly") or steps.source == StepSource.EAGER_GRADIENT:
+    eagerly = program is not None and program.settings.run_eagerly
+    if eagerly or steps.source == StepSource.EAGER_GRADIENT:
         return EAGER
     return INPUT if breakdown.waits_for_input else ""
 
@@ -148,8 +148,8 @@ def _steps_per_call(program: Program | None) -> int:
 
     Keras fills up the last call of an epoch, and would train on more batches than before.
     """
-    epoch = program.settings.get("steps_per_epoch") if program else None
-    if not isinstance(epoch, int) or epoch < 1:
+    epoch = program.settings.steps_per_epoch if program else None
+    if not epoch:
         return STEPS_PER_CALL
     divisor = max(number for number in range(1, STEPS_PER_CALL + 1) if epoch % number == 0)
     return divisor if divisor >= FEWEST_PER_CALL else STEPS_PER_CALL
