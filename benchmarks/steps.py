@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from loops.stopwatch import Span, read
 
-from tfdoctor.capture.agent.window import AFTERWARDS
+from tfdoctor.capture.agent.tracing import AFTERWARDS
 from tfdoctor.capture.machine import host
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest

@@ -14,29 +14,62 @@ FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "atexit", "collections", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "json", "math", "os",
-    "re", "shutil", "sys", "threading", "time", "weakref",
+    "atexit", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "json",
+    "math", "os", "re", "shutil", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""
+
+WHEN_ASKED = {"_tfdoctor_door", "ast", "sitecustomize", "tensorflow"}
+"""Modules that are imported inside functions: ours, the user's, and to read a source file at the end."""
+
+FOR_TYPES = "declared.py"
+"""Never imported when the agent runs."""
+
+
+class Runs(ast.NodeTransformer):
+    """Leaves out of a module what only the type checker reads."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        for_types = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return None if for_types else self.generic_visit(node)
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the packages that a module imports from outside its own, anywhere in it."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(str(node.module).split(".")[0])
+    return names - {"__future__"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_it_is_python_3_9_and_imports_nothing_of_note(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 9))
-    at_once = set()
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            at_once |= {name.name.split(".")[0] for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            at_once.add(str(node.module).split(".")[0])
-    assert at_once <= LOADED_BY_TENSORFLOW
-    later = {
-        str(node.module).split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.level == 0
-    }
-    assert later <= LOADED_BY_TENSORFLOW | {"tensorflow"}
+    if path.name == FOR_TYPES:
+        return
+    tree = Runs().visit(tree)
+    at_once = set().union(*map(imported, (node for node in tree.body if not defines(node))))
+    assert at_once <= LOADED_BY_TENSORFLOW | {"_tfdoctor_door", "sitecustomize"}
+    assert imported(tree) <= LOADED_BY_TENSORFLOW | WHEN_ASKED
+
+
+def defines(node: ast.AST) -> bool:
+    """Say whether a statement only defines a function or a class: what that imports, comes later."""
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_its_types_cost_nothing_and_need_no_new_python(path: Path) -> None:
+    text = path.read_text()
+    if path.name == "sitecustomize.py":  # any Python reads this: no annotations at all
+        assert not any(getattr(node, "annotation", None) for node in ast.walk(ast.parse(text)))
+        return
+    assert "from __future__ import annotations\n" in text or " -> " not in text
+    assert ".declared import" not in ast.unparse(Runs().visit(ast.parse(text)))
 
 
 def test_hooks_act_after_the_import_and_leave_no_trace(
