@@ -14,7 +14,7 @@ from . import journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .declared import Plan
+    from .declared import AgentPlan
     from .imports import Hook, Watcher
     from .installed import Installed
 
@@ -31,7 +31,7 @@ def begin(text: str) -> None:
 
 def enter(text: str, name: str) -> Watcher:
     """Install the agent, for `name` (TensorFlow or Keras) is about to be imported; return its finder."""
-    plan: Plan = json.loads(text)
+    plan: AgentPlan = json.loads(text)
     known = bool(_begun) and _begun[0].ours()  # and not a fork that imports TensorFlow for itself
     log = _begun[0] if known else journal.Journal(processes=plan["processes"])
     log.state["wanted"] = name
@@ -43,7 +43,7 @@ def enter(text: str, name: str) -> Watcher:
         raise
 
 
-def install(plan: Plan, log: journal.Journal | None = None) -> Installed:
+def install(plan: AgentPlan, log: journal.Journal | None = None) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
     from . import ending, forks, imports, installed
 

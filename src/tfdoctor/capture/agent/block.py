@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType
 
-    from .declared import Plan
+    from .declared import AgentPlan
 
 
 class Block:
     """The recordings of parts of this process: the one under way, and those that will follow it."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: AgentPlan) -> None:
         self.log = journal.Journal(processes=plan["processes"])
         self.installed = install({**plan, "out": self.log.out}, self.log)
         self.earlier = Earlier(self.installed)
@@ -87,7 +87,7 @@ class Block:
         return f"the {what} ended after {seen} steps, during warm-up ({warmup}): {advice}"
 
 
-def begin(plan: Plan, places: Mapping[str, str | None], block: Block | None = None) -> Block:
+def begin(plan: AgentPlan, places: Mapping[str, str | None], block: Block | None = None) -> Block:
     """Begin a recording and return what ends it; `block` is that of the one before in this process."""
     if block is None:
         block = Block(plan)

@@ -35,7 +35,7 @@ def choose(window: Tracing, capture: Capture, *, complete: bool) -> None:
 def _keep_better(window: Tracing, capture: Capture) -> None:
     """Make the capture the recording's if it is the best one so far; else remove its files."""
     if not capture.traced():
-        if window.kept is None:  # what was tried, beside the note why it failed
+        if window.kept is None:  # what was tried; a note says why it failed
             window.log.state["window"] = capture.record
         capture.drop()
     elif window.kept is None or capture.good > window.kept.good:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType
 
-    from .declared import Dataset, DatasetFunction, Graph
+    from .declared import DatasetFunction, Graph, TfDataset
     from .registry import Registry
     from .stack import Line
 
@@ -46,7 +46,7 @@ class Datasets:
         self.datasets = [dataset for dataset in alive if dataset is not None]
         self.ids = {id(dataset): number for number, dataset in enumerate(self.datasets)}
 
-    def id_of(self, dataset: Dataset | None) -> int | None:
+    def id_of(self, dataset: TfDataset | None) -> int | None:
         """Return the number of a dataset, or None."""
         return self.ids.get(id(dataset)) if dataset is not None else None
 
@@ -59,7 +59,7 @@ class Datasets:
         """Return one entry a dataset."""
         return [self._dataset(dataset) for dataset in self.datasets]
 
-    def _dataset(self, dataset: Dataset) -> dict[str, object]:
+    def _dataset(self, dataset: TfDataset) -> dict[str, object]:
         return {
             "id": self.ids[id(dataset)],
             "class": type(dataset).__name__,
@@ -78,7 +78,7 @@ class Datasets:
         }
 
 
-def _functions(dataset: Dataset) -> Sequence[DatasetFunction]:
+def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
     try:
         return [wrapper for wrapper in dataset._functions() if hasattr(wrapper, "function")]
     except Exception:  # a user's own dataset class need not know its functions
@@ -112,7 +112,7 @@ def _defined(code: CodeType) -> Line | None:
     return (path, code.co_firstlineno) if path else None
 
 
-def batch_of(dataset: Dataset | None) -> Value | None:
+def batch_of(dataset: TfDataset | None) -> Value | None:
     """Return the size of the batches that a pipeline yields, as its last batch() set it, or None."""
     while dataset is not None:
         size = _scalar(getattr(dataset, "_batch_size", None))
@@ -123,7 +123,7 @@ def batch_of(dataset: Dataset | None) -> Value | None:
     return None
 
 
-def _parameters(dataset: Dataset) -> dict[str, Value | None]:
+def _parameters(dataset: TfDataset) -> dict[str, Value | None]:
     parameters = {}
     for name in PARAMETERS:
         value = _scalar(getattr(dataset, f"_{name}", None))
@@ -132,7 +132,7 @@ def _parameters(dataset: Dataset) -> dict[str, Value | None]:
     return parameters
 
 
-def _options(dataset: Dataset) -> dict[str, Value] | None:
+def _options(dataset: TfDataset) -> dict[str, Value] | None:
     """Return the options that hold for a pipeline up to here and were set, by dotted name; None when unknown."""
     if _symbolic(dataset):
         return None
@@ -161,12 +161,12 @@ def _scalar(value: object) -> Value | None:
     return value if isinstance(value, (bool, int, float, str)) else None
 
 
-def _symbolic(dataset: Dataset) -> bool:
+def _symbolic(dataset: TfDataset) -> bool:
     """Say whether a dataset was made inside a graph: there is nothing to ask then."""
     return not hasattr(getattr(dataset, "_variant_tensor_attr", None), "numpy")
 
 
-def _cardinality(dataset: Dataset) -> int | None:
+def _cardinality(dataset: TfDataset) -> int | None:
     """Return how many elements there are; None when unknown, -1 when infinite."""
     if _symbolic(dataset):
         return None

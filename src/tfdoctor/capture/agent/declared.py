@@ -86,7 +86,7 @@ class DType(Protocol):
     name: str
 
 
-class Shape(Protocol):
+class TensorShape(Protocol):
     """A `TensorShape`, whose rank may be unknown."""
 
     rank: int | None
@@ -100,14 +100,14 @@ class Shape(Protocol):
     def __getitem__(self, at: int) -> int: ...
 
 
-class Operation(Protocol):
+class GraphOperation(Protocol):
     """A node of a graph."""
 
     name: str
     type: str
     inputs: Sequence[Tensor]
     outputs: Sequence[Tensor]
-    control_inputs: Sequence[Operation]
+    control_inputs: Sequence[GraphOperation]
     traceback: Traceback | None
     op_def: Foreign
 
@@ -119,8 +119,8 @@ class Tensor(Protocol):
     """A value of a graph, or an eager one."""
 
     dtype: DType
-    shape: Shape
-    op: Operation
+    shape: TensorShape
+    op: GraphOperation
 
     def numpy(self) -> Foreign:
         """Return the value of an eager tensor: an array, a number or bytes."""
@@ -146,7 +146,7 @@ class Graph(Protocol):
 
     name: str
 
-    def get_operations(self) -> Sequence[Operation]:
+    def get_operations(self) -> Sequence[GraphOperation]:
         """Return all operations, in the order of their making."""
 
     def get_name_scope(self) -> str:
@@ -165,7 +165,7 @@ class ConcreteFunction(Protocol):
     graph: Graph
 
 
-class Layer(Protocol):
+class KerasLayer(Protocol):
     """A layer of Keras 2 or 3."""
 
     name: str
@@ -174,14 +174,14 @@ class Layer(Protocol):
         """Return the settings of the layer."""
 
 
-class Model(Layer, Protocol):
+class Model(KerasLayer, Protocol):
     """A model of Keras 2 or 3."""
 
     steps_per_execution: int
     train_function: Callable[..., object]
     test_function: Callable[..., object]
 
-    def _flatten_layers(self) -> Sequence[Layer]: ...
+    def _flatten_layers(self) -> Sequence[KerasLayer]: ...
 
 
 class Variable(Protocol):
@@ -192,7 +192,7 @@ class Variable(Protocol):
     dtype: object
 
 
-class Dataset(Protocol):
+class TfDataset(Protocol):
     """A stage of a tf.data pipeline."""
 
     element_spec: object
@@ -203,7 +203,7 @@ class Dataset(Protocol):
     def options(self) -> object:
         """Return the options that hold up to this stage."""
 
-    def _inputs(self) -> Sequence[Dataset]: ...
+    def _inputs(self) -> Sequence[TfDataset]: ...
     def _functions(self) -> Sequence[DatasetFunction]: ...
 
 
@@ -214,7 +214,7 @@ class DatasetFunction(Protocol):
     _func: Foreign
 
 
-class Trace(Protocol):
+class TraceMarker(Protocol):
     """The profiler's marker of a span; the class makes one of a name and some numbers."""
 
     def __enter__(self) -> object: ...
@@ -238,7 +238,7 @@ class Ops(Protocol):
 # What the agent is given and writes
 
 
-class Plan(TypedDict, total=False):
+class AgentPlan(TypedDict, total=False):
     """What tfdoctor asks of the agent."""
 
     processes: str  # the folder below which each process makes its own

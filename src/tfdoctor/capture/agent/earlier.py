@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .declared import Dataset, Foreign, FunctionClass
+    from .declared import Foreign, FunctionClass, TfDataset
     from .installed import Installed
     from .layers import Entry
     from .marks import Marks
@@ -43,7 +43,7 @@ class Earlier:
         """A recording begins: what the one before has seen is now of earlier, too."""
         self.layers += self.registry.layers
         self.registry.layers.clear()
-        self.datasets: weakref.WeakSet[Dataset] = weakref.WeakSet()  # those without a name
+        self.datasets: weakref.WeakSet[TfDataset] = weakref.WeakSet()  # those without a name
         self.waiting.clear()
         self.called: list[weakref.ref[object]] = []
         if FUNCTIONS in sys.modules or any(name in sys.modules for name in LAYERS):
@@ -66,7 +66,7 @@ class Earlier:
         if self.waiting:
             _watch_calls(sys.modules[FUNCTIONS].Function, self)
 
-    def _adopt(self, datasets: Iterable[Dataset]) -> None:
+    def _adopt(self, datasets: Iterable[TfDataset]) -> None:
         """Adopt datasets; those that were not seen being made have neither a line nor a name."""
         registry = self.registry
         for dataset in datasets:

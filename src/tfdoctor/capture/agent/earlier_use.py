@@ -10,7 +10,7 @@ from .journal import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .declared import Layer
+    from .declared import KerasLayer
     from .earlier import Earlier
     from .layers import Entry
 
@@ -55,7 +55,7 @@ class EarlierUse:
         self.earlier.layers = [entry for entry in self.earlier.layers if id(entry[0]()) not in gone]
         self.registry.layers += [entry for layer, entry in used if names[layer.name] == 1]
 
-    def _used(self) -> list[tuple[Layer, Entry]]:
+    def _used(self) -> list[tuple[KerasLayer, Entry]]:
         """Return the earlier layers that the model has, or that a graph names."""
         registry = self.registry
         model = registry.model()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .installed import Installed
 
 
-class Ending:
+class RunEnd:
     """Finishes the recording of this process."""
 
     def __init__(self, installed: Installed) -> None:
@@ -38,7 +38,7 @@ class Ending:
 
 def install(installed: Installed) -> None:
     """Watch the ways a Python process ends."""
-    finish = Ending(installed).finish
+    finish = RunEnd(installed).finish
     atexit.register(finish)
     # Handlers run last in, first out: this one must run before those of TensorFlow.
     installed.window.before_open.append(lambda: atexit.register(finish))

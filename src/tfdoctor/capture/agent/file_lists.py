@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .declared import Dataset, Foreign, Tensor
+    from .declared import Foreign, Tensor, TfDataset
 
 REMOTE = re.compile(r"(gs|s3|s3a|http|https|hdfs|viewfs|abfs|abfss|az|oss|cns)://")
 """Paths of TensorFlow's file systems that lie across a network."""
@@ -21,7 +21,7 @@ MOST_SIZES = 16
 """Files whose size is read: training waits meanwhile."""
 
 
-def describe(dataset: Dataset) -> dict[str, object] | None:
+def describe(dataset: TfDataset) -> dict[str, object] | None:
     """Return {count, scheme, bytes} of a list of paths, or None; bytes is the median of a few sizes.
 
     A dataset that reads records has the files that it was given.
@@ -29,7 +29,7 @@ def describe(dataset: Dataset) -> dict[str, object] | None:
     return next(filter(None, map(_described, _text_tensors(dataset))), None)
 
 
-def _text_tensors(dataset: Dataset) -> Iterator[Tensor]:
+def _text_tensors(dataset: TfDataset) -> Iterator[Tensor]:
     """Yield the lists of texts that a dataset was made from."""
     given = getattr(dataset, "_filenames", dataset)
     for tensor in getattr(given, "_tensors", None) or ():

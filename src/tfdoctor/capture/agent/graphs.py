@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from .declared import Graph, Operation, Tensor
+    from .declared import Graph, GraphOperation, Tensor
     from .layers import Layers, Scopes
 
 ATTRIBUTES = frozenset(
@@ -73,7 +73,7 @@ def _given(graph: Graph) -> list[str] | None:
 
 
 def _operation(
-    op: Operation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
+    op: GraphOperation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
 ) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
     return {
@@ -93,7 +93,7 @@ def _tensor(tensor: Tensor) -> list[object]:
     return [tensor.dtype.name, None if shape.rank is None else shape.as_list()]
 
 
-def _attributes(op: Operation) -> dict[str, object]:
+def _attributes(op: GraphOperation) -> dict[str, object]:
     """Return the attributes that matter, as JSON knows them."""
     if op.type not in _wanted:
         names = (attribute.name for attribute in op.op_def.attr)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Protocol
 
-    from .declared import Plan
+    from .declared import AgentPlan
     from .imports import Watcher
     from .journal import Journal
     from .steps import StepSource
@@ -36,7 +36,7 @@ class Installed:
 
     finder: Watcher  # set once the hooks are known
 
-    def __init__(self, plan: Plan, log: Journal) -> None:
+    def __init__(self, plan: AgentPlan, log: Journal) -> None:
         self.log = log
         self.registry = Registry(log)
         self.program = ProgramFile(self.registry)
@@ -52,11 +52,11 @@ class Installed:
         self.window.after_steps.append(self.samples.end)
 
     def _opened(self, source: StepSource) -> None:
-        """A window begins at a step of this source; a session's calls are not told from the rest."""
+        """A window begins at a step of this source; samples cannot separate a session's calls from the rest."""
         self.arguments.begin()
         self.samples.begin(None if source.kind is StepKind.SESSION else self.local.loops)
 
-    def again(self, plan: Plan) -> None:
+    def again(self, plan: AgentPlan) -> None:
         """Begin another recording in this process."""
         window = self.window
         window.plan = plan
@@ -82,6 +82,6 @@ class Installed:
         self.log.pid = None  # what comes now belongs to no recording
 
     def after_fork(self) -> None:
-        """A fork that was made before TensorFlow was in use trains for itself: begin anew in it."""
+        """A fork that was made before TensorFlow was in use trains for itself: begin a recording in it."""
         self.log.begin()
         self.window.after_fork()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Protocol
 
-    from .declared import Layer, Variable
+    from .declared import KerasLayer, Variable
     from .stack import Line
 
     class Scopes(Protocol):
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         def get(self, path: str, /) -> str | None:
             """Return the name of the layer with a name scope, or None."""
 
-    Entry = tuple[Callable[[], Layer | None], Line | None]  # a weak reference, and the line
+    Entry = tuple[Callable[[], KerasLayer | None], Line | None]  # a weak reference, and the line
 
 
 LONGEST = 16
@@ -89,7 +89,7 @@ class Layers:
         return [_layer(layer, line) for layer, line in self.entries]
 
 
-def _layer(layer: Layer, line: Line | None) -> dict[str, object]:
+def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
     policy = getattr(layer, "dtype_policy", None)
     return {
         "name": layer.name,
@@ -113,7 +113,7 @@ def _weight(weight: Variable) -> dict[str, object]:
     }
 
 
-def _config(layer: Layer) -> dict[str, object]:
+def _config(layer: KerasLayer) -> dict[str, object]:
     """Return the simple values of a layer's config; models say nothing that their layers do not."""
     if hasattr(layer, "layers"):
         return {}

@@ -74,7 +74,7 @@ def hooks(installed: Installed) -> Hooks:
 
 
 def _patch(module: ProfilerModule, window: TraceWindow) -> None:
-    """Have the user's calls tell before and after."""
+    """Notice the user's calls, before and after."""
     start, stop, lending = module.start, module.stop, Lending(window)
 
     @functools.wraps(start)

@@ -14,7 +14,7 @@ from . import tensorflow_api
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .declared import Dataset
+    from .declared import TfDataset
 
 TYPES = {
     "CacheDataset": "CacheDatasetV2",
@@ -53,9 +53,9 @@ class Numbering:
     def __init__(self) -> None:
         self.following = 0
         self.settled = True  # every dataset so far was made where we see it
-        self.numbers: weakref.WeakKeyDictionary[Dataset, int] = weakref.WeakKeyDictionary()
+        self.numbers: weakref.WeakKeyDictionary[TfDataset, int] = weakref.WeakKeyDictionary()
 
-    def note(self, dataset: Dataset) -> None:
+    def note(self, dataset: TfDataset) -> None:
         """A dataset has just been made."""
         if not tensorflow_api.context().executing_eagerly():
             self.settled = False  # a function that will make datasets whenever it runs
@@ -72,7 +72,7 @@ class Numbering:
         if number >= 0:
             self.numbers[dataset] = number
 
-    def name(self, dataset: Dataset) -> str | None:
+    def name(self, dataset: TfDataset) -> str | None:
         """Return the dataset's name in traces, or None when it is not certain."""
         given = getattr(getattr(dataset, "_metadata", None), "name", b"")
         if given:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOST_REFUSALS = 5
 """How often to ask again for a profiler that somebody else has."""
 
+NO_PROFILER = "the profiler could not be started: the script did not import all of TensorFlow (import tensorflow)"
+
 
 def open_at(window: Tracing, source: StepSource, number: int, k: int) -> None:
     """Trace from this step on."""
@@ -60,10 +62,13 @@ def _start(window: Tracing, source: StepSource | None, seconds: float | None) ->
     for callback in prepare:
         callback()
     capture = Capture(window.log.out, window.captures, source, window.plan["warmup"])
+    if window.profiler is None:
+        _refused(window, source, NO_PROFILER)
+        return None
     try:
-        session = _session(window, capture.folder)
+        session = Session.start(window.profiler, capture.folder)
     except Exception as error:  # AlreadyExistsError: somebody else profiles, and was first
-        _refused(window, source, error)
+        _refused(window, source, _why_refused(error))
         return None
     opened(window, capture, session)
     if seconds:
@@ -73,13 +78,7 @@ def _start(window: Tracing, source: StepSource | None, seconds: float | None) ->
     return capture
 
 
-def _session(window: Tracing, folder: str) -> Session:
-    if window.profiler is None:
-        raise RuntimeError("TensorFlow has not imported its profiler")
-    return Session.start(window.profiler, folder)
-
-
-def _refused(window: Tracing, source: StepSource | None, error: Exception) -> None:
+def _refused(window: Tracing, source: StepSource | None, why: str) -> None:
     """Leave the profiler to whoever has it, and ask again later."""
     window.refusals += 1
     if source is not None:
@@ -88,7 +87,7 @@ def _refused(window: Tracing, source: StepSource | None, error: Exception) -> No
         window.rest()
     if window.kept is None:
         window.log.forgive("trace")
-        window.log.missing("trace", _why_refused(error))
+        window.log.missing("trace", why)
     state_file.save(window)
 
 

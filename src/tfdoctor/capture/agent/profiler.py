@@ -10,7 +10,7 @@ from . import tensorflow_api
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .captures import Capture
-    from .declared import ProfilerModule, Trace
+    from .declared import ProfilerModule, TraceMarker
 
 
 class ProfilerApi:
@@ -26,7 +26,7 @@ class ProfilerApi:
 
 
 class Session:
-    """A running profiler of ours, and the markers that tell it where steps are."""
+    """A running profiler of ours, and the markers that show it the steps."""
 
     borrowed = False
 
@@ -51,7 +51,7 @@ class Session:
             raise
         return session
 
-    def marker(self, name: str, number: int, k: int) -> Trace:
+    def marker(self, name: str, number: int, k: int) -> TraceMarker:
         """Open the marker of a call: `_r` makes it a root, which is what the analysers ask for."""
         return self.trace(name, step_num=number, _r=1, steps=k)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from typing import TypedDict, TypeVar
 
-    from .declared import Dataset, Foreign, Graph, Layer, Model, ScopeClass
+    from .declared import Foreign, Graph, KerasLayer, Model, ScopeClass, TfDataset
     from .imports import Hook, Hooks
     from .journal import Journal
     from .layers import Entry
@@ -56,11 +56,11 @@ class Registry:
     def __init__(self, log: Journal) -> None:
         self.log = log
         self.layers: list[Entry] = []
-        self.datasets: list[weakref.ref[Dataset]] = []
+        self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
         # Of each dataset: its line, and all lines on the way to its making.
-        self.lines: weakref.WeakKeyDictionary[Dataset, Line | None] = weakref.WeakKeyDictionary()
-        self.ways: weakref.WeakKeyDictionary[Dataset, Way] = weakref.WeakKeyDictionary()
+        self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
+        self.ways: weakref.WeakKeyDictionary[TfDataset, Way] = weakref.WeakKeyDictionary()
         # Of each graph: the layer's name of each name scope.
         self.scopes: weakref.WeakKeyDictionary[Graph, dict[str, str]] = weakref.WeakKeyDictionary()
         self.unseen: weakref.WeakSet[Graph] = weakref.WeakSet()  # traced before we were there
@@ -70,8 +70,8 @@ class Registry:
         """A recording begins: what there is, was made before it."""
         self.graphs: list[weakref.ref[Graph]] = []
         self.optimizers: list[weakref.ref[object]] = []
-        self.feeds: Callable[[], Dataset | None] = _nothing  # what feeds the training loop
-        self.held: Dataset | None = None  # lives until the end of fit, where the window may close
+        self.feeds: Callable[[], TfDataset | None] = _nothing  # what feeds the training loop
+        self.held: TfDataset | None = None  # lives until the end of fit, where the window may close
         self.model: Callable[[], Model | None] = _nothing
         self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
@@ -98,7 +98,7 @@ class Registry:
         self._remember(self.optimizers, optimizer)
 
     @guarded("dataset")
-    def dataset_made(self, dataset: Dataset) -> None:
+    def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
             self.lines[dataset] = here()
@@ -106,7 +106,7 @@ class Registry:
             self.numbering.note(dataset)
 
     @guarded("layer")
-    def layer_made(self, layer: Layer) -> None:
+    def layer_made(self, layer: KerasLayer) -> None:
         """A layer; lines of all are kept, for a later recording may use them."""
         self.layers.append((weakref.ref(layer), here()))
 
@@ -159,9 +159,9 @@ def _nothing() -> None:
     """Return None, as a reference does whose object is gone."""
 
 
-def dataset_of(iterator: object) -> Dataset | None:
+def dataset_of(iterator: object) -> TfDataset | None:
     """Return the dataset an eager iterator goes over, or None."""
-    dataset: Dataset | None = getattr(iterator, "_dataset", None)
+    dataset: TfDataset | None = getattr(iterator, "_dataset", None)
     if dataset is None:
         workers = getattr(iterator, "_iterators", None) or [None]
         dataset = getattr(workers[0], "_dataset", None)

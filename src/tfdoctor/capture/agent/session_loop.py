@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .declared import Foreign, Graph, Operation, SessionModule
+    from .declared import Foreign, Graph, GraphOperation, SessionModule
     from .imports import Hooks
     from .installed import Installed
 
@@ -32,7 +32,7 @@ def hooks(installed: Installed) -> Hooks:
 
 
 def patch(module: SessionModule, installed: Installed) -> None:
-    """Have `run`, which every kind of session comes down to, tell of its steps."""
+    """Notice the steps in `run`, which every kind of session calls in the end."""
     original, window, fetched = module.BaseSession.run, installed.window, Fetches(installed)
 
     @functools.wraps(original)
@@ -112,10 +112,10 @@ def trains(graph: Graph, fetch: object) -> bool:
     return gradients and assigns
 
 
-def _needed(element: Foreign) -> Iterator[Operation]:
+def _needed(element: Foreign) -> Iterator[GraphOperation]:
     """Yield the operation of a graph's element and all those that it needs."""
     last: Foreign = getattr(element, "op", element)
-    waiting: list[Operation] = [last]
+    waiting: list[GraphOperation] = [last]
     seen = set()
     while waiting:
         op = waiting.pop()

@@ -52,7 +52,7 @@ def _scales(optimizer: object, references: Sequence[Reference]) -> bool:
 
 
 def _compiled(trainer: object) -> object:
-    """Return whether a model or a tf.function was told to use XLA."""
+    """Return whether a model or a tf.function is set to use XLA."""
     return getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None))
 
 
@@ -74,7 +74,7 @@ def _inner(optimizer: object) -> str | None:
 
 
 def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
-    """Return what TensorFlow itself was told; devices only once they are in use anyway."""
+    """Return the settings of TensorFlow itself; devices only once they are in use anyway."""
     context = sys.modules.get("tensorflow.python.eager.context")
     config = sys.modules.get("tensorflow.python.framework.config")
     if context is None or config is None or not context.context()._initialized:

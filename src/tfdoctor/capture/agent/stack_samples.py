@@ -1,7 +1,7 @@
 """Where Python is between the calls that train: sampled while the window is open, and only then.
 
 A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines; how long
-the time between two calls is, the trace tells.
+the time between two calls is, the trace shows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 
-from .argument_lines import makers
 from .journal import guarded
 from .stack import user_file
 
@@ -72,7 +71,7 @@ class StackSampler:
 
     @guarded("stack samples")
     def begin(self, training: Training | None) -> None:
-        """Sample this thread from now on, unless its calls cannot be told from what lies between."""
+        """Sample this thread from now on, unless its calls cannot be separated from what lies between."""
         self.clear()
         if training is None:
             return
@@ -134,6 +133,8 @@ class StackSampler:
 
     def describe(self) -> dict[str, object]:
         """Return what was seen, most often first."""
+        from .argument_lines import makers
+
         call = self.arguments.call
         loop = makers(call["at"]) if call is not None else None
         return {

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .declared import Context, Graph, Ops, Trace
+    from .declared import Context, Graph, Ops, TraceMarker
 
 
 def context() -> Context:
@@ -25,11 +25,11 @@ def default_graph() -> Callable[[], Graph]:
     return module.get_default_graph
 
 
-def trace_class() -> Callable[..., Trace]:
+def trace_class() -> Callable[..., TraceMarker]:
     """Return the class of the profiler's markers."""
     from tensorflow.python.profiler import trace  # type: ignore[import-untyped]
 
-    marker: Callable[..., Trace] = trace.Trace
+    marker: Callable[..., TraceMarker] = trace.Trace
     return marker
 
 

@@ -1,4 +1,4 @@
-"""Where TensorFlow tells of loops: iterators, gradients and calls of tf.functions."""
+"""Where TensorFlow shows loops: iterators, gradients and calls of tf.functions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _own(module: object, name: str) -> Foreign:
 
 
 def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
-    """Have `__next__` tell before it runs, and when the data has ended."""
+    """Notice each `__next__` before it runs, and the end of the data."""
     original, eager = kind.__next__, tensorflow_api.context().executing_eagerly
     window = installed.window
 
@@ -135,9 +135,8 @@ def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
         if window.quiet:
             return original(self, *args, **kwargs)
         loops = installed.local.loops
-        if loops.running or loops.depth or not eager():
-            return original(self, *args, **kwargs)
-        marks = window.graph_marks.get(self.graph, NONE)
+        outermost = not loops.running and not loops.depth and eager()
+        marks = window.graph_marks.get(self.graph, NONE) if outermost else NONE
         if TRAINS not in marks:
             return original(self, *args, **kwargs)
         loops.running, failed = True, True

@@ -1,4 +1,4 @@
-"""What a graph that was traced unseen tells of its function: whether it trains, and which graphs it calls."""
+"""What a graph that was traced unseen shows of its function: whether it trains, and which graphs it calls."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from .captures import Capture
-    from .declared import Graph, Plan
+    from .declared import AgentPlan, Graph
     from .journal import Journal
     from .marks import Marks
     from .profiler import ProfilerApi, Session
@@ -44,7 +44,9 @@ FOLLOWING = {
 class Tracing:
     """The loops of a process and its windows, for those that open and close them."""
 
-    def __init__(self, plan: Plan, log: Journal, registry: Registry, program: ProgramFile) -> None:
+    def __init__(
+        self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
+    ) -> None:
         self.plan, self.log, self.registry, self.program = plan, log, registry, program
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:

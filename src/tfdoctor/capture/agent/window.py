@@ -34,7 +34,7 @@ class TraceWindow(Tracing):
         key: Hashable = None,
         at: Callable[[], Line | None] | None = None,
     ) -> StepSource:
-        """Return the counter of one loop; `key` tells loops of a kind apart, `at` finds its line."""
+        """Return the counter of one loop; `key` separates loops of a kind, `at` finds its line."""
         source = self.sources.get((kind, key))
         if source is None:
             source = self.sources[kind, key] = StepSource(kind, self, at() if at else None)

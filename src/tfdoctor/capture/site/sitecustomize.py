@@ -2,7 +2,7 @@
 
 The folder of this file is first on PYTHONPATH of the processes below `tfdoctor profile`. The interpreter
 therefore runs the script natively (`__main__`, arguments, tracebacks, Ctrl-C). Any Python may come
-by here, training or not: this file is Python 2.7 syntax, and what it does for the agent is beside it.
+by here, training or not: this file is Python 2.7 syntax, and the code for the agent is in `_tfdoctor_door`.
 """
 
 import os
@@ -13,7 +13,7 @@ OURS = os.path.dirname(os.path.abspath(__file__))
 if "TFDOCTOR_PLAN" in os.environ and __name__ == "sitecustomize":
     if sys.version_info >= (3, 9):  # noqa: UP036  # whichever Python comes by
         try:
-            import _tfdoctor_door  # type: ignore[import-not-found] # beside this, by PYTHONPATH
+            import _tfdoctor_door  # type: ignore[import-not-found] # next to this file
 
             _tfdoctor_door.let_in()
         except Exception:  # a folder that cannot be written: tfdoctor misses agent.json and says so
