@@ -1,6 +1,6 @@
 """Compares tfdoctor's steps with a plain stopwatch's, for training loops in every style.
 
-``python benchmarks/steps.py`` runs each script of ``loops/`` alone and under ``tfdoctor profile``.
+``python -m benchmarks.steps`` runs each script of ``loops/`` alone and under ``tfdoctor profile``.
 In both runs the script itself notes when a step begins. ``--only dcgan`` runs one script,
 ``--keras2 PYTHON`` runs `tf_keras_style` also by a Python that has Keras 2, and ``--table`` writes
 the figures into ``docs/explanation/steps.md``.
@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from loops.stopwatch import Span, read
-
+from benchmarks.loops.stopwatch import Span, read
 from tfdoctor.capture.agent.tracing import AFTERWARDS
 from tfdoctor.capture.machine import host
 from tfdoctor.recording import Recording

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import Bound, Location, Measure, Outcome, Severity
@@ -18,7 +19,7 @@ class Subject:
 
     title: str
     command: tuple[str, ...] = ()
-    device: str = ""  # "CPU", "GPU", "TPU"
+    device: DeviceKind | None = None
     device_name: str = ""
     devices_used: int | None = None
     devices_visible: int | None = None
@@ -45,7 +46,7 @@ PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknow
 class StepsSummary:
     """How long the steps took. A step lasts until the next one starts, so it holds ``between``."""
 
-    source: str  # how steps were found: keras-fit, tf-data-loop, markers, tpu-steps, ... or none
+    source: StepSource  # how the steps were found
     missing: str = ""  # why there are none
     rows: tuple[StepRow, ...] = ()  # one per call; with steps_per_execution a call is several steps
     count: int = 0
@@ -88,7 +89,7 @@ class OperationRow:
 class Trust:
     """How far the figures can be trusted, and why not further."""
 
-    level: str  # "high", "medium", "low"
+    level: TrustLevel
     reasons: tuple[str, ...] = ()
 
 

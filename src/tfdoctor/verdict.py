@@ -36,6 +36,33 @@ class Stage(StrEnum):
     BETWEEN = "between"
 
 
+class StepWork(StrEnum):
+    """Parts of a stage's work that are no operation, layer or dataset: subjects of effects.
+
+    Effects that name the same part are about the same milliseconds.
+    """
+
+    TRACING = "tracing"
+    COMPILING = "compiling"
+    BETWEEN_CALLS = "other work"
+    MAKING_BATCHES = "batch"
+    INTERPRETER = "interpreter"
+    LAUNCHING = "launching"
+    OPTIMIZER = "optimizer"
+    READING_RESULTS = "reading"
+    EXCHANGE = "the exchange"
+    SLOWEST_REPLICA = "the slowest replica"
+    STEP_ENTRY = "the way into a step"
+
+
+class Concern(StrEnum):
+    """What a verdict is about."""
+
+    TYPICAL_STEP = "typical step"  # the time of every step
+    LONG_STEPS = "long steps"  # why a few steps take much longer than the others
+    MONEY = "money"  # what the run costs: no change to make
+
+
 class Bound(StrEnum):
     """Whether a saving is what to expect, or a ceiling."""
 
@@ -122,6 +149,7 @@ class Finding:
     remedies: tuple[Remedy, ...]
     effects: tuple[Effect, ...] = ()
     severity: Severity | None = None
+    concern: Concern = Concern.TYPICAL_STEP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +158,7 @@ class Healthy:
 
     summary: str
     evidence: tuple[Evidence, ...] = field(default=())
+    concern: Concern = Concern.TYPICAL_STEP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import pytest
 
 import tfdoctor.capture
 from tests.capture import agent
+from tfdoctor.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
@@ -91,6 +92,7 @@ def test_hooks_act_after_the_import_and_leave_no_trace(
     module = __import__("watched_module")
     monkeypatch.delitem(sys.modules, "watched_module")
     assert module.value == 2
+    assert module.__spec__ is not None
     assert type(module.__spec__.loader).__name__ == "SourceFileLoader"
     assert module.__loader__ is module.__spec__.loader
     assert log.errors == [{"where": "hook of watched_module", "error": "ValueError: broken hook"}]
@@ -109,6 +111,12 @@ def test_a_state_that_cannot_be_written_is_a_recorded_fault(tmp_path: Path) -> N
     log = agent.load("journal").Journal(str(tmp_path / "missing"))
     log.write()
     assert log.errors[0]["where"] == "journal"
+
+
+def test_the_kinds_of_loops_are_those_that_facts_know() -> None:
+    assert {kind.value for kind in agent.load("steps").StepKind} <= {
+        kind.value for kind in StepSource
+    }
 
 
 @pytest.mark.parametrize(

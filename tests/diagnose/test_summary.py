@@ -191,7 +191,7 @@ def test_a_stage_is_shown_as_it_was_written() -> None:
 
 def test_without_a_pipeline_there_is_nothing_to_list() -> None:
     assert run.pipeline(EMPTY) == ()
-    assert run.why_unknown(EMPTY, InputPipeline)
+    assert EMPTY.why_missing(InputPipeline)
 
 
 # Operations
@@ -308,15 +308,15 @@ def test_a_defect_in_the_model_is_told_with_the_trust() -> None:
     broken.call = failing(StepModel, broken.call)  # type: ignore[method-assign]
     found = run.trust(broken)
     assert found.level != "high"
-    assert any("failed to measure it" in reason for reason in found.reasons)
+    assert sum("failed to measure StepModel" in reason for reason in found.reasons) == 1
 
 
 def test_a_defect_in_a_fact_does_not_stop_the_portrait() -> None:
     broken = on_cpu()
     broken.call = failing(Operations, broken.call)  # type: ignore[method-assign]
     assert run.operations(broken) == ()
-    assert "failed to measure" in run.why_unknown(broken, Operations)
-    assert run.why_unknown(broken, Steps) == ""
+    assert "failed to measure" in broken.why_missing(Operations)
+    assert broken.why_missing(Steps) == ""
 
 
 # The second opinion

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import nbclient
-import nbformat
 import pytest
 from jupyter_client.kernelspec import NoSuchKernel
+from nbformat import v4
 from playwright.sync_api import sync_playwright
 
 from tests.capture.running import environment, own_lines
@@ -238,7 +238,7 @@ def test_other_models_are_left_out(did: Did) -> None:
 
 def executed(folder: Path, *cells: str) -> Any:
     """Return a notebook that a real kernel has executed in this folder."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call] # nbformat has no types here
     client = nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )

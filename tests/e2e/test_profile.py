@@ -320,7 +320,8 @@ def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
 def test_validation_is_in_no_step(custom: Run) -> None:
     numbers = kept(custom)
     steps = [mark for mark in traced(custom) if mark.stat("step_num") in numbers]
-    between, usual = [], []
+    between: list[int] = []
+    usual: list[int] = []
     for step, after in pairwise(steps):
         gap = after.start_ps - step.start_ps - step.duration_ps
         skipped = after.stat("step_num") - step.stat("step_num") - 1

@@ -11,7 +11,7 @@ from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding
+from tfdoctor.verdict import Bound, Concern, Finding
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -47,10 +47,12 @@ def test_a_mean_far_beyond_a_usual_step_is_told_and_no_factor_of_usual_steps() -
 
 def test_why_few_steps_took_long_comes_before_what_usual_ones_could_save() -> None:
     mixed = with_steps(mean_ms=90.0)
-    compiled = replace(mixed.results[0], rule=diagnoses.rule("recompilation"), saving=None)
+    outcome = mixed.results[0].outcome
+    assert isinstance(outcome, Finding)
+    about_long_steps = replace(outcome, concern=Concern.LONG_STEPS)
+    compiled = replace(mixed.results[0], outcome=about_long_steps, saving=None)
     said = page(replace(mixed, results=(*mixed.results, compiled))).verdict[1]
-    assert isinstance(compiled.outcome, Finding)
-    assert said.startswith(f"{compiled.outcome.summary} Three changes")
+    assert said.startswith(f"{outcome.summary} Three changes")
     assert "would bring usual steps" in said
 
 

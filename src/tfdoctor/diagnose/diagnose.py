@@ -85,8 +85,8 @@ def _examine(
         chart = _chart(member.opened(), price)
     except InputError as fault:
         return Examined(member.name, None, None, str(fault))
-    missing = run.why_unknown(chart, HostSteps)
-    steps = None if missing else run.known(chart, HostSteps)
+    missing = chart.why_missing(HostSteps)
+    steps = None if missing else chart.get(HostSteps)
     return Examined(member.name, _diagnosis(chart, rules, title, None), steps, missing)
 
 
@@ -102,29 +102,29 @@ def _diagnosis(
     results = engine.examine(chart, rules)
     order = ordering.order(chart, results)
     together = engine.together(chart, results)
-    results = priced(results, together, run.known(chart, Price))
+    results = priced(results, together, chart.get(Price))
     found, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
     operations, pipeline = run.operations(chart), run.pipeline(chart)
     return Diagnosis(
         version=__version__,
         subject=run.subject(chart, title),
         steps=run.steps(chart),
-        trust=run.trust(chart),
         results=found,
         order=order,
         patch=patch,
         together=together,
         xprof=opinion,
         pipeline=pipeline,
-        pipeline_missing="" if pipeline else run.why_unknown(chart, InputPipeline),
+        pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),
         operations=operations,
-        operations_missing="" if operations else run.why_unknown(chart, Operations),
+        operations_missing="" if operations else chart.why_missing(Operations),
         model=run.model(chart),
         machine=machine.machine(chart),
         samples=machine.samples(chart),
         device_time=gpu.device_time(chart) or tpu.tpu_time(chart),
         device_time_missing=gpu.device_time_missing(chart),
         unrecorded=machine.unrecorded(chart),
+        trust=run.trust(chart),  # last: it names the facts that failed
     )
 
 

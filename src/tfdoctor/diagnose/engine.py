@@ -100,11 +100,8 @@ def _apply(rule: Rule, chart: Chart) -> Outcome:
 
 def model_of(chart: Chart) -> StepModel | None:
     """Return the step model; without it findings stand, but none has a saving."""
-    try:
-        model = chart.fact(StepModel)
-    except Exception:  # noqa: BLE001 - unavailable, or a defect, which the report's trust tells
-        return None
-    return model if model.step_ms else None
+    model = chart.get(StepModel)
+    return model if model and model.step_ms else None
 
 
 def _judge(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis import Result, Together
 from tfdoctor.facts.price import Price
 from tfdoctor.units import usd
-from tfdoctor.verdict import Bound, Finding, Healthy, Measure
+from tfdoctor.verdict import Bound, Concern, Finding, Healthy, Measure
 
 
 def priced(
@@ -28,6 +28,6 @@ def priced(
 
 def _with(result: Result, measure: Measure) -> Result:
     outcome = result.outcome
-    if Price.__name__ not in result.rule.needs or not isinstance(outcome, Finding | Healthy):
+    if not isinstance(outcome, Finding | Healthy) or outcome.concern is not Concern.MONEY:
         return result
     return replace(result, outcome=replace(outcome, evidence=(*outcome.evidence, measure)))

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, cast, get_args
 
@@ -34,8 +35,19 @@ def kind_of(annotation: type | UnionType) -> type:
     return cast("type", kinds[0] if kinds else annotation)
 
 
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A fact that failed to be measured for another reason than that its input is missing: a fault of tfdoctor."""
+
+    fact: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"tfdoctor failed to measure {self.fact} ({self.error}): please report this defect"
+
+
 class Chart:
-    """The facts known about one recording."""
+    """The facts known about one recording, each measured once."""
 
     def __init__(
         self, given: Iterable[object], missing: dict[type, Unavailable] | None = None
@@ -43,19 +55,50 @@ class Chart:
         """Start with the parts of a recording, and the reasons for those it lacks."""
         self._known: dict[type, object] = {type(part): part for part in given}
         self._known |= missing or {}
+        self._failed: dict[type, Exception] = {}
 
     def fact(self, kind: type[F]) -> F:
         """Return the fact of this type, measuring it on first use.
 
         Raises:
             Unavailable: the recording does not hold what the fact needs.
+            Exception: a defect of this fact, or of one that it needs; the same one each time.
         """
+        if kind in self._failed:
+            raise self._failed[kind]
         if kind not in self._known:
             self._known[kind] = self._measure(kind)
         known = self._known[kind]
         if isinstance(known, Unavailable):
             raise known.with_traceback(None)
         return cast("F", known)
+
+    def get(self, kind: type[F]) -> F | None:
+        """Return the fact of this type, or None where it is unavailable or failed (``why_missing``)."""
+        try:
+            return self.fact(kind)
+        except Exception:  # noqa: BLE001 - unavailable, or a defect, which is kept and shown as such
+            return None
+
+    def why_missing(self, kind: type) -> str:
+        """Return why a fact is unavailable or failed; "" where it is known."""
+        try:
+            self.fact(kind)
+        except Unavailable as missing:
+            return str(missing)
+        except Exception as error:  # noqa: BLE001 - same
+            return str(Defect(self._origin(error).__name__, repr(error)))
+        return ""
+
+    def failed(self, kind: type) -> bool:
+        """Return whether a fact failed when it was measured, or one that it needs did."""
+        return kind in self._failed
+
+    @property
+    def defects(self) -> tuple[Defect, ...]:
+        """The facts that failed so far, each once; facts that only need a failed one are left out."""
+        errors = {id(error): error for error in self._failed.values()}
+        return tuple(Defect(self._origin(e).__name__, repr(e)) for e in errors.values())
 
     def call(self, function: Callable[..., R]) -> R:
         """Call a function with the facts its signature names.
@@ -79,3 +122,10 @@ class Chart:
             return self.call(cast("type[Fact]", kind).measure)
         except Unavailable as missing:
             return missing
+        except Exception as error:
+            self._failed[kind] = error
+            raise
+
+    def _origin(self, error: Exception) -> type:
+        """Return the fact whose own measuring raised: the first that failed, for others met it later."""
+        return next(kind for kind, failed in self._failed.items() if failed is error)

@@ -12,6 +12,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_model import DISTORTED, slowdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 
@@ -102,11 +103,11 @@ class Quality:
         return tuple(sorted(found, key=lambda doubt: not doubt.grave))
 
     @property
-    def level(self) -> str:
-        """high, medium or low."""
+    def level(self) -> TrustLevel:
+        """How far the figures can be trusted."""
         if any(doubt.grave for doubt in self.doubts):
-            return "low"
-        return "medium" if self.doubts else "high"
+            return TrustLevel.LOW
+        return TrustLevel.MEDIUM if self.doubts else TrustLevel.HIGH
 
 
 def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator[Doubt]:

@@ -24,6 +24,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Effect, Stage
 
@@ -50,7 +51,7 @@ class StepModel:
     ``floors`` has what the work on a subject of the device takes at least, in ms.
     """
 
-    device: str
+    device: DeviceKind
     exposed: Mapping[str, float]
     segments: tuple[PipelineSegment, ...] = ()
     host_work: float = 0.0
@@ -139,7 +140,7 @@ class StepModel:
     def guesses_cores(self, effects: Iterable[Effect]) -> bool:
         """Whether effects need free cores on a CPU run, and how many there are is not certain."""
         needs = any(effect.overlaps or effect.spreads for effect in effects)
-        return needs and self.device == "CPU" and not (self.cores and self.cores.certain)
+        return needs and self.device == DeviceKind.CPU and not (self.cores and self.cores.certain)
 
     def frees_cores(self, effects: Iterable[Effect]) -> bool:
         """Whether effects do away with work that competes for a CPU's cores, and do not say what that gives.
@@ -153,14 +154,14 @@ class StepModel:
             effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads
             for effect in effects
         )
-        return less and not told and self.device == "CPU"
+        return less and not told and self.device == DeviceKind.CPU
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
 
         Work that moves beside the step, or that more threads share, keeps them as busy as before.
         """
-        if self.device != "CPU" or self.cores is None:
+        if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
         stay = {
             stage: [e for e in mine if not e.overlaps and not e.spreads]
@@ -215,7 +216,7 @@ class StepModel:
         device works: of kernels that wait for their launch, faster ones only wait longer. So where
         the device idles longer than it works, the host alone is what limits the step.
         """
-        if self.device == "CPU":
+        if self.device == DeviceKind.CPU:
             return 0.0
         host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
         return min(device, max(self.host_work - host, host))

@@ -174,7 +174,7 @@ def _subject(subject: Subject) -> Object:
     return {
         "title": subject.title,
         "command": list(subject.command),
-        "device": subject.device,
+        "device": subject.device or "",
         "device_name": subject.device_name,
         "devices_used": subject.devices_used,
         "devices_visible": subject.devices_visible,

@@ -9,6 +9,7 @@ from itertools import starmap, zip_longest
 from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Edit, Off, Result, Saving, SecondOpinion
 from tfdoctor.humanize import location, milliseconds, share
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.report import hosts, money, order, sentences, tables
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
@@ -146,7 +147,7 @@ def page(diagnosis: Diagnosis) -> Page:
         off=tuple(map(_off, diagnosis.settings.off)),
         limits=tuple(map(sentences.limit_set, diagnosis.settings.limits)),
         own=own,
-        money=money.said(diagnosis.results),
+        money=money.cost(diagnosis.results),
     )
 
 
@@ -170,7 +171,7 @@ def _device_time_title(diagnosis: Diagnosis) -> str:
 
 
 def _accelerators(diagnosis: Diagnosis) -> str:
-    return "TPUs" if diagnosis.subject.device == "TPU" else "GPUs"
+    return "TPUs" if diagnosis.subject.device == DeviceKind.TPU else "GPUs"
 
 
 Groups = tuple[tuple[Fault, ...], tuple[Note, ...], tuple[Note, ...], tuple[Note, ...]]

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
+from tfdoctor.kinds import StepSource, TrustLevel
 from tfdoctor.report.page import Fault, page
 from tfdoctor.rule import SECTIONS, Rule
 from tfdoctor.verdict import Finding
@@ -72,8 +73,8 @@ def _example(rule: Rule) -> Iterator[str]:
     diagnosis = Diagnosis(
         version=__version__,
         subject=Subject(title="example"),
-        steps=StepsSummary(source="none"),
-        trust=Trust(level="high"),
+        steps=StepsSummary(source=StepSource.NONE),
+        trust=Trust(level=TrustLevel.HIGH),
         results=(Result(rule=rule, outcome=outcome),),
     )
     yield "## Example\n"

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, LimitSet, Result, Saving, StepsSummary
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share
+from tfdoctor.kinds import StepSource
 from tfdoctor.report.money import is_about_money
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable
+from tfdoctor.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable
 
 PART_LABELS = {
     "input": "input wait",
@@ -34,17 +35,19 @@ _LARGEST = {
 }
 
 _SOURCES = {
-    "keras-fit": "the training loop of Keras",
-    "keras-train-on-batch": "train_on_batch of Keras",
-    "tf-data-loop": "a loop over a tf.data iterator",
-    "repeated-call": "a function called again and again",
-    "eager-gradient": "a gradient taken again and again",
-    "session-run": "calls of Session.run that train",
-    "graph-period": "the period of the graph's executions",
-    "markers": "step markers in the trace",
-    "tpu-steps": "the TPU's own step line",
-    "module-runs": "the runs of the compiled program that trains",
-    "compiled-calls": "calls of the compiled function that trains",
+    StepSource.KERAS_FIT: "the training loop of Keras",
+    StepSource.KERAS_TRAIN_ON_BATCH: "train_on_batch of Keras",
+    StepSource.TF_DATA_LOOP: "a loop over a tf.data iterator",
+    StepSource.REPEATED_CALL: "a function called again and again",
+    StepSource.EAGER_GRADIENT: "a gradient taken again and again",
+    StepSource.SESSION_RUN: "calls of Session.run that train",
+    StepSource.GRAPH_PERIOD: "the period of the graph's executions",
+    StepSource.MARKERS: "step markers in the trace",
+    StepSource.TPU_STEPS: "the TPU's own step line",
+    StepSource.XLA_RUNS: "the runs of the compiled program that trains",
+    StepSource.XLA_CALLS: "calls of the compiled function that trains",
+    StepSource.GRAPH_LOOP: "a loop inside a tf.function",
+    StepSource.NONE: "nothing in the trace",
 }
 
 
@@ -149,14 +152,11 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     return " ".join(filter(None, said))
 
 
-OF_LONG_STEPS = ("recompilation", "step-outlier")
-"""The rules that tell why few steps take much longer."""
-
-
 def _of_long_steps(result: Result) -> str:
-    if not isinstance(result.outcome, Finding) or result.rule.name not in OF_LONG_STEPS:
+    outcome = result.outcome
+    if not isinstance(outcome, Finding) or outcome.concern is not Concern.LONG_STEPS:
         return ""
-    return text.sentence(text.prose(result.outcome.summary))
+    return text.sentence(text.prose(outcome.summary))
 
 
 def _slows_the_run(result: Result) -> bool:
@@ -218,7 +218,7 @@ def _gains(saved: Quantity) -> bool:
 
 def _seen(steps: StepsSummary) -> str:
     count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
-    source = _SOURCES.get(steps.source, text.name(steps.source))
+    source = _SOURCES[steps.source]
     apart = f", {counted(outliers, 'outlier')} left out of the breakdown" if outliers else ""
     return f"{counted(count, 'step').capitalize()} seen, found by {source}{apart}."
 

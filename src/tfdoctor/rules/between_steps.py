@@ -52,6 +52,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -116,8 +117,8 @@ def _effect(places: Sequence[SampledLine], time: float) -> Effect:
     rows = _named(places)
     if rows and rows[0][0]:
         part = rows[0][2] / sum(row[2] for row in rows)
-        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, "other work", ms(time))
-    return Effect(Stage.BETWEEN, 0.0, "other work", ms(time), bound=Bound.AT_MOST)
+        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, StepWork.BETWEEN_CALLS, ms(time))
+    return Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(time), bound=Bound.AT_MOST)
 
 
 def _named(places: Sequence[SampledLine]) -> list[tuple[str, Location | None, int]]:

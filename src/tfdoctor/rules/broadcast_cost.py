@@ -41,6 +41,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -89,7 +90,7 @@ def check(
         return NotApplicable(reason=operations.why_unnamed)
     if not found:
         return Healthy(summary="No small tensor is repeated in memory for an elementwise operation")
-    on_cpu = hardware is not None and hardware.kind == "CPU"
+    on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
     repeating = sum(one.ms for one in found)
     again = sum(one.chain_ms for one in found)
     share = (again if on_cpu else repeating + again) / operations.total_ms

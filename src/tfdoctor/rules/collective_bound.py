@@ -51,6 +51,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Verdict,
 )
 
@@ -105,7 +106,7 @@ def check(
         summary=f"{milliseconds(own)} of each step ({percent(own / step)}) go into exchanging gradients{unknown}",
         evidence=evidence,
         remedies=tuple(_remedies(replicas)),
-        effects=(Effect(Stage.COLLECTIVE, 0.0, "the exchange", ms(own), bound=Bound.AT_MOST),),
+        effects=(Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(own), bound=Bound.AT_MOST),),
     )
 
 

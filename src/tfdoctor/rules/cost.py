@@ -38,6 +38,7 @@ from tfdoctor.humanize import dollars, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flops_per_dollar, ratio, usd
 from tfdoctor.verdict import (
+    Concern,
     Finding,
     Healthy,
     Measure,
@@ -97,7 +98,9 @@ def check(
     said = f"A thousand steps cost {dollars(1000 * price.of_ms(step))}"
     if idle <= limits.idle:
         return Healthy(
-            summary=f"{said}, of which {percent(1 - idle)} pay for computing", evidence=evidence
+            summary=f"{said}, of which {percent(1 - idle)} pay for computing",
+            evidence=evidence,
+            concern=Concern.MONEY,
         )
     return Finding(
         summary=f"{said}, of which {percent(idle)} pay for a device that does not compute",
@@ -106,6 +109,7 @@ def check(
             Remedy("Once the other findings are followed, weigh a smaller or cheaper machine"),
         ),
         severity=Severity.NOTE,
+        concern=Concern.MONEY,
     )
 
 

@@ -37,6 +37,7 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, flop_rate, ms, ratio
 from tfdoctor.verdict import (
@@ -79,7 +80,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
         return NotApplicable(reason=operations.why_unnamed)
     if not rows:
         return Healthy(summary="The step runs no depthwise convolution")
-    if hardware.kind == "CPU":
+    if hardware.kind == DeviceKind.CPU:
         return _on_cpu(rows, operations)
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     total = sum(row.ms for row in rows)
@@ -158,7 +159,7 @@ def _table(layers: dict[str, list[OperationTime]], floor: dict[str, float]) -> T
 
 def _remedy(hardware: Hardware, rows: list[OperationTime]) -> Remedy:
     at = next((row.at for row in rows if row.at), None)
-    where = "in the early stages, " if hardware.kind != "CPU" else ""
+    where = "in the early stages, " if hardware.kind != DeviceKind.CPU else ""
     return Remedy(
         f"Try a regular convolution {where}in place of depthwise plus pointwise", FUSED, at
     )
@@ -173,13 +174,13 @@ def sick() -> Verdict:
     """A depthwise convolution of 12 ms whose bytes a memory of 40 GB/s moves in 2.5 ms."""
     return check(
         Operations((_row("DepthwiseConv2dNative"), _fast())),
-        Hardware("GPU", "example", bandwidth_bytes_s=4e10),
+        Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10),
     )
 
 
 def healthy() -> Verdict:
     """A step without any."""
-    return check(Operations((_fast(),)), Hardware("GPU", "example"))
+    return check(Operations((_fast(),)), Hardware(DeviceKind.GPU, "example"))
 
 
 def _row(kind: str) -> OperationTime:

@@ -41,6 +41,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -149,7 +150,7 @@ def _speedup(options: DataOptions, device: Device, cores: Cores | None) -> tuple
     """Return how many times as many threads the stages get without their pool; inf is unknown."""
     if cores is None or not options.pool:
         return float("inf"), Bound.AT_MOST
-    threads = cores.usable if device.kind == "CPU" else options.pool + cores.free
+    threads = cores.usable if device.kind == DeviceKind.CPU else options.pool + cores.free
     bound = Bound.EXPECTED if cores.certain else Bound.AT_MOST
     return max(1.0, threads / options.pool), bound
 
@@ -190,7 +191,7 @@ def _map(
         return
     times, bound = float("inf"), Bound.AT_MOST
     if cores is not None:
-        times = max(1.0, cores.usable if device.kind == "CPU" else 1.0 + cores.free)
+        times = max(1.0, cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
     yield Consequence(
         f"{stage.title} limits the pipeline and runs on one thread, for {options.no_parallel_map} is off",
         options.no_parallel_map,
@@ -247,6 +248,6 @@ def _example(values: dict[str, int]) -> Verdict:
         DataOptions(values),
         InputPipeline.of(ahead, stage),
         Breakdown.of(input=22.0, device=10.0),
-        Device("GPU", 1, 1),
+        Device(DeviceKind.GPU, 1, 1),
         Cores(8.0, busy=1.0),
     )

@@ -40,6 +40,7 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -89,7 +90,7 @@ def check(
     tables: EmbeddingTables, operations: Operations, hardware: Hardware, limits: Limits = LIMITS
 ) -> Verdict:
     """Price one-hot products at what a lookup moves, updates of whole tables at the share in use."""
-    if hardware.kind == "TPU":
+    if hardware.kind == DeviceKind.TPU:
         return NotApplicable(
             reason="on a TPU products of one-hot rows run on the matrix unit, and may be faster than lookups"
         )
@@ -144,7 +145,7 @@ def _finding(
 
 def _lookup(one: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
     """Do away with all operations but one that takes long enough to stand for the lookup."""
-    left = _lookup_ms(one, operations) if hardware.kind == "CPU" else None
+    left = _lookup_ms(one, operations) if hardware.kind == DeviceKind.CPU else None
     bound = Bound.AT_MOST if left is None else Bound.EXPECTED
     enough = [row for row in one.rows if row.ms >= (left or 0.0)]
     if left and not enough:
@@ -216,13 +217,15 @@ def sick() -> Verdict:
     """A table of 6000 rows, multiplied by 384 one-hot rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
     table = OneHotTable("table", Location("train.py", 12), 6000, 384, 32, rows)
-    return check(EmbeddingTables((table,), (), 0), Operations(rows), Hardware("CPU", "example"))
+    return check(
+        EmbeddingTables((table,), (), 0), Operations(rows), Hardware(DeviceKind.CPU, "example")
+    )
 
 
 def healthy() -> Verdict:
     """The same table, looked up in."""
     rows = (_row("GatherV2", 0.05), _row("ResourceScatterSub", 0.03, "gradient_tape/scatter"))
-    return check(EmbeddingTables((), (), 1), Operations(rows), Hardware("CPU", "example"))
+    return check(EmbeddingTables((), (), 1), Operations(rows), Hardware(DeviceKind.CPU, "example"))
 
 
 def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:

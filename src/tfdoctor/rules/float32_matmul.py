@@ -48,6 +48,7 @@ from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.run.hardware import Hardware, Narrowing
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -134,7 +135,7 @@ def check(
     others = (*beside.gains, *beside.costs, *_weights(wide, slow, hardware))
     evidence = (*finding.evidence, *_others(beside), *_left_open(operations))
     found = replace(finding, evidence=evidence, effects=(*finding.effects, *others))
-    return _worth_a_try(found, operations, limits) if hardware.kind == "CPU" else found
+    return _worth_a_try(found, operations, limits) if hardware.kind == DeviceKind.CPU else found
 
 
 def _worth_a_try(found: Finding, operations: Operations, limits: Limits) -> Verdict:
@@ -156,11 +157,11 @@ def _kept(program: Program | None) -> set[str]:
 
 
 def _gains(row: OperationTime, hardware: Hardware) -> bool:
-    if hardware.kind == "CPU":
+    if hardware.kind == DeviceKind.CPU:
         return any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran) and (
             row.ms > _fixed_ms(row)
         )
-    if hardware.kind == "TPU":
+    if hardware.kind == DeviceKind.TPU:
         peak, seconds = hardware.bandwidth_bytes_s, row.ms * 1e-3
         return bool(peak and row.nbytes) and (
             row.nbytes or 0
@@ -245,7 +246,7 @@ def _avoids_unit(row: OperationTime, narrowing: Narrowing) -> bool:
 
 def _scales(row: OperationTime, hardware: Hardware, narrowing: Narrowing) -> float:
     """Return the time in 16 bit over the time now: less where float32 avoids the unit that could run it."""
-    if hardware.kind == "CPU":
+    if hardware.kind == DeviceKind.CPU:
         fixed, casts = _fixed_ms(row) / row.ms, CAST_MS * row.calls / row.ms
         return casts + fixed + narrowing.scales * (1.0 - fixed)
     avoids = _avoids_unit(row, narrowing)
@@ -256,7 +257,7 @@ def _weights(
     wide: list[OperationTime], slow: list[OperationTime], hardware: Hardware
 ) -> tuple[Effect, ...]:
     """Return what the casts of the weights cost on a CPU beside products that gain nothing."""
-    if hardware.kind != "CPU":
+    if hardware.kind != DeviceKind.CPU:
         return ()
     return tuple(
         Effect(Stage.DEVICE, 1.0 + CAST_MS * row.calls / row.ms, row.name, ms(row.ms))
@@ -312,7 +313,7 @@ def healthy() -> Verdict:
 
 def _hardware() -> Hardware:
     narrowing = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "an example")
-    return Hardware("CPU", "example", "AVX512-BF16", narrowing)
+    return Hardware(DeviceKind.CPU, "example", "AVX512-BF16", narrowing)
 
 
 def _conv(dtype: str) -> OperationTime:

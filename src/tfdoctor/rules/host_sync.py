@@ -46,6 +46,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Verdict,
 )
 
@@ -111,8 +112,8 @@ def check(
             ),
         ),
         effects=(
-            Effect(Stage.HOST, 0.0, "reading", ms(inside), bound=Bound.AT_MOST),
-            Effect(Stage.BETWEEN, 0.0, "reading", ms(between), bound=Bound.AT_MOST),
+            Effect(Stage.HOST, 0.0, StepWork.READING_RESULTS, ms(inside), bound=Bound.AT_MOST),
+            Effect(Stage.BETWEEN, 0.0, StepWork.READING_RESULTS, ms(between), bound=Bound.AT_MOST),
         ),
     )
 

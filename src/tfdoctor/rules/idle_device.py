@@ -35,6 +35,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count
 from tfdoctor.verdict import (
@@ -69,7 +70,7 @@ def check(
     device: Device, replicas: Replicas, steps: Steps, framework: Framework, limits: Limits = LIMITS
 ) -> Verdict:
     """Compare the devices that worked with those that could have."""
-    if device.kind == "CPU" or device.missing:
+    if device.kind == DeviceKind.CPU or device.missing:
         return NotApplicable(reason=device.missing or "the run used no accelerator")
     if replicas.workers > 1:
         return NotApplicable(
@@ -93,7 +94,9 @@ def check(
         evidence=evidence,
         remedies=(
             Remedy("Divide the batch among all devices", "" if framework.foreign else CODE),
-            Remedy("Or leave the idle ones to others", HIDE if device.kind == "GPU" else ""),
+            Remedy(
+                "Or leave the idle ones to others", HIDE if device.kind == DeviceKind.GPU else ""
+            ),
         ),
         effects=(Effect(Stage.DEVICE, device.used / usable, bound=Bound.AT_MOST),),
     )
@@ -111,9 +114,9 @@ HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
 
 def sick() -> Verdict:
     """Four GPUs of which one works."""
-    return check(Device("GPU", 4, 1), Replicas(), Steps.uniform(20, 50.0), Framework())
+    return check(Device(DeviceKind.GPU, 4, 1), Replicas(), Steps.uniform(20, 50.0), Framework())
 
 
 def healthy() -> Verdict:
     """Four GPUs that all work."""
-    return check(Device("GPU", 4, 4), Replicas(), Steps.uniform(20, 50.0), Framework())
+    return check(Device(DeviceKind.GPU, 4, 4), Replicas(), Steps.uniform(20, 50.0), Framework())

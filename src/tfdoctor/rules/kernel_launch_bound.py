@@ -44,6 +44,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -93,7 +94,9 @@ def check(
             Remedy("Run several steps a call", STEPS, edit_id="steps-per-execution"),
             Remedy("Give the threads that launch cores of their own", PRIVATE),
         ),
-        effects=(Effect(Stage.HOST, 0.0, "launching", ms(gaps.launching_ms), bound=Bound.AT_MOST),),
+        effects=(
+            Effect(Stage.HOST, 0.0, StepWork.LAUNCHING, ms(gaps.launching_ms), bound=Bound.AT_MOST),
+        ),
     )
 
 

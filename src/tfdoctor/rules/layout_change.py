@@ -38,6 +38,7 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -87,7 +88,7 @@ def _finding(
     operations: Operations,
     hardware: Hardware,
 ) -> Finding:
-    bound = Bound.EXPECTED if hardware.kind == "CPU" else Bound.AT_MOST
+    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
     gone = [row for one in layouts.superfluous for row in one.rows]
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total)} per step",
@@ -130,7 +131,7 @@ def _remedies(
     if superfluous:
         at = next((row.at for one in superfluous for row in one.rows if row.at), None)
         found.append(Remedy("Keep one data format through the model", ONE_FORMAT, at))
-    if inside and hardware.kind == "TPU":
+    if inside and hardware.kind == DeviceKind.TPU:
         found.append(Remedy("Order the dimensions as the next operation wants them", FOR_TPU))
     elif inside:
         found.append(Remedy("Let the convolutions run in 16 bit, channels last", SIXTEEN_BIT))
@@ -155,14 +156,14 @@ def sick() -> Verdict:
     """Channels first, turned around for a convolution and back."""
     there, back = _turn("permute"), _turn("permute_1", to_last=False)
     rows = (*there.rows, *back.rows, _gradient())
-    return check(Layouts((there, back)), Operations(rows), Hardware("CPU", "example"))
+    return check(Layouts((there, back)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
 
 
 def healthy() -> Verdict:
     """Converted once."""
     there = _turn("permute")
     rows = (*there.rows, _gradient())
-    return check(Layouts((there,)), Operations(rows), Hardware("CPU", "example"))
+    return check(Layouts((there,)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
 
 
 def _turn(layer: str, *, to_last: bool = True) -> Conversion:

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -114,7 +115,7 @@ def _by_onednn(row: OperationTime) -> bool:
 
 def _remedy(rows: list[OperationTime], hardware: Hardware) -> Remedy:
     at = next((row.at for row in rows if row.at), None)
-    code = CPU if hardware.kind == "CPU" else AVERAGE
+    code = CPU if hardware.kind == DeviceKind.CPU else AVERAGE
     return Remedy("Try average pooling, or a convolution with stride 2", code, at)
 
 
@@ -137,10 +138,10 @@ def sick() -> Verdict:
 def healthy() -> Verdict:
     """The same on a CPU, by oneDNN."""
     row = _row("gradient_tape/pool/MaxPoolGrad:_MklNativeMaxPoolGrad")
-    return check(Operations((row, _work())), Hardware("CPU", "example"))
+    return check(Operations((row, _work())), Hardware(DeviceKind.CPU, "example"))
 
 
-GPU = Hardware("GPU", "example")
+GPU = Hardware(DeviceKind.GPU, "example")
 
 
 def _row(ran: str) -> OperationTime:

@@ -37,6 +37,7 @@ from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -48,6 +49,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Verdict,
 )
 
@@ -85,7 +87,7 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Weigh the optimizer's small operations."""
-    if hardware.kind == "TPU":
+    if hardware.kind == DeviceKind.TPU:
         return Healthy(summary="XLA compiles the optimizer's update on a TPU")
     if not work.rows:
         return NotApplicable(
@@ -101,7 +103,7 @@ def check(
         Measure("the optimizer's operations per step", ms(work.ms)),
     )
     taken = f"{milliseconds(total)} per step, {percent(share)} of the compute time"
-    on_cpu = hardware.kind == "CPU"
+    on_cpu = hardware.kind == DeviceKind.CPU
     if share < limits.share or (on_cpu and calls < limits.on_cpu):
         return Healthy(
             summary=f"The optimizer's operations on small tensors take {taken}", evidence=evidence
@@ -127,7 +129,7 @@ def _scheduling(calls: float, operations: Operations, breakdown: Breakdown) -> t
     """Return what goes by between these operations: on a CPU their part, by number, of the host's time."""
     part = calls / sum(row.calls for row in operations.rows)
     between = ms(part * breakdown[Stage.HOST])
-    return (Effect(Stage.HOST, 0.0, "optimizer", between, bound=Bound.AT_MOST),)
+    return (Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, between, bound=Bound.AT_MOST),)
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)"
@@ -156,7 +158,10 @@ def _examine(rows: list[OperationTime]) -> Verdict:
     operations = Operations((*rows, rest))
     breakdown = Breakdown.of(device=operations.total_ms)
     return check(
-        OptimizerWork.measure(operations), operations, Hardware("GPU", "example"), breakdown
+        OptimizerWork.measure(operations),
+        operations,
+        Hardware(DeviceKind.GPU, "example"),
+        breakdown,
     )
 
 

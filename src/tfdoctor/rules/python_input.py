@@ -50,6 +50,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -116,7 +117,9 @@ def _in_the_loop(
         summary=said,
         evidence=(measure, Table(("your line", "per step, about"), rows)),
         remedies=(Remedy("Make the batches in a tf.data pipeline", PIPELINE, seen.makers[0].at),),
-        effects=(Effect(Stage.BETWEEN, 0.0, "batch", ms(making), bound=Bound.AT_MOST),),
+        effects=(
+            Effect(Stage.BETWEEN, 0.0, StepWork.MAKING_BATCHES, ms(making), bound=Bound.AT_MOST),
+        ),
     )
 
 
@@ -163,7 +166,7 @@ def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect,
     beside, host = pipeline.python_beside(breakdown.step_ms), breakdown[Stage.HOST]
     if not beside or not host:
         return ()
-    return (Effect(Stage.HOST, 1.0 - beside, "interpreter", ms(host), bound=Bound.AT_MOST),)
+    return (Effect(Stage.HOST, 1.0 - beside, StepWork.INTERPRETER, ms(host), bound=Bound.AT_MOST),)
 
 
 def _remedy(stage: StageTime, python_kind: str) -> Remedy:

@@ -39,6 +39,7 @@ from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
+    Concern,
     Effect,
     Finding,
     Healthy,
@@ -46,6 +47,7 @@ from tfdoctor.verdict import (
     Remedy,
     Severity,
     Stage,
+    StepWork,
     Verdict,
 )
 
@@ -90,6 +92,7 @@ def check(
     rare = compiling.apart or not compiling.total_ms
     spent = f": {percent(compiling.share)} of the traced time" if compiling.share else ""
     return Finding(
+        concern=Concern.LONG_STEPS,
         summary=f"XLA compiled in {compiling.steps} of {compiling.of} steps, for up to "
         f"{milliseconds(compiling.longest_ms)}{spent}",
         evidence=evidence,
@@ -97,8 +100,8 @@ def check(
         effects=()
         if rare
         else (
-            Effect(Stage.HOST, 0.0, "compiling", ms(compiling.host_ms)),
-            Effect(Stage.BETWEEN, 0.0, "compiling", ms(compiling.between_ms)),
+            Effect(Stage.HOST, 0.0, StepWork.COMPILING, ms(compiling.host_ms)),
+            Effect(Stage.BETWEEN, 0.0, StepWork.COMPILING, ms(compiling.between_ms)),
         ),
         severity=Severity.of(compiling.share) if rare else None,
     )

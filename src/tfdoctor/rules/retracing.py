@@ -44,6 +44,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -98,8 +99,8 @@ def check(
         ),
         remedies=(_remedy(worst, seen.called_at if seen else None),),
         effects=(
-            Effect(Stage.HOST, 0.0, "tracing", ms(retracing.host_ms)),
-            Effect(Stage.BETWEEN, 0.0, "tracing", ms(retracing.between_ms)),
+            Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(retracing.host_ms)),
+            Effect(Stage.BETWEEN, 0.0, StepWork.TRACING, ms(retracing.between_ms)),
         ),
     )
 

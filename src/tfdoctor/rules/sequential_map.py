@@ -38,6 +38,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
@@ -125,7 +126,7 @@ def _speedup(device: Device, cores: Cores | None) -> tuple[float, Bound]:
     """
     if cores is None:
         return math.inf, Bound.AT_MOST
-    usable = cores.usable if device.kind == "CPU" else 1.0 + cores.free
+    usable = cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free
     return max(1.0, usable), Bound.EXPECTED if cores.certain else Bound.AT_MOST
 
 
@@ -174,7 +175,7 @@ def sick() -> Verdict:
     return check(
         _pipeline("Map", threads=1),
         Breakdown.of(input=30.0, device=10.0),
-        Device("GPU", 1, 1),
+        Device(DeviceKind.GPU, 1, 1),
         Cores(4.0, busy=1.0),
         None,
     )
@@ -185,7 +186,7 @@ def healthy() -> Verdict:
     return check(
         _pipeline("ParallelMapV2", threads=3),
         Breakdown.of(input=3.0, device=10.0),
-        Device("GPU", 1, 1),
+        Device(DeviceKind.GPU, 1, 1),
         Cores(4.0, busy=3.0),
         None,
     )

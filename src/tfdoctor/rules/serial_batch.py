@@ -48,6 +48,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, quantity
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, nbytes
 from tfdoctor.verdict import (
@@ -168,7 +169,7 @@ def _speedup(device: Device, cores: Cores | None) -> float:
     """Return how many times as fast it gets at most: on all cores, or beside an accelerator the free ones."""
     if cores is None:
         return math.inf
-    return max(1.0, cores.usable if device.kind == "CPU" else 1.0 + cores.free)
+    return max(1.0, cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
 
 
 def _finding(
@@ -234,7 +235,7 @@ def _example(shape: str, work: float) -> Verdict:
     return check(
         InputPipeline.of(ahead, stage),
         Breakdown.of(input=10.0, device=10.0),
-        Device("GPU", 1, 1),
+        Device(DeviceKind.GPU, 1, 1),
         Cores(4.0, busy=1.0),
         DatasetProperties((written,)),
         DataOptions({"experimental_optimization.parallel_batch": False}),

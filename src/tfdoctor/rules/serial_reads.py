@@ -42,6 +42,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import counted
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -143,7 +144,7 @@ def _speedup(device: Device, cores: Cores | None, files: SourceFiles | None) -> 
     if files and files.remote:
         found.append(float(TOGETHER))
     elif cores is not None:
-        found.append(cores.usable if device.kind == "CPU" else 1.0 + cores.free)
+        found.append(cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
     return max(1.0, min(found, default=float("inf")))
 
 
@@ -241,7 +242,7 @@ def _example(kind: str, threads: int, wait: float) -> Verdict:
     return check(
         InputPipeline.of(ahead, opener, reader),
         Breakdown.of(input=wait, device=10.0),
-        Device("GPU", 1, 1),
+        Device(DeviceKind.GPU, 1, 1),
         Cores(8.0, busy=1.0),
         SourceFiles(8),
     )

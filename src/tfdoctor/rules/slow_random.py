@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -117,7 +118,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
 
 
 def _effect(row: OperationTime, hardware: Hardware) -> Effect:
-    if hardware.kind == "CPU" and row.type in UNIFORM:
+    if hardware.kind == DeviceKind.CPU and row.type in UNIFORM:
         return Effect(Stage.DEVICE, UNIFORM[row.type], row.name, ms(row.ms))
     return Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
@@ -141,12 +142,16 @@ dataset = dataset.map(draw, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.dat
 
 def sick() -> Verdict:
     """Truncated normal noise that takes a third of the compute time."""
-    return check(Operations((_row("TruncatedNormal", 10.0), _work())), Hardware("CPU", "example"))
+    return check(
+        Operations((_row("TruncatedNormal", 10.0), _work())), Hardware(DeviceKind.CPU, "example")
+    )
 
 
 def healthy() -> Verdict:
     """Uniform noise."""
-    return check(Operations((_row("RandomUniform", 2.0), _work())), Hardware("CPU", "example"))
+    return check(
+        Operations((_row("RandomUniform", 2.0), _work())), Hardware(DeviceKind.CPU, "example")
+    )
 
 
 def _row(kind: str, ms: float) -> OperationTime:

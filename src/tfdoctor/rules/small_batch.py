@@ -46,6 +46,7 @@ from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.facts.time.python_overhead import PythonOverhead
 from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, count, ms, ratio
 from tfdoctor.verdict import (
@@ -57,6 +58,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Verdict,
 )
 
@@ -108,11 +110,11 @@ def check(  # noqa: PLR0913, PLR0917 - what a step costs, and all that must not 
 ) -> Verdict:
     """Weigh what a step costs at least against the step."""
     settings = program.settings if program else {}
-    if settings.get("run_eagerly") or steps.source == "eager-gradient":
+    if settings.get("run_eagerly") or steps.source == StepSource.EAGER_GRADIENT:
         return NotApplicable(reason=EAGER)
     if breakdown.waits_for_input:
         return NotApplicable(reason=INPUT)
-    on_cpu = device.kind == "CPU"
+    on_cpu = device.kind == DeviceKind.CPU
     compiles = compiling.host_ms if compiling else 0.0  # which recompilation tells, and costs
     parts = _on_cpu(overhead) if on_cpu else {Stage.HOST: max(0.0, breakdown["host"] - compiles)}
     fixed = sum(parts.values())
@@ -166,7 +168,7 @@ def _on_cpu(overhead: PythonOverhead) -> dict[Stage, float]:
 
 def _effects(parts: dict[Stage, float], left: float) -> list[Effect]:
     return [
-        Effect(stage, left, "the way into a step", ms(taken), bound=Bound.AT_MOST)
+        Effect(stage, left, StepWork.STEP_ENTRY, ms(taken), bound=Bound.AT_MOST)
         for stage, taken in parts.items()
         if taken
     ]
@@ -198,7 +200,7 @@ def _remedies(
     several = Remedy(
         "Let one compiled call take several batches", "" if framework.foreign else LOOP
     )
-    if steps.source == "keras-fit":
+    if steps.source == StepSource.KERAS_FIT:
         several = Remedy(
             "Run several steps in one call", COMPILE.format(number), edit_id="steps-per-execution"
         )
@@ -242,7 +244,7 @@ def _example(edges: float, device: float) -> Verdict:
     return check(
         breakdown,
         PythonOverhead(edges, 0.05),
-        Device("CPU", 1, 1),
+        Device(DeviceKind.CPU, 1, 1),
         steps,
         None,
         None,

@@ -35,6 +35,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -126,7 +127,9 @@ def sick() -> Verdict:
     """A batch of 32 on four GPUs: half of the step goes by on launching and exchanging."""
     parts = Breakdown.of(device=10.0, host=6.0, collective=4.0)
     return check(
-        Replicas("MirroredStrategy", 4, 4, batch=32, divided=True), parts, Device("GPU", 4, 4)
+        Replicas("MirroredStrategy", 4, 4, batch=32, divided=True),
+        parts,
+        Device(DeviceKind.GPU, 4, 4),
     )
 
 
@@ -134,5 +137,7 @@ def healthy() -> Verdict:
     """A batch of 256 on the same."""
     parts = Breakdown.of(device=50.0, host=1.0, collective=4.0)
     return check(
-        Replicas("MirroredStrategy", 4, 4, batch=256, divided=True), parts, Device("GPU", 4, 4)
+        Replicas("MirroredStrategy", 4, 4, batch=256, divided=True),
+        parts,
+        Device(DeviceKind.GPU, 4, 4),
     )

@@ -45,6 +45,7 @@ from tfdoctor.facts.machine.cpu_pressure import CpuPressure
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -182,7 +183,7 @@ def _remedies(
     at = critical.at if critical else None
     title = critical.title if critical else "the pipeline"
     found = [Remedy(f"Give {title} less to do for each example", LESS_WORK, at)]
-    if device.kind != "CPU":
+    if device.kind != DeviceKind.CPU:
         found.append(Remedy("Augment in the model, on the accelerator", IN_THE_MODEL, at))
     if _throttled(pressure, limits):
         found.insert(0, Remedy("Raise the container's CPU limit, or remove it", QUOTA))
@@ -243,7 +244,7 @@ def healthy() -> Verdict:
     )
 
 
-CPU = Device("CPU", 1, 1)
+CPU = Device(DeviceKind.CPU, 1, 1)
 
 
 def _pipeline(work: float) -> InputPipeline:

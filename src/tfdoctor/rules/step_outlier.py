@@ -40,6 +40,7 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Cell,
+    Concern,
     Finding,
     Healthy,
     Measure,
@@ -106,6 +107,7 @@ def check(
     rows = tuple((count(steps.steps[at].number), *_row(at, steps, breakdown)) for at in long[:8])
     longest = max(steps.steps[at].total_ms for at in long)
     return Finding(
+        concern=Concern.LONG_STEPS,
         summary=f"{said}, for {NAMES[grew]}: up to {milliseconds(longest)} instead of "
         f"{milliseconds(usual)}{_period([steps.steps[at] for at in long])}",
         evidence=(measure, Measure("usual step", ms(usual)), Table(COLUMNS, rows)),

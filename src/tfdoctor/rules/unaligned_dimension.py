@@ -41,6 +41,7 @@ from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -186,7 +187,7 @@ def _beside(
     wasteful: list[Padded], operations: Operations, hardware: Hardware
 ) -> tuple[Effect, ...]:
     """Return what a TPU's other operations on tensors of these widths gain from the narrower ones."""
-    if hardware.kind != "TPU":
+    if hardware.kind != DeviceKind.TPU:
         return ()
     targets = {one.width: one.target for one in wasteful if one.target < one.width}
     results = [(row, _result(row)) for row in operations.rows if not row.is_matrix]
@@ -227,16 +228,16 @@ def _layer(one: Padded, widths: Mapping[str, int], before: Mapping[int, str]) ->
 
 def _pads(row: OperationTime, hardware: Hardware) -> bool:
     """Whether this kind of hardware pads this operation."""
-    if hardware.kind == "CPU":
+    if hardware.kind == DeviceKind.CPU:
         return row.type.startswith("Conv")
-    return hardware.kind == "TPU" or row.precision in ("float16", "bfloat16")
+    return hardware.kind == DeviceKind.TPU or row.precision in ("float16", "bfloat16")
 
 
 def _width(row: OperationTime, hardware: Hardware) -> int | None:
     """Return the output channels or units: the last dimension of the weights, or of an HLO's result."""
     if row.kernel:
         return row.kernel[-1]
-    found = _result(row) if hardware.kind == "TPU" else None
+    found = _result(row) if hardware.kind == DeviceKind.TPU else None
     return found.width if found else None
 
 
@@ -251,11 +252,13 @@ def _unsized(operations: Operations, hardware: Hardware) -> str:
         return operations.why_unnamed
     if not operations.matrix:
         return "the step runs no matmul or convolution"
-    if hardware.kind == "GPU" and not any(
+    if hardware.kind == DeviceKind.GPU and not any(
         r.precision in ("float16", "bfloat16") for r in operations.matrix
     ):
         return "the step's products do not run in 16 bit, where Tensor Cores want multiples of 8"
-    if hardware.kind == "CPU" and not any(row.type.startswith("Conv") for row in operations.matrix):
+    if hardware.kind == DeviceKind.CPU and not any(
+        row.type.startswith("Conv") for row in operations.matrix
+    ):
         return "oneDNN pads convolutions only, and the step runs none"
     if hardware.tile and any(_width(row, hardware) for row in operations.matrix):
         return f"the widths are far below {hardware.tile.multiple}, as the data or the model wants them"
@@ -321,7 +324,7 @@ def healthy() -> Verdict:
 
 
 def _hardware() -> Hardware:
-    return Hardware("CPU", "example", tile=Tile(16, "an example"))
+    return Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
 
 
 def _conv(channels: int) -> OperationTime:

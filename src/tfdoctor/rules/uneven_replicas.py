@@ -44,6 +44,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -114,7 +115,7 @@ def _effect(skew: DeviceSkew) -> Effect:
         if skew.shown in skew.exchanging_ms.keys() - {skew.slowest}
         else Stage.DEVICE
     )
-    return Effect(stage, 0.0, "the slowest replica", ms(skew.gain_ms), bound=Bound.AT_MOST)
+    return Effect(stage, 0.0, StepWork.SLOWEST_REPLICA, ms(skew.gain_ms), bound=Bound.AT_MOST)
 
 
 CODE = """\

@@ -43,6 +43,7 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Operation, Program
 from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import bandwidth, count, ms
 from tfdoctor.verdict import (
@@ -94,7 +95,7 @@ LIMITS = Limits()
 
 def check(norms: BatchNorms, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
     """Price each unfused layer at the bytes a fused one moves."""
-    if hardware.kind == "TPU":
+    if hardware.kind == DeviceKind.TPU:
         return Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
     if not norms.unfused:
         return _without(norms)
@@ -106,7 +107,7 @@ def check(norms: BatchNorms, hardware: Hardware, limits: Limits = LIMITS) -> Ver
 
 def _gains(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
     """Whether a remedy fits: XLA fuses all; oneDNN's operation images with whole vectors of channels."""
-    return hardware.kind != "CPU" or (
+    return hardware.kind != DeviceKind.CPU or (
         norm.of_images and (norm.channels or 0) % limits.half_speed == 0
     )
 
@@ -155,7 +156,9 @@ def _fused_ms(
     """Return what the fused operation would take: its passes over the activation at the run's rate."""
     time = norms.passes_ms(norm, FUSED_PASSES)
     slow = (
-        hardware.kind == "CPU" and norm.channels is not None and norm.channels % limits.full_speed
+        hardware.kind == DeviceKind.CPU
+        and norm.channels is not None
+        and norm.channels % limits.full_speed
     )
     return time / limits.half_rate if time and slow else time
 
@@ -188,7 +191,7 @@ def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: 
 def _remedies(hardware: Hardware, ready: list[BatchNorm]) -> tuple[Remedy, ...]:
     lines = [norm.layer.at for norm in ready if norm.layer.at]
     at = lines[0] if lines else None
-    if hardware.kind == "GPU":
+    if hardware.kind == DeviceKind.GPU:
         code = "model.compile(..., jit_compile=True)"
         return (Remedy("Let XLA fuse them", code, at, "jit-compile"),)
     action = "Normalize batches with TensorFlow's fused operation"
@@ -231,12 +234,12 @@ clone.set_weights(model.get_weights())
 
 def sick() -> Verdict:
     """A layer whose moments, products and gradients take 20 ms."""
-    return check(_norms(MOMENTS), Hardware("CPU", "example"))
+    return check(_norms(MOMENTS), Hardware(DeviceKind.CPU, "example"))
 
 
 def healthy() -> Verdict:
     """The same layer on the fused operation."""
-    return check(_norms("FusedBatchNormV3"), Hardware("CPU", "example"))
+    return check(_norms("FusedBatchNormV3"), Hardware(DeviceKind.CPU, "example"))
 
 
 def _norms(kind: str) -> BatchNorms:

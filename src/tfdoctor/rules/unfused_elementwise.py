@@ -35,6 +35,7 @@ from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -85,7 +86,7 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Leave of each elementwise operation nothing but what fusing cannot take."""
-    if hardware.kind == "TPU":
+    if hardware.kind == DeviceKind.TPU:
         return Healthy(summary="XLA fuses the elementwise operations on a TPU")
     normal = {one.name for one in program.layers if "BatchNorm" in one.kind} if program else set()
     rows = [row for row in operations.rows if row.type in ELEMENTWISE and row.layer not in normal]
@@ -93,7 +94,7 @@ def check(
     total, calls = sum(row.ms for row in rows), sum(row.calls for row in rows)
     share = total / operations.total_ms if operations.total_ms else 0.0
     taken = f"{milliseconds(total)} per step, {percent(share)} of the compute time"
-    if hardware.kind == "CPU":
+    if hardware.kind == DeviceKind.CPU:
         return NotApplicable(
             reason=f"elementwise operations take {taken}; on a CPU XLA may fuse them and still be "
             "slower: only a trial with jit_compile=True tells"
@@ -155,4 +156,4 @@ def _examine(number: int) -> Verdict:
     rest = OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=20.0)
     operations = Operations((*rows, rest))
     work = OptimizerWork.measure(operations)
-    return check(operations, work, Hardware("GPU", "example"), None)
+    return check(operations, work, Hardware(DeviceKind.GPU, "example"), None)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from .marks import Marks
-    from .steps import Marker, StepSource
+    from .steps import Marker, StepCounter
     from .window import TraceWindow
 
     class OuterLoops(Protocol):
@@ -49,9 +49,9 @@ class CallLoops:
         self.window = window
         self.loops = loops
         # The marker, if any, of each source's eager gradient that came last:
-        self.open: dict[StepSource, Marker | None] = {}
-        self.counted: list[StepSource] = []  # those of calls while an iterator was at hand
-        self.called: tuple[StepSource, Marker | None] | None = None  # the call that is running
+        self.open: dict[StepCounter, Marker | None] = {}
+        self.counted: list[StepCounter] = []  # those of calls while an iterator was at hand
+        self.called: tuple[StepCounter, Marker | None] | None = None  # the call that is running
         window.before_close.append(self.over)
 
     def enter(self, marks: Marks) -> None:
@@ -77,7 +77,7 @@ class CallLoops:
         if not failed:
             self.loops.training()
 
-    def _enter_graph_loop(self) -> tuple[StepSource, None]:
+    def _enter_graph_loop(self) -> tuple[StepCounter, None]:
         """A call whose steps are all inside begins: there is a window by time only."""
         window = self.window
         source = window.source(GRAPH, way_here(), here)
@@ -105,13 +105,13 @@ class CallLoops:
         for source in list(self.open):
             self._over(source)
 
-    def _over(self, source: StepSource) -> None:
+    def _over(self, source: StepCounter) -> None:
         """The step that this source's last gradient began is over."""
         marker = self.open.pop(source, None)
         if marker is not None:
             marker.__exit__(None, None, None)
 
-    def _begin(self, source: StepSource) -> Marker | None:
+    def _begin(self, source: StepCounter) -> Marker | None:
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
         if self.loops.pending() and source.seen < PATIENCE:
             self.counted.append(source)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from .stack import Line
-    from .steps import StepSource
+    from .steps import StepCounter
 
     class WindowRecord(TypedDict):
         """What the manifest says of a window."""
@@ -45,7 +45,7 @@ IDLE_STEPS = 10
 class Capture:
     """One traced window."""
 
-    def __init__(self, out: str, number: int, source: StepSource | None, warmup: int) -> None:
+    def __init__(self, out: str, number: int, source: StepCounter | None, warmup: int) -> None:
         self.out = out
         self.folder = os.path.join(out, f"capture{number}")
         self.source = source  # None while a window by time has met no step
@@ -68,7 +68,7 @@ class Capture:
             "stopped_by": "unfinished",
         }
 
-    def begin(self, source: StepSource, number: int) -> None:
+    def begin(self, source: StepCounter, number: int) -> None:
         """The first traced step of a source is known."""
         self.source, self.start = source, number
         self.record["warmup"] = self.record["first_step"] = number

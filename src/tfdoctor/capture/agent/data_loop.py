@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from .steps import Marker, StepSource
+    from .steps import Marker, StepCounter
     from .window import TraceWindow
 
 
@@ -76,7 +76,7 @@ class DataLoops:
         """Say whether an iterator is at hand that may prove to be the loop around all this."""
         return any(not loop.idle for loop in self.live.values())
 
-    def _source(self) -> StepSource:
+    def _source(self) -> StepCounter:
         return self.window.source(DATA)
 
     def _left(self, loop: IteratorLoop) -> None:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from .declared import AgentPlan
     from .imports import Watcher
     from .journal import Journal
-    from .steps import StepSource
+    from .steps import StepCounter
 
     class FitWatcher(Protocol):
         """What watches the fits of one Keras."""
 
-        fit: StepSource | None
+        fit: StepCounter | None
 
         def join(self, model: object, frame: FrameType) -> None:
             """Take part in a fit that is running."""
@@ -51,7 +51,7 @@ class Installed:
         self.window.after_open.append(self._opened)
         self.window.after_steps.append(self.samples.end)
 
-    def _opened(self, source: StepSource) -> None:
+    def _opened(self, source: StepCounter) -> None:
         """A window begins at a step of this source; samples cannot separate a session's calls from the rest."""
         self.arguments.begin()
         self.samples.begin(None if source.kind is StepKind.SESSION else self.local.loops)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .declared import Foreign, Model, TrainerClass
     from .installed import Installed
     from .keras_dialects import Dialect
-    from .steps import StepSource
+    from .steps import StepCounter
 
     TrainFunction = Callable[..., object]
     Wrap = Callable[[Model, TrainFunction], TrainFunction]
@@ -45,7 +45,7 @@ class Trainers:
         self.window, self.log = installed.window, installed.log
         self.registry = installed.registry
         self.kind: type[Model] | None = None  # the class of models, once it is imported
-        self.fit: StepSource | None = None  # the loop of the fit that is running
+        self.fit: StepCounter | None = None  # the loop of the fit that is running
         self.tested = 0
 
     def patch(self, module: object) -> None:
@@ -116,7 +116,7 @@ class Trainers:
         trainer.fit = hide(fit)
 
     @guarded("fit")
-    def enter(self) -> StepSource:
+    def enter(self) -> StepCounter:
         """A fit begins: those of the same line are one loop."""
         at = here()
         source = self.window.source(StepKind.FIT, at or (), lambda: at)
@@ -144,7 +144,7 @@ class Trainers:
             k = self.dialect.steps_per_call(model)
             self.window.announce(self.fit, epochs * state.steps, k, skip=k)
 
-    def _source(self, caller: str) -> StepSource | None:
+    def _source(self, caller: str) -> StepCounter | None:
         """Return the loop that calls the train function, or None when another one contains it.
 
         A GAN's discriminator is called twice an iteration, for real and for made-up data: each place

@@ -13,7 +13,7 @@ from .tracing import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .steps import StepSource
+    from .steps import StepCounter
     from .tracing import Tracing
 
 MOST_REFUSALS = 5
@@ -22,7 +22,7 @@ MOST_REFUSALS = 5
 NO_PROFILER = "the profiler could not be started: the script did not import all of TensorFlow (import tensorflow)"
 
 
-def open_at(window: Tracing, source: StepSource, number: int, k: int) -> None:
+def open_at(window: Tracing, source: StepCounter, number: int, k: int) -> None:
     """Trace from this step on."""
     capture = _start(window, source, window.plan.get("seconds"))
     if capture is None:
@@ -37,7 +37,7 @@ def open_at(window: Tracing, source: StepSource, number: int, k: int) -> None:
     state_file.save(window)
 
 
-def open_for(window: Tracing, source: StepSource | None, seconds: float) -> None:
+def open_for(window: Tracing, source: StepCounter | None, seconds: float) -> None:
     """Trace for a time, whatever is seen meanwhile."""
     with window.lock:
         if window.state is State.WAITING and _start(window, source, seconds) is not None:
@@ -56,7 +56,7 @@ def opened(window: Tracing, capture: Capture, session: Session) -> None:
     window.log.forgive("trace")
 
 
-def _start(window: Tracing, source: StepSource | None, seconds: float | None) -> Capture | None:
+def _start(window: Tracing, source: StepCounter | None, seconds: float | None) -> Capture | None:
     """Start the profiler and return the capture; the recording keeps why it could not."""
     prepare, window.before_open = window.before_open, []
     for callback in prepare:
@@ -78,7 +78,7 @@ def _start(window: Tracing, source: StepSource | None, seconds: float | None) ->
     return capture
 
 
-def _refused(window: Tracing, source: StepSource | None, why: str) -> None:
+def _refused(window: Tracing, source: StepCounter | None, why: str) -> None:
     """Leave the profiler to whoever has it, and ask again later."""
     window.refusals += 1
     if source is not None:

@@ -7,7 +7,7 @@ from .tracing import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .steps import StepSource
+    from .steps import StepCounter
     from .tracing import Tracing
 
 FEWEST_CALLS = 5
@@ -23,7 +23,7 @@ def planned(window: Tracing, k: int) -> int:
     return steps if k == 1 else max(steps, FEWEST_CALLS * k)
 
 
-def announce(window: Tracing, source: StepSource, total: int, k: int, skip: int) -> None:
+def announce(window: Tracing, source: StepCounter, total: int, k: int, skip: int) -> None:
     """`total` more steps, `k` a call, are to come: fit the window into them.
 
     `skip` steps build the graph; they are only traced when there are no others.
@@ -39,7 +39,7 @@ def announce(window: Tracing, source: StepSource, total: int, k: int, skip: int)
     source.alarm = max(0, first if source.marks else first - k)
 
 
-def is_worth(window: Tracing, source: StepSource, number: int, k: int) -> bool:
+def is_worth(window: Tracing, source: StepCounter, number: int, k: int) -> bool:
     """Say whether a window now may become better than the one there is."""
     if source.yields_to(window.sources.values()):
         return False

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .captures import Capture
-    from .steps import StepSource
+    from .steps import StepCounter
     from .tracing import Tracing
 
 
@@ -44,7 +44,7 @@ def _steps(window: Tracing, capture: Capture | None) -> dict[str, object]:
     }
 
 
-def why(capture: Capture, loops: Sequence[StepSource], *, interrupted: bool) -> str:
+def why(capture: Capture, loops: Sequence[StepCounter], *, interrupted: bool) -> str:
     """Return why this loop was traced and no other; nothing when there was no other."""
     if capture.record["profiler"] == USERS:
         return "the script's own profiler recorded these steps: this is a copy of its trace"
@@ -56,7 +56,7 @@ def why(capture: Capture, loops: Sequence[StepSource], *, interrupted: bool) -> 
     return "; ".join(reasons)
 
 
-def _reason(capture: Capture, loops: Sequence[StepSource]) -> str:
+def _reason(capture: Capture, loops: Sequence[StepCounter]) -> str:
     if any(loop.outer is capture.source for loop in loops):
         return "the one that repeats least often, because it contains the others"
     if capture.record["stopped_by"] == "steps" and not capture.record["contains_warmup"]:

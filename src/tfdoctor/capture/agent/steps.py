@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         def first_alarm(self) -> int:
             """Return the step at which a new source asks for the first time."""
 
-        def arrive(self, source: StepSource, number: int, k: int) -> Marker | None:
+        def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
             """A call of k steps begins; return its marker, if it is traced."""
 
         def retract(self, number: int) -> None:
@@ -68,7 +68,7 @@ TAKING_TURNS = OPEN_ENDED | {StepKind.BATCH, StepKind.SESSION}
 """Sources that are single calls: several of them may make up one round of the user's loop."""
 
 
-class StepSource:
+class StepCounter:
     """One loop that trains: what shows its steps, and how many there were."""
 
     def __init__(self, kind: StepKind, listener: StepListener, at: Line | None = None) -> None:
@@ -88,7 +88,7 @@ class StepSource:
         self.traced: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
         self.under_profiler = False
         # The source whose rounds seem to hold several calls of this one:
-        self.outer: StepSource | None = None
+        self.outer: StepCounter | None = None
         self.outer_seen = 0
 
     def begin(self, k: int) -> Marker | None:
@@ -134,7 +134,7 @@ class StepSource:
             self.listener.retract(self.seen + self.discarded)
             self.discarded += k
 
-    def yields_to(self, sources: Iterable[StepSource]) -> bool:
+    def yields_to(self, sources: Iterable[StepCounter]) -> bool:
         """Say whether to wait, since these calls seem to be inner ones: a critic's, five a generator's.
 
         The source that goes round least often is asked for its steps first. It must go on doing so.

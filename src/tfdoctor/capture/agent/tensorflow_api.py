@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def context() -> Context:
     """Return the module that knows whether TensorFlow runs eagerly at this moment."""
-    from tensorflow.python.eager import context as module  # type: ignore[import-untyped]
+    from tensorflow.python.eager import context as module
 
     eager: Context = module
     return eager
@@ -19,7 +19,7 @@ def context() -> Context:
 
 def default_graph() -> Callable[[], Graph]:
     """Return the function that returns the graph which is being traced."""
-    from tensorflow.python.framework import ops  # type: ignore[import-untyped]
+    from tensorflow.python.framework import ops
 
     module: Ops = ops
     return module.get_default_graph
@@ -27,7 +27,7 @@ def default_graph() -> Callable[[], Graph]:
 
 def trace_class() -> Callable[..., TraceMarker]:
     """Return the class of the profiler's markers."""
-    from tensorflow.python.profiler import trace  # type: ignore[import-untyped]
+    from tensorflow.python.profiler import trace
 
     marker: Callable[..., TraceMarker] = trace.Trace
     return marker
@@ -47,12 +47,12 @@ def probe_dataset_number() -> int:
     Raises:
         LookupError: the serialized dataset has no name.
     """
-    from tensorflow.core.framework import (  # type: ignore[import-untyped]
+    from tensorflow.core.framework import (
         dataset_metadata_pb2,
         graph_pb2,
     )
     from tensorflow.python.framework import dtypes, ops
-    from tensorflow.python.ops import gen_dataset_ops  # type: ignore[import-untyped]
+    from tensorflow.python.ops import gen_dataset_ops
 
     with ops.device("/CPU:0"):
         dataset = gen_dataset_ops.range_dataset(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .profiler import ProfilerApi, Session
     from .program import ProgramFile
     from .registry import Registry
-    from .steps import StepSource
+    from .steps import StepCounter
 
 AFTERWARDS = 200
 """Steps to count after the window, for how long they take untraced; then the hooks rest."""
@@ -54,7 +54,7 @@ class Tracing:
         self.lock = threading.RLock()
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
         self.after_start: list[Callable[[], object]] = []  # each time the profiler has started
-        self.after_open: list[Callable[[StepSource], object]] = []  # when that was at a step
+        self.after_open: list[Callable[[StepCounter], object]] = []  # when that was at a step
         self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
         self.after_steps: list[Callable[[], object]] = []  # then, just before the profiler stops
         self.reset()
@@ -63,7 +63,7 @@ class Tracing:
         """Forget all steps: a new recording begins, or a fork of the process its own."""
         self.state = State.WAITING  # changed by `enter` alone
         self.quiet = False  # done, and enough was seen after it: hooks do nothing any more
-        self.sources: dict[tuple[str, Hashable], StepSource] = {}
+        self.sources: dict[tuple[str, Hashable], StepCounter] = {}
         self.training_keys: set[Hashable] = set()  # the datasets that train
         self.calling: object = None  # the outermost tf.function being called, by whichever thread
         # What trains and is running now: its marks, since when, and in which thread.

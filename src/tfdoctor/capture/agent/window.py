@@ -14,7 +14,7 @@ import time
 from . import closing, opening, planning, state_file
 from .journal import guarded
 from .planning import MANY_ROUNDS
-from .steps import StepSource
+from .steps import StepCounter
 from .tracing import AFTERWARDS, State, Tracing
 
 TYPE_CHECKING = False
@@ -33,11 +33,11 @@ class TraceWindow(Tracing):
         kind: StepKind,
         key: Hashable = None,
         at: Callable[[], Line | None] | None = None,
-    ) -> StepSource:
+    ) -> StepCounter:
         """Return the counter of one loop; `key` separates loops of a kind, `at` finds its line."""
         source = self.sources.get((kind, key))
         if source is None:
-            source = self.sources[kind, key] = StepSource(kind, self, at() if at else None)
+            source = self.sources[kind, key] = StepCounter(kind, self, at() if at else None)
         return source
 
     def any_step(self) -> bool:
@@ -51,12 +51,12 @@ class TraceWindow(Tracing):
         return AFTERWARDS if self.state is State.DONE else self.plan["warmup"]
 
     @guarded("announce")
-    def announce(self, source: StepSource, total: int, k: int = 1, skip: int = 0) -> None:
+    def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
         """So many more steps, `k` a call, are to come; `skip` of them build the graph."""
         planning.announce(self, source, total, k, skip)
 
     @guarded("arrive")
-    def arrive(self, source: StepSource, number: int, k: int) -> Marker | None:
+    def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """A call of steps number … number+k-1 begins: open or close, and return its marker."""
         with self.lock:
             self.quiet = self.state is State.DONE and not self.leave
@@ -64,7 +64,7 @@ class TraceWindow(Tracing):
                 opening.open_at(self, source, number, k)
             return self._marker(source, number, k) if self.state is State.OPEN else None
 
-    def _marker(self, source: StepSource, number: int, k: int) -> Marker | None:
+    def _marker(self, source: StepCounter, number: int, k: int) -> Marker | None:
         """Return the marker of a call while the window is open; close it where it ends."""
         capture, session = self.capture, self.session
         if capture is None or session is None:
@@ -87,7 +87,7 @@ class TraceWindow(Tracing):
             self.capture.retract(number)
 
     @guarded("open")
-    def open_for(self, source: StepSource | None, seconds: float) -> None:
+    def open_for(self, source: StepCounter | None, seconds: float) -> None:
         """Trace for a time, whatever is seen meanwhile."""
         opening.open_for(self, source, seconds)
 
@@ -100,18 +100,18 @@ class TraceWindow(Tracing):
         """Say whether the profiler that runs is the user's."""
         return self.session is not None and self.session.borrowed
 
-    def _traces(self, source: StepSource) -> bool:
+    def _traces(self, source: StepCounter) -> bool:
         """Say whether our profiler traces this source at the moment."""
         if self.state is not State.OPEN or self.capture is None:
             return False
         return self.capture.source is source and not self.borrowed()
 
-    def loop_over(self, source: StepSource) -> None:
+    def loop_over(self, source: StepCounter) -> None:
         """A loop was left before its window was full."""
         if self._traces(source):
             self.close("end-of-loop")
 
-    def fit_over(self, source: StepSource | None, reason: str) -> None:
+    def fit_over(self, source: StepCounter | None, reason: str) -> None:
         """A fit has returned: the window does not outlive it, unless fits are what is repeated."""
         if source is None or not self._traces(source):
             return

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.diagnose.summary.run import known, why_unknown
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.gpu.transfers import PAGEABLE, PINNED, UNKNOWN, Transfer, Transfers
@@ -11,6 +10,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.steps.steady_steps import STEP
 from tfdoctor.facts.tpu.time import TpuTime
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import bandwidth, count, ms, nbytes
 from tfdoctor.verdict import Measure
 
@@ -26,8 +26,8 @@ MEMORY = {
 
 def device_time(chart: Chart) -> tuple[Measure, ...]:
     """List where the GPUs' time goes, per step or, without steps, in the whole trace; () when unknown."""
-    time, gaps = known(chart, GpuUtilization), known(chart, IdleGaps)
-    transfers, collectives = known(chart, Transfers), known(chart, Collectives)
+    time, gaps = chart.get(GpuUtilization), chart.get(IdleGaps)
+    transfers, collectives = chart.get(Transfers), chart.get(Collectives)
     return (
         *(_work(time) if time else ()),
         *(_idle(time, gaps) if time and gaps else ()),
@@ -42,7 +42,9 @@ def device_time(chart: Chart) -> tuple[Measure, ...]:
 
 def device_time_missing(chart: Chart) -> str:
     """Return why the accelerators' time is not known, or "" where it is."""
-    return why_unknown(chart, TpuTime if chart.fact(Device).kind == "TPU" else GpuUtilization)
+    device = chart.get(Device)
+    on_tpu = device is not None and device.kind is DeviceKind.TPU
+    return chart.why_missing(TpuTime if on_tpu else GpuUtilization)
 
 
 def _work(time: GpuUtilization) -> Iterator[Measure]:

@@ -128,7 +128,7 @@ def _row(one: Examined, apart: ClockSkew | Unavailable) -> HostRow:
     late = apart.late_ms.get(one.name) if isinstance(apart, ClockSkew) else None
     return HostRow(
         name=one.name,
-        device=subject.device_name or subject.device,
+        device=subject.device_name or subject.device or "",
         steps=steps.count,
         median_ms=steps.median_ms,
         p10_ms=steps.p10_ms,

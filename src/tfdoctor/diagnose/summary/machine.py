@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.diagnose.summary.run import known
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.machine.threads import Threads
@@ -21,19 +20,8 @@ from tfdoctor.verdict import Measure
 
 def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
     """List what is known of the machine and the settings of the run."""
-    recording, hardware, program = (
-        chart.fact(Recording),
-        chart.fact(Hardware),
-        known(chart, Program),
-    )
-    framework, found = chart.fact(Framework), known(chart, Steps)
-    known_by = f"{framework.title}: {framework.evidence}" if framework.foreign else ""
-    rows = [
-        ("device", hardware.name),
-        ("matrix unit", hardware.matrix_unit),
-        ("framework", known_by),
-        ("program whose runs are the steps", found.program if found else ""),
-    ]
+    recording, program = chart.fact(Recording), chart.get(Program)
+    rows = list(_what_ran(chart))
     if recording.manifest:
         host = recording.manifest.host
         rows += [
@@ -51,9 +39,21 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in rows if text)
 
 
+def _what_ran(chart: Chart) -> Iterator[tuple[str, str]]:
+    """List the device, and for a trace of another framework or of XLA programs what identified it."""
+    hardware, framework, steps = chart.get(Hardware), chart.get(Framework), chart.get(Steps)
+    if hardware:
+        yield "device", hardware.name
+        yield "matrix unit", hardware.matrix_unit
+    if framework and framework.foreign:
+        yield "framework", f"{framework.title}: {framework.evidence}"
+    if steps:
+        yield "program whose runs are the steps", steps.program
+
+
 def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
     """Tell what ran a CPU's products, and on how many threads."""
-    onednn, threads = known(chart, OneDnn), known(chart, Threads)
+    onednn, threads = chart.get(OneDnn), chart.get(Threads)
     if onednn is None:
         return
     best = f"{onednn.instructions} at best" if onednn.instructions else onednn.why_unknown
@@ -82,7 +82,7 @@ NONE = {"_DefaultDistributionStrategy": "none"}
 
 def samples(chart: Chart) -> tuple[Measure, ...]:
     """List what was sampled while the steps were traced."""
-    found = known(chart, Samples)
+    found = chart.get(Samples)
     if found is None:
         return ()
     measures = (
@@ -105,5 +105,6 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         said += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
         said += [f"hook, {error.where}: {error.error}" for error in manifest.agent_errors]
         said += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
-    said += [chart.fact(Device).missing, *trace.errors, *trace.warnings]
+    device = chart.get(Device)
+    said += [device.missing if device else "", *trace.errors, *trace.warnings]
     return tuple(dict.fromkeys(text for text in said if text))

@@ -12,7 +12,7 @@ from tfdoctor.diagnosis import (
     Subject,
     Trust,
 )
-from tfdoctor.facts.chart import Chart, F, Unavailable
+from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.quality import Quality
@@ -23,6 +23,7 @@ from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import percent
+from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof import Opinion
@@ -33,39 +34,18 @@ SAME_OPINION = 0.05
 """Of the step: two figures for the input's share this close agree."""
 
 
-def known(chart: Chart, kind: type[F]) -> F | None:
-    """Return a fact, or None where it is unavailable."""
-    try:
-        return chart.fact(kind)
-    except Unavailable:
-        return None
-    except Exception:  # noqa: BLE001 - a defect: the rules that need this fact report it as errored
-        return None
-
-
-def why_unknown(chart: Chart, kind: type) -> str:
-    """Return why a fact is unavailable, or "" where it is known."""
-    try:
-        chart.fact(kind)
-    except Unavailable as missing:
-        return str(missing)
-    except Exception as error:  # noqa: BLE001 - same
-        return f"tfdoctor failed to measure it: {error!r}"
-    return ""
-
-
 def subject(chart: Chart, title: str) -> Subject:
     """Describe what was examined."""
-    trace, recording = chart.fact(Trace), chart.fact(Recording)
-    device, hardware, manifest = chart.fact(Device), chart.fact(Hardware), recording.manifest
+    device, hardware, framework = chart.get(Device), chart.get(Hardware), chart.get(Framework)
+    trace, manifest = chart.fact(Trace), chart.fact(Recording).manifest
     return Subject(
         title=title,
         command=manifest.command if manifest else (),
-        device=device.kind,
-        device_name=hardware.name,
-        devices_used=device.used if device.visible else None,
-        devices_visible=device.visible or None,
-        framework=_framework(manifest) | _foreign(chart.fact(Framework)),
+        device=device.kind if device else None,
+        device_name=hardware.name if hardware else "",
+        devices_used=device.used if device and device.visible else None,
+        devices_visible=(device.visible or None) if device else None,
+        framework=_framework(manifest) | (_foreign(framework) if framework else {}),
         hosts=tuple(filter(None, trace.hostnames)),
         exit_code=manifest.outcome.exit_code if manifest else None,
     )
@@ -87,9 +67,9 @@ def _foreign(framework: Framework) -> dict[str, str]:
 
 def steps(chart: Chart) -> StepsSummary:
     """Summarise the steps and what their time went to."""
-    found, breakdown = known(chart, Steps), known(chart, Breakdown)
+    found, breakdown = chart.get(Steps), chart.get(Breakdown)
     if found is None or breakdown is None:
-        return StepsSummary(source="none", missing=why_unknown(chart, Steps))
+        return StepsSummary(source=StepSource.NONE, missing=chart.why_missing(Steps))
     rows = tuple(
         StepRow(number=step.number, total_ms=step.total_ms, parts_ms=parts, steady=steady)
         for step, parts, steady in zip(found.steps, breakdown.steps, found.steady, strict=True)
@@ -108,25 +88,26 @@ def steps(chart: Chart) -> StepsSummary:
 
 
 def trust(chart: Chart) -> Trust:
-    """State how far the figures can be trusted."""
-    quality = chart.fact(Quality)
-    reasons = [doubt.what for doubt in quality.doubts]
-    level = quality.level
-    model, breakdown = known(chart, StepModel), known(chart, Breakdown)
+    """State how far the figures can be trusted; last of all, when every fact that failed has done so."""
+    quality = chart.get(Quality)
+    reasons = [doubt.what for doubt in quality.doubts] if quality else []
+    level = quality.level if quality else TrustLevel.LOW
+    model, breakdown = chart.get(StepModel), chart.get(Breakdown)
     doubt = ""
     if model is None and breakdown is not None:
-        doubt = f"what changes save is not known: {why_unknown(chart, StepModel)}"
+        why = "" if chart.failed(StepModel) else f": {chart.why_missing(StepModel)}"
+        doubt = f"savings are unknown{why}"
     elif model is not None and not model.trusted:
         doubt = "the step model explains the measured step only in part: savings are ceilings"
     if doubt:
         reasons.append(doubt)
-        level = "medium" if level == "high" else level
-    return Trust(level=level, reasons=tuple(reasons))
+        level = TrustLevel.MEDIUM if level is TrustLevel.HIGH else level
+    return Trust(level=level, reasons=(*reasons, *map(str, chart.defects)))
 
 
 def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
     """List the input pipeline's stages, consumers first."""
-    found = known(chart, InputPipeline)
+    found = chart.get(InputPipeline)
     if found is None:
         return ()
     paths = [stage.path for stage in found.stages]
@@ -171,7 +152,7 @@ def _note(stage: StageTime) -> str:
 
 def operations(chart: Chart) -> tuple[OperationRow, ...]:
     """List where the compute time went, one row per layer and type of operation."""
-    found, breakdown = known(chart, Operations), known(chart, Breakdown)
+    found, breakdown = chart.get(Operations), chart.get(Breakdown)
     if found is None or breakdown is None:
         return ()
     groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
@@ -206,7 +187,7 @@ def _shape(shape: tuple[int | None, ...]) -> str:
 
 def model(chart: Chart) -> tuple[Measure, ...]:
     """List every number that the step model uses."""
-    found = known(chart, StepModel)
+    found = chart.get(StepModel)
     if found is None:
         return ()
     measures = [Measure("measured step (median)", ms(found.step_ms))]
@@ -217,7 +198,7 @@ def model(chart: Chart) -> tuple[Measure, ...]:
         where = "beside the step" if segment.overlapped else "while the step waits"
         name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
         measures.append(Measure(f"input work {where}: {name}", ms(segment.ms)))
-    if found.device != "CPU":
+    if found.device != DeviceKind.CPU:
         measures.append(Measure("host's launching work", ms(found.host_work)))
     if found.busy_share is not None:
         measures.append(Measure("cores at work", ratio(found.busy_share)))
@@ -231,8 +212,8 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
         return None
     if opinion.error:
         return SecondOpinion(conclusion=f"xprof gave no opinion: {opinion.error}", agrees=None)
-    breakdown, device = known(chart, Breakdown), chart.fact(Device)
-    if breakdown is None or opinion.input_percent is None or not opinion.steps:
+    breakdown, device = chart.get(Breakdown), chart.get(Device)
+    if breakdown is None or device is None or opinion.input_percent is None or not opinion.steps:
         return SecondOpinion(conclusion=opinion.conclusion or "no step time measured", agrees=None)
     ours = breakdown["input"] / breakdown.step_ms
     theirs = opinion.input_percent / 100
@@ -258,7 +239,7 @@ def _difference(ours: float, theirs: float, device: Device, conclusion: str) -> 
     figures = f"tfdoctor measures an input share of {percent(ours)}, xprof {percent(theirs)}."
     if "POTENTIALLY" in conclusion:
         return f"{figures} xprof calls any time that it cannot assign potentially input."
-    if device.kind == "GPU":
+    if device.kind == DeviceKind.GPU:
         return (
             f"{figures} On a GPU xprof counts the copies to the device as input and leaves out the "
             "host's events, and with them the wait for tf.data."

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.facts.chart import Chart, F, Unavailable
+from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.tpu.copies import HOST
 from tfdoctor.facts.tpu.launches import TpuLaunches
 from tfdoctor.facts.tpu.operations import TpuOperations
@@ -18,11 +18,11 @@ SPREAD = 0.05
 
 def tpu_time(chart: Chart) -> tuple[Measure, ...]:
     """List where the TPU's time goes, per step or per run of the longest program; () where unknown."""
-    time = _known(chart, TpuTime)
+    time = chart.get(TpuTime)
     if time is None:
         return ()
-    operations, padding = _known(chart, TpuOperations), _known(chart, Padding)
-    launches = _known(chart, TpuLaunches)
+    operations, padding = chart.get(TpuOperations), chart.get(Padding)
+    launches = chart.get(TpuLaunches)
     return (
         *_parts(time),
         *_copies(time),
@@ -31,13 +31,6 @@ def tpu_time(chart: Chart) -> tuple[Measure, ...]:
         *(_padding(padding) if padding else ()),
         *(_launches(launches) if launches else ()),
     )
-
-
-def _known(chart: Chart, kind: type[F]) -> F | None:
-    try:
-        return chart.fact(kind)
-    except Unavailable:
-        return None
 
 
 def _parts(time: TpuTime) -> Iterator[Measure]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY
 
@@ -51,11 +52,11 @@ class GpuActivities:
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
-        if device.kind == "GPU" and device.missing:
+        if device.kind == DeviceKind.GPU and device.missing:
             raise Unavailable(device.missing)
-        if device.kind != "GPU":
+        if device.kind != DeviceKind.GPU:
             raise Unavailable(NO_GPU)
-        found = [work_of(plane) for plane in trace.devices("GPU")]
+        found = [work_of(plane) for plane in trace.devices(DeviceKind.GPU)]
         return cls(tuple(sorted(found, key=lambda one: -one.busy.total)))
 
     @property

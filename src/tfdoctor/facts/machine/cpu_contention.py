@@ -6,6 +6,7 @@ from typing import Self
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
@@ -29,7 +30,7 @@ class CpuContention:
     @classmethod
     def measure(cls, device: Device, cores: Cores | None, breakdown: Breakdown) -> Self:
         """Ask the samples of the cores; an accelerator computes without them."""
-        if device.kind != "CPU":
+        if device.kind != DeviceKind.CPU:
             return cls(crowded=False)
         if cores is None or not cores.sampled:
             return cls(crowded=None)

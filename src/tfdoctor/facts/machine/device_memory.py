@@ -8,6 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Trace
 from tfdoctor.trace.model import Value
 
@@ -52,7 +53,7 @@ class DeviceMemory:
         Raises:
             Unavailable: the run used no accelerator, or its allocators said nothing.
         """
-        if device.kind == "CPU":
+        if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
         by_name: dict[str, list[Allocator]] = defaultdict(list)
         for stats in _told(trace):

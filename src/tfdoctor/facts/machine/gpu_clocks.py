@@ -10,6 +10,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 
 BUSY_PCT = 50
@@ -63,7 +64,7 @@ class GpuClocks:
 
 
 def _unseen(device: Device, framework: Framework) -> str:
-    if device.kind != "GPU":
+    if device.kind != DeviceKind.GPU:
         return f"clocks are sampled of NVIDIA GPUs, and the run was on a {device.kind}"
     return (
         f"no busy GPU's clock was sampled (some seconds of an NVIDIA GPU){framework.with_tfdoctor}"

@@ -16,6 +16,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity, executors, leaves, operation_label, select
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
 from tfdoctor.verdict import Stage
@@ -49,7 +50,7 @@ class Threads:
         pool = _Pool(line.tasks_ps for line in trace.host.lines)
         busy = sum(_union_ps(_spans(line), start, end) for line in trace.host.lines)
         total = busy + pool.until(end) - pool.until(start)
-        by_type = _by_type(activity, pool) if device.kind == "CPU" and pool.known else {}
+        by_type = _by_type(activity, pool) if device.kind == DeviceKind.CPU and pool.known else {}
         return cls(float(total / max(1, end - start)), by_type, _why(device, known=pool.known))
 
 
@@ -109,7 +110,7 @@ def _by_type(activity: Activity, pool: _Pool) -> dict[str, float]:
 
 
 def _why(device: Device, *, known: bool) -> str:
-    if device.kind != "CPU":
+    if device.kind != DeviceKind.CPU:
         return "operations run on the device, not on the host's threads"
     if known:
         return ""

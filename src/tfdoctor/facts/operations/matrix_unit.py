@@ -12,6 +12,7 @@ from tfdoctor.facts.operations.kernel_names import KernelRole
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class MatrixUnit:
         Raises:
             Unavailable: the device has no matrix unit that is known, or nothing tells its use.
         """
-        if device.kind == "CPU":
+        if device.kind == DeviceKind.CPU:
             raise Unavailable(
                 "a CPU's peak rate depends on clocks that the trace does not hold; "
                 "float32-matmul judges the precision instead"
@@ -63,7 +64,7 @@ class MatrixUnit:
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)
-        gpu = GpuKernels.of(rows, hardware) if hardware.kind == "GPU" else None
+        gpu = GpuKernels.of(rows, hardware) if hardware.kind == DeviceKind.GPU else None
         return cls(
             unit=hardware.matrix_unit,
             busy_ms=busy,

@@ -7,6 +7,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
 
 ONEDNN = ("_Mkl", "_OneDnn")
@@ -56,7 +57,7 @@ class OneDnn:
         Raises:
             Unavailable: the run was not on a CPU, or ran no matmul or convolution by name.
         """
-        if device.kind != "CPU":
+        if device.kind != DeviceKind.CPU:
             raise Unavailable(f"oneDNN runs on CPUs; this run computed on a {device.kind}")
         if framework.foreign:
             raise Unavailable(f"a run of {framework.title} does not name oneDNN's operations")

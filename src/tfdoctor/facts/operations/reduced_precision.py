@@ -9,6 +9,7 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
@@ -42,7 +43,7 @@ class ReducedPrecision:
     @classmethod
     def measure(cls, operations: Operations, hardware: Hardware, norms: BatchNorms | None) -> Self:
         """Go through what the step runs."""
-        if hardware.kind != "CPU":
+        if hardware.kind != DeviceKind.CPU:
             return cls(gains=tuple(_halved(operations)))
         variables = OptimizerWork.measure(operations).rows
         rest = [row for row in operations.rows if row not in variables]

@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import LARGE, Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 
 NARROWEST = 0.5
 """16 bit for float32: no change that tfdoctor proposes moves fewer bytes."""
@@ -35,7 +36,7 @@ class Roofline:
             Unavailable: neither the memory's rate nor the peak is known.
         """
         rate = hardware.bandwidth_bytes_s
-        if hardware.kind == "CPU":
+        if hardware.kind == DeviceKind.CPU:
             rate = operations.streaming_rate
         if not rate and not hardware.peak_flop_s:
             raise Unavailable(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
@@ -33,7 +34,7 @@ class Device:
     ``missing`` says why its work is not in the trace, of which ``busiest`` then is any; "" when it is.
     """
 
-    kind: str  # "CPU", "GPU" or "TPU"
+    kind: DeviceKind
     visible: int
     used: int
     busiest: Plane | None = None
@@ -42,16 +43,16 @@ class Device:
     @classmethod
     def measure(cls, trace: Trace) -> Self:
         """Look for accelerators; a trace with none, and without any launch, comes from a run on the CPU."""
-        for kind in ("TPU", "GPU"):
+        for kind in (DeviceKind.TPU, DeviceKind.GPU):
             planes = trace.devices(kind)
             if planes:
                 return cls._accelerator(kind, planes, trace)
         if _launches(trace.host):
-            return cls("GPU", 0, 0, missing=NO_GPU)
-        return cls("CPU", 1, 1, trace.host)
+            return cls(DeviceKind.GPU, 0, 0, missing=NO_GPU)
+        return cls(DeviceKind.CPU, 1, 1, trace.host)
 
     @classmethod
-    def _accelerator(cls, kind: str, planes: tuple[Plane, ...], trace: Trace) -> Self:
+    def _accelerator(cls, kind: DeviceKind, planes: tuple[Plane, ...], trace: Trace) -> Self:
         busy = {plane.name: _busy(plane).total for plane in planes}
         most = max(busy.values())
         used = sum(1 for total in busy.values() if total and total >= IDLE * most)

@@ -22,6 +22,7 @@ from tfdoctor.facts.run.gpu_rates import (
     PLAIN_TURING,
     SCALAR_RATES,
 )
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.trace import Plane
 from tfdoctor.trace.model import Value
@@ -66,7 +67,7 @@ class Tile:
 class Hardware:
     """The device's matrix unit. None and "" stand for what is unknown; ``missing`` says why."""
 
-    kind: str
+    kind: DeviceKind
     name: str
     matrix_unit: str = ""
     narrowing: Narrowing | None = None
@@ -84,9 +85,9 @@ class Hardware:
         """Read the device's plane, or the manifest's CPU."""
         host = recording.manifest.host if recording.manifest else None
         cores = (host.cores_usable or None) if host else None
-        if device.kind == "CPU":
+        if device.kind == DeviceKind.CPU:
             return cls._cpu(host, cores, framework)
-        if device.kind == "TPU":
+        if device.kind == DeviceKind.TPU:
             return cls._tpu(device.busiest, cores)
         return cls._gpu(device.busiest, cores)
 
@@ -98,14 +99,14 @@ class Hardware:
                 why = f"{why}, as traces of {framework.title} do not"
             else:
                 why = f"{why}; record it with `tfdoctor profile`"
-            return cls("CPU", "of unknown model", cores=cores, missing=why)
+            return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
         for flag, unit, narrowing in CPU_UNITS:
             if flag in flags:
-                return cls("CPU", name, unit, narrowing, tile, cores=cores)
+                return cls(DeviceKind.CPU, name, unit, narrowing, tile, cores=cores)
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
-        return cls("CPU", name, tile=tile, cores=cores, missing=why)
+        return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
 
     @classmethod
     def _tpu(cls, plane: Plane | None, cores: float | None) -> Self:
@@ -121,7 +122,7 @@ class Hardware:
             Bound.AT_MOST,
             "half the bytes; the MXU multiplies in bfloat16 either way",
         )
-        return cls("TPU", name, "MXU", narrowing, tile, peak, hbm, cores)
+        return cls(DeviceKind.TPU, name, "MXU", narrowing, tile, peak, hbm, cores)
 
     @classmethod
     def _gpu(cls, plane: Plane | None, cores: float | None) -> Self:
@@ -133,7 +134,7 @@ class Hardware:
     def _nvidia(cls, stats: Stats, cores: float | None) -> Self:
         name = str(stats.get("gpu_device_name") or _unnamed(stats, SM))
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
-        without = cls("GPU", name, bandwidth_bytes_s=bandwidth, cores=cores)
+        without = cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores)
         if "compute_cap_major" not in stats:
             why = "the trace does not say which GPU it ran on (no compute capability)"
             return replace(without, missing=why)
@@ -165,14 +166,14 @@ class Hardware:
         told = float(stats.get("memory_bandwidth") or 0) or None
         if chip not in AMD_RATES:
             why = f"tfdoctor does not know the matrix unit of this AMD GPU ({chip or name})"
-            return cls("GPU", name, bandwidth_bytes_s=told, cores=cores, missing=why)
+            return cls(DeviceKind.GPU, name, bandwidth_bytes_s=told, cores=cores, missing=why)
         full, half, transfers, dtype = AMD_RATES[chip]
         if not half:
             why = f"{chip} has no matrix cores"
-            return cls("GPU", name, cores=cores, missing=why, without_unit=True)
+            return cls(DeviceKind.GPU, name, cores=cores, missing=why, without_unit=True)
         source = f"{full:g} FLOP per compute unit and clock now, {half:g} in {dtype}"
         return cls(
-            "GPU", name, "Matrix Core", Narrowing(dtype, full / half, Bound.AT_MOST, source), None,
+            DeviceKind.GPU, name, "Matrix Core", Narrowing(dtype, full / half, Bound.AT_MOST, source), None,
             _peak(stats, half), told * transfers if told else None, cores,
             multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Line, Plane
 from tfdoctor.trace.names import TPU_OPS
 
@@ -57,7 +58,7 @@ class XlaRuns:
         Raises:
             Unavailable: the device is no TPU, or has no such line.
         """
-        if device.kind != "TPU" or device.busiest is None:
+        if device.kind != DeviceKind.TPU or device.busiest is None:
             raise Unavailable("the run used no TPU")
         found = module_runs(device.busiest)
         if not found:

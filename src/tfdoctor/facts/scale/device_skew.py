@@ -9,6 +9,7 @@ from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.steps.steady_steps import STEP
 from tfdoctor.facts.tpu.time import COMPUTE, TpuTime
+from tfdoctor.kinds import DeviceKind
 
 WORKS = 0.01
 """Of the busiest one's computing time: a device with less is idle, not fast."""
@@ -35,9 +36,9 @@ class DeviceSkew:
         Raises:
             Unavailable: there are no steps, or fewer than two devices work.
         """
-        if device.kind == "CPU":
+        if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
-        of = gpus if device.kind == "GPU" else tpus
+        of = gpus if device.kind == DeviceKind.GPU else tpus
         if isinstance(of, Unavailable):
             raise of
         if of.unit != STEP:

@@ -7,6 +7,7 @@ from typing import Self
 
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Clock
 from tfdoctor.trace import Trace
@@ -14,8 +15,14 @@ from tfdoctor.verdict import Stage
 
 COUNTED = frozenset(
     (
-        *("keras-fit", "keras-train-on-batch", "tf-data-loop", "repeated-call", "eager-gradient"),
-        *("session-run", "markers", "tpu-steps"),
+        *(
+            StepSource.KERAS_FIT,
+            StepSource.KERAS_TRAIN_ON_BATCH,
+            StepSource.TF_DATA_LOOP,
+            StepSource.REPEATED_CALL,
+            StepSource.EAGER_GRADIENT,
+        ),
+        *(StepSource.SESSION_RUN, StepSource.MARKERS, StepSource.TPU_STEPS),
     )
 )
 """Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other

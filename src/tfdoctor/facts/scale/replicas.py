@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 
-ACCELERATORS = ("GPU", "TPU")
+ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
 
 @dataclass(frozen=True, slots=True)

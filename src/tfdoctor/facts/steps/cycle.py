@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork
+from tfdoctor.kinds import StepSource
 
-GRAPH, CALL = "graph-period", "repeated-call"
+GRAPH, CALL = StepSource.GRAPH_PERIOD, StepSource.REPEATED_CALL
 """Where steps that nobody marked are found: inside a graph, or from call to call."""
 
 Spans = NDArray[np.int64]
@@ -29,7 +30,7 @@ class Cycle:
     that are seen, by distinct name; those of rounds inside a round are not among them.
     """
 
-    source: str  # GRAPH or CALL
+    source: StepSource  # GRAPH or CALL
     where: str  # "the loop `while` of `train_epoch`", for people
     starts_ps: NDArray[np.int64]  # (n,)
     ends_ps: NDArray[np.int64]  # (n,)
@@ -81,7 +82,9 @@ def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
     return int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE)), len(kinds)
 
 
-def cycle_of(source: str, where: str, spans: Iterable[Spans], weight: tuple[int, int]) -> Cycle:
+def cycle_of(
+    source: StepSource, where: str, spans: Iterable[Spans], weight: tuple[int, int]
+) -> Cycle:
     """Return the rounds of these spans; ``weight`` are the updates and all works of one."""
     rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
     rounds = rounds[np.argsort(rounds[:, 0], kind="stable")]

@@ -14,9 +14,10 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
 from tfdoctor.facts.steps.step import Step
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules, of_runs
+from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 
-MODULE_RUNS, COMPILED_CALLS = "module-runs", "compiled-calls"
+MODULE_RUNS, COMPILED_CALLS = StepSource.XLA_RUNS, StepSource.XLA_CALLS
 """How the steps were told: by the runs of a compiled program, or by the host's calls of it."""
 
 
@@ -29,7 +30,7 @@ def module_steps(device: Device, xla_programs: XlaPrograms) -> tuple[str, list[S
 
 
 def _modules(device: Device) -> tuple[ProgramRuns, ...]:
-    return module_runs(device.busiest) if device.kind == "TPU" and device.busiest else ()
+    return module_runs(device.busiest) if device.kind == DeviceKind.TPU and device.busiest else ()
 
 
 def queued_steps(
@@ -38,8 +39,8 @@ def queued_steps(
     xla_programs: XlaPrograms,
     framework: Framework,
     marked: list[Step],
-) -> tuple[str, str, list[Step]]:
-    """Return the program that trains, how its steps were told, and the steps; "" twice for the marked ones.
+) -> tuple[str, StepSource, list[Step]]:
+    """Return the program that trains, how its steps were found, and the steps; "" and NONE for the marked ones.
 
     Raises:
         Unavailable: nothing trains as far as the trace tells, or the host ran ahead of the device.
@@ -51,11 +52,11 @@ def queued_steps(
     except Unavailable as why:
         if not marked:
             raise Unavailable(f"{why}; {framework.how_to_record}") from why
-        return "", "", _in_time(marked, device)
+        return "", StepSource.NONE, _in_time(marked, device)
     if runs and not (marked and waits_for(marked, steps)):
         return name, MODULE_RUNS, steps
     if marked:
-        return "", "", marked if runs else _in_time(marked, device)
+        return "", StepSource.NONE, marked if runs else _in_time(marked, device)
     return name, COMPILED_CALLS, _in_time(steps, device)
 
 
@@ -72,7 +73,7 @@ def _in_time(steps: list[Step], device: Device) -> list[Step]:
     Raises:
         Unavailable: it still works a step or more after the last one.
     """
-    lines = work_lines(device.busiest) if device.busiest and device.kind != "CPU" else ()
+    lines = work_lines(device.busiest) if device.busiest and device.kind != DeviceKind.CPU else ()
     ends = [int((line.start_ps + line.duration_ps).max()) for line in lines if len(line)]
     late = max(ends, default=0) - steps[-1].end_ps
     if late > np.median([step.end_ps - step.start_ps for step in steps]):

@@ -16,6 +16,7 @@ from tfdoctor.facts.steps.eager_steps import eager_cycles
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step
 from tfdoctor.facts.steps.training_work import TrainingWork
+from tfdoctor.kinds import StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
@@ -32,7 +33,7 @@ OWN_UPDATES = 4
 """Updates from which an outer loop has an optimizer, and does not only let something decay."""
 
 
-def search(trace: Trace, *, in_graph: bool = False) -> tuple[str, list[Step]]:
+def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[Step]]:
     """Return the source and the steps, none when nothing at all recurs.
 
     ``in_graph`` says that a loop inside a graph is known to train, so programs of XLA in it do.
@@ -45,7 +46,7 @@ def search(trace: Trace, *, in_graph: bool = False) -> tuple[str, list[Step]]:
         cycles = graph_cycles(trace, TrainingWork.gather(trace, compiled=True))
     cycles = cycles or eager_cycles(trace)
     if not cycles:
-        return "none", []
+        return StepSource.NONE, []
     found = choose(cycles)
     if len(found) < FEWEST and found.call not in TRAINING_CALLS:
         rounds = "a single whole round" if len(found) == 1 else f"only {len(found)} whole rounds"

@@ -10,6 +10,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, spans, work_lines
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Trace
 
 STEP, TRACE = "step", "trace"
@@ -40,7 +41,9 @@ class SteadySteps:
         """
         if isinstance(steps, Steps):
             return cls.of(steps)
-        work = [spans(line) for plane in trace.devices("GPU") for line in work_lines(plane)]
+        work = [
+            spans(line) for plane in trace.devices(DeviceKind.GPU) for line in work_lines(plane)
+        ]
         edges = [edge for one in work if one.spans for edge in (one.spans[0][0], one.spans[-1][1])]
         if device.missing or not edges:
             raise Unavailable(device.missing or str(steps))

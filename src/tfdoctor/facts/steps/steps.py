@@ -24,13 +24,15 @@ from tfdoctor.facts.steps.markers import marked, step_line, train_function_calls
 from tfdoctor.facts.steps.queued_steps import MODULE_RUNS, module_steps, queued_steps
 from tfdoctor.facts.steps.search import FEWEST, search
 from tfdoctor.facts.steps.step import PS_PER_MS, Step, chain
+from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import StepsSeen
 from tfdoctor.trace import Event, Intervals, Line, Trace
 from tfdoctor.trace.names import END_OF_WINDOW, FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 
-GRAPH_LOOP = "graph-loop"
+GRAPH_LOOP = StepSource.GRAPH_LOOP
 """What the recorder calls a loop inside a tf.function: a marker around its call is no step."""
 
 HIDDEN = (
@@ -49,7 +51,7 @@ OUTLIER_FLOOR = 1.3
 class Steps:
     """The training steps of one host's trace."""
 
-    source: str
+    source: StepSource
     steps: tuple[Step, ...]
     steady: tuple[bool, ...]
     closed: bool = True  # the last step's end is known
@@ -75,7 +77,7 @@ class Steps:
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
             raise Unavailable(_why_none(trace, recording, framework))
-        recorded = seen.source if seen and source == "markers" else None
+        recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
         compiling = compilations(trace)
         chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
         return replace(chosen, program=program)
@@ -84,7 +86,7 @@ class Steps:
     def of(
         cls,
         steps: Iterable[Step],
-        source: str = "markers",
+        source: StepSource = StepSource.MARKERS,
         *,
         closed: bool = True,
         compiling: Intervals = Intervals(),  # noqa: B008 - frozen
@@ -153,6 +155,11 @@ class StepSpans:
         return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
 
+def _recorded(seen: StepsSeen) -> StepSource | None:
+    """Return how the recorder found the steps; None where it does not say, or in words of another version."""
+    return StepSource(seen.source) if seen.source in set(StepSource) else None
+
+
 def _why_none(trace: Trace, recording: Recording, framework: Framework) -> str:
     said = recording.manifest.missing if recording.manifest else ()
     for missing in said:
@@ -193,7 +200,7 @@ def _steady(times: list[float]) -> tuple[bool, ...]:
     return tuple(time <= fence for time in times)
 
 
-Found = tuple[str, list[Step], bool]
+Found = tuple[StepSource, list[Step], bool]
 """How the steps were found, the steps, and whether the last one's end is known."""
 
 
@@ -209,8 +216,10 @@ def _told(
     if framework.foreign:
         marked_steps = found[1] if found else []
         program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
-        return program, found if found and not source else _closed(source, steps, trace)
-    if found is None and device.kind == "TPU":
+        return program, found if found and source is StepSource.NONE else _closed(
+            source, steps, trace
+        )
+    if found is None and device.kind == DeviceKind.TPU:
         program, steps = module_steps(device, xla_programs)
         return program, _closed(MODULE_RUNS, steps, trace) if steps else None
     return "", found
@@ -227,9 +236,13 @@ def _marked(
     ):
         return _searched(trace, in_graph=True)
     if steps := marked(trace, manifest, any_name=framework.foreign):
-        return _closed("markers", steps, trace)
+        return _closed(StepSource.MARKERS, steps, trace)
     if steps := step_line(device.busiest):
-        return _closed("tpu-steps" if device.kind == "TPU" else "markers", steps, trace)
+        return _closed(
+            StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS,
+            steps,
+            trace,
+        )
     return None
 
 
@@ -241,13 +254,13 @@ def _searched(trace: Trace, *, in_graph: bool) -> Found:
     if not steps:
         if in_graph:
             raise Unavailable(HIDDEN)
-        return "none", [], False
+        return StepSource.NONE, [], False
     if source == CALL:
         return _closed(source, chain(steps), trace)
     return source, chain(steps), True
 
 
-def _closed(source: str, steps: list[Step], trace: Trace) -> Found:
+def _closed(source: StepSource, steps: list[Step], trace: Trace) -> Found:
     """Let the last step end with the window, when the trace says when that was."""
     end = _window_end(trace, steps[-1])
     if end is None:

@@ -17,6 +17,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.facts.timeline.xla_cpu_work import DEPTHWISE, compiled_work
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import EventType, Intervals, Line, Trace
 from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import (
@@ -95,14 +96,14 @@ class Activity:
     ) -> Self:
         """Sort all events of the host and of the busiest device."""
         wait = trainer_waits(trace.host_lines)
-        if framework.foreign and device.kind == "CPU":
+        if framework.foreign and device.kind == DeviceKind.CPU:
             return cls(
                 wait, {Stage.DEVICE: _tabulate(compiled_work(trace, xla_programs))}, Intervals()
             )
         captured = _captured_functions(trace)
         training = _training(trace, captured)
         computing = _host_operations(trace, captured - training, training)
-        if device.kind == "CPU":
+        if device.kind == DeviceKind.CPU:
             stages = _apart(computing)
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = _sort_device(device, xla_programs) if device.busiest else {}
@@ -255,8 +256,8 @@ def _sort_device(device: Device, xla_programs: XlaPrograms) -> dict[Stage, Work]
     return {stage: _tabulate(rows) for stage, rows in stages.items()}
 
 
-def _stage(device: str, kind: EventType) -> Stage:
-    if device == "GPU":
+def _stage(device: DeviceKind, kind: EventType) -> Stage:
+    if device == DeviceKind.GPU:
         if COPY.match(kind.name):
             return Stage.TRANSFER
         return Stage.COLLECTIVE if COLLECTIVE.match(kind.name) else Stage.DEVICE

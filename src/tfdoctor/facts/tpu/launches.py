@@ -14,6 +14,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
 from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
 ENQUEUE = "DoEnqueueProgram"
@@ -40,7 +41,9 @@ class TpuLaunches:
         Raises:
             Unavailable: the device is no TPU, or ran fewer than two programs.
         """
-        modules = module_runs(device.busiest) if device.kind == "TPU" and device.busiest else ()
+        modules = (
+            module_runs(device.busiest) if device.kind == DeviceKind.TPU and device.busiest else ()
+        )
         runs = sorted(run for module in modules for run in _runs(module))
         if len(runs) < 2:  # noqa: PLR2004 - no time between them
             raise Unavailable("the trace holds no two runs of compiled programs on a TPU")

@@ -15,6 +15,7 @@ from tfdoctor.facts.tpu.copies import name_of
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
 from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
 from tfdoctor.facts.tpu.time import COMPUTE, part_of
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import EventType
 from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS
@@ -88,7 +89,7 @@ class TpuOperations:
             Unavailable: the device is no TPU, or its trace holds no operation in a round.
         """
         core = device.busiest
-        if device.kind != "TPU" or core is None or device.missing:
+        if device.kind != DeviceKind.TPU or core is None or device.missing:
             raise Unavailable(device.missing or "the run used no TPU")
         unit, program = rounds_of(core, xla_programs)
         starts, end = starts_of(core, unit, program)

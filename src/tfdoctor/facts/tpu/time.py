@@ -18,6 +18,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.copies import Copy, copies
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
 
@@ -79,12 +80,12 @@ class TpuTime:
         Raises:
             Unavailable: the device is no TPU, did nothing, or nothing tells where a round begins.
         """
-        if device.kind != "TPU" or device.busiest is None:
+        if device.kind != DeviceKind.TPU or device.busiest is None:
             raise Unavailable("the run used no TPU")
         if device.missing:
             raise Unavailable(device.missing)
         unit, program = rounds_of(device.busiest, xla_programs)
-        cores = [_core(plane, unit, program) for plane in trace.devices("TPU")]
+        cores = [_core(plane, unit, program) for plane in trace.devices(DeviceKind.TPU)]
         found = [core for core in cores if core is not None]
         if not found:
             raise Unavailable(

@@ -1,0 +1,67 @@
+"""A defect in one fact neither takes a report down nor disappears: it is shown once, in the trust section."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from scripts.fact_index import measured
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.facts.operations.onednn import OneDnn
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.tpu.padding import Padding
+from tfdoctor.recording import Recording
+from tfdoctor.report import html, json_, markdown
+from tfdoctor.rules import all_rules
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+
+def report(sample: str) -> Diagnosis:
+    recording = Recording.open(SAMPLES / sample)
+    return diagnose(recording, all_rules(), sample, ask_xprof=False)
+
+
+def break_(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
+    original = fact.measure  # type: ignore[attr-defined]  # every class given here has one
+
+    def measure(**given: object) -> object:
+        del given
+        return 1 / 0
+
+    measure.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
+    monkeypatch.setattr(fact, "measure", measure)
+
+
+@pytest.mark.parametrize(
+    ("fact", "sample"),
+    [(Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet")],
+)
+def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
+    monkeypatch: pytest.MonkeyPatch, fact: type, sample: str
+) -> None:
+    healthy = report(sample)
+    break_(monkeypatch, fact)
+    broken = report(sample)
+    reason = f"tfdoctor failed to measure {fact.__name__} (ZeroDivisionError"
+    assert sum(reason in said for said in broken.trust.reasons) == 1
+    assert [type(r.outcome) for r in broken.results] == [type(r.outcome) for r in healthy.results]
+    assert broken.trust.level == healthy.trust.level
+    assert fact.__name__ in html.render(broken)
+
+
+@pytest.mark.parametrize("fact", measured(), ids=lambda fact: fact.__name__)
+def test_no_defect_of_a_fact_takes_the_report_down(
+    monkeypatch: pytest.MonkeyPatch, fact: type
+) -> None:
+    break_(monkeypatch, fact)
+    broken = report("synthetic-gpu-a100-fp32")
+    assert markdown.render(broken)
+    assert json_.render(broken)
+    shown = [said for said in broken.trust.reasons if "ZeroDivisionError" in said]
+    assert len(shown) <= 1
+
+
+def test_the_facts_are_found() -> None:
+    assert {Device, OneDnn, Padding} <= set(measured())
