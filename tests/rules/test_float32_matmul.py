@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
 from tfdoctor.facts.run.hardware import Hardware, Narrowing
-from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
@@ -94,7 +94,7 @@ def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(
 ) -> None:
     rows = (product(dtype="bfloat16", layer="a"), product(ms=3.0, layer="head"))
     head = Layer(name="head", kind="Dense", compute_dtype="float32")
-    program = Program(layers=(head,), settings={"policy": policy})
+    program = Program(layers=(head,), settings=RunSettings(policy=policy))
     assert isinstance(check(*rows, program=program), kind)
 
 
@@ -203,7 +203,7 @@ def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
 def test_gradients_of_strided_depthwise_convolutions_cost_a_cpu_time(
     stride: int | None, *, costs: bool
 ) -> None:
-    attrs = {"strides": [1, stride, stride, 1]} if stride else {}
+    attrs = Attributes(strides=(1, stride, stride, 1)) if stride else Attributes()
     kind = "DepthwiseConv2dNativeBackpropInput"
     tensors = (("int32", (4,)), ("float32", (3, 3, 64, 1)), ("float32", (16, 28, 28, 64)))
     known = Operation(name="g", type=kind, inputs=tensors, attrs=attrs)

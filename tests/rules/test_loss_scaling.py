@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.rules.loss_scaling import check
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
@@ -25,7 +25,7 @@ def judged(
 ) -> Verdict:
     operations = [Operation(name=name, type="MatMul", outputs=((dtype, (8, 8)),), layer="dense")]
     operations += [Operation(name="check", type=also)] if also else []
-    known = {"optimizer": "SGD", "loss_scale": False, **settings}
+    known = RunSettings(**{"optimizer": "SGD", "loss_scale": False, **settings})
     return check(Program(tuple(operations), settings=known))
 
 
@@ -44,7 +44,9 @@ def test_a_frozen_backbone_in_float16_needs_none() -> None:
     """Its forward operations are in float16, the gradients are not."""
     forward = Operation(name="backbone/MatMul", type="MatMul", outputs=(("float16", (8, 8)),))
     head = Operation(name="gradient_tape/head/MatMul", type="MatMul", outputs=(("float32", (8,)),))
-    assert isinstance(check(Program((forward, head), settings={"optimizer": "SGD"})), Healthy)
+    assert isinstance(
+        check(Program((forward, head), settings=RunSettings(optimizer="SGD"))), Healthy
+    )
 
 
 @pytest.mark.parametrize("kind", ["IsFinite", "IsNan", "CheckNumerics"])

@@ -8,7 +8,7 @@ import pytest
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.run.program import Layer, LayerConfig, Operation, Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unfused_batch_norm
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
@@ -173,5 +173,5 @@ def test_the_fused_operation_takes_images_only(shape: tuple[int, ...]) -> None:
 
 
 def test_another_axis_is_no_image_either() -> None:
-    first = Layer(name="bn", kind="BatchNormalization", config={"axis": 1})
+    first = Layer(name="bn", kind="BatchNormalization", config=LayerConfig(axis=1))
     assert isinstance(check(*of_width(48), layers=[first]), NotApplicable)

@@ -12,11 +12,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tfdoctor.capture import manifest
+from tfdoctor.capture.agent.frames import clean_error
 from tfdoctor.capture.agent.masking import clean
 from tfdoctor.capture.arrange import arrange
 from tfdoctor.capture.beside import Beside
@@ -25,6 +27,10 @@ from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
 from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
+from tfdoctor.recording.manifest import AgentError, Manifest
+
+if TYPE_CHECKING:
+    from tfdoctor.capture.agent.block import Block
 
 AGENT, FOLDER = "_tfdoctor_agent", Path(__file__).parent / "agent"
 
@@ -34,7 +40,7 @@ class _Process:
 
     lock = threading.RLock()
     ours = False  # the agent is here for us
-    window: Any = None
+    block: "Block | None" = None  # of the agent
     under_way: "Inside | None" = None
 
 
@@ -42,8 +48,7 @@ def profiled() -> bool:
     """Say whether `tfdoctor profile` records this process, or will once it imports TensorFlow."""
     if AGENT in sys.modules:
         return not _Process.ours
-    site = sys.modules.get("sitecustomize")
-    door = getattr(site, "Door", None)
+    door = getattr(sys.modules.get("_tfdoctor_door"), "Door", None)
     return door is not None and any(type(finder) is door for finder in sys.meta_path)
 
 
@@ -56,7 +61,7 @@ def under_way() -> "Inside | None":
 class Inside:
     """One recording of this process."""
 
-    def __init__(self, folder: Folder, state: dict[str, Any], what: str) -> None:
+    def __init__(self, folder: Folder, state: Manifest, what: str) -> None:
         self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
         self.recording: Recording | None = None
         self.faults: list[str] = []
@@ -79,10 +84,11 @@ class Inside:
                 other.abandoned()
             elif other is not None:
                 raise CaptureError(
-                    f"The recording {other.folder.out} is not over: end it before another begins."
+                    f"The recording {other.folder.out} is still running: end it before you start another."
                 )
             folder = claim(plan)
-            state = manifest.begin(plan, [at], folder.worker) | {"python": sys.executable}
+            begun = manifest.begin(plan, [at], folder.worker)
+            state = replace(begun, python=sys.executable)
             manifest.write(folder.out, state)
             _Process.under_way = inside = cls(folder, state, what)
         inside._start(plan, places)
@@ -91,16 +97,16 @@ class Inside:
     def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
         atexit.register(self.abandoned)
         with self._careful("start"):
-            block = _agents("block")
             settings = agents_plan(plan, self.folder.processes)
-            _Process.window = block.begin(settings, places, _Process.window)
+            _Process.block = _agents("block").begin(settings, places, _Process.block)
         with self._careful("samples"):
             self.beside = Beside(self.folder.out / SAMPLES, plan.sample_every_ms)
 
     def join(self, model: object, frame: FrameType) -> None:
         """Take part in the fit of a model that is running."""
         with self._careful("join"):
-            _agents("block").join(_Process.window, model, frame)
+            if _Process.block is not None:
+                _Process.block.join(model, frame)
 
     def end(self, error: BaseException | None = None) -> None:
         """End the recording and write it; a second call does nothing."""
@@ -110,10 +116,8 @@ class Inside:
     def abandoned(self) -> None:
         """End a recording that nobody has ended: its fit raised, or the process is over."""
         if under_way() is self:
-            why = (
-                f"the {self.what} did not come to its end: it raised, or the process was over first"
-            )
-            self.state["missing"].append({"what": f"end of the {self.what}", "why": why})
+            why = f"the {self.what} did not finish: it raised an exception, or the process ended first"
+            self.state = self.state.lacks(f"end of the {self.what}", why)
             self._end("unfinished", None)
 
     def _end(self, reason: str, error: BaseException | None) -> None:
@@ -121,9 +125,10 @@ class Inside:
             if under_way() is not self:
                 return
             with self._careful("end"):
-                _agents("block").end(_Process.window, reason, self.what)
+                if _Process.block is not None:
+                    _Process.block.end(reason, self.what)
             with self._careful("traceback"):
-                _agents("ending")._clean(error, set())  # noqa: SLF001 - the agent's
+                clean_error(error)
             with self._careful("recording"):
                 self.recording = self._write(reason, error)
             _Process.under_way = None
@@ -133,15 +138,16 @@ class Inside:
         """Put the recording together as `tfdoctor profile` does."""
         samplings = self.beside.stop() if self.beside else ()
         if self.beside and self.beside.why:
-            self.state["missing"].append({"what": "samples", "why": self.beside.why})
+            self.state = self.state.lacks("samples", self.beside.why)
         left = processes.read(self.folder.out)
         ended = manifest.end(self.state, _code(error), samplings, left)
+        outcome = ended.outcome
         if error is not None:
-            ended["outcome"]["error"] = clean(f"{type(error).__name__}: {error}"[:500])
+            outcome = replace(outcome, error=clean(f"{type(error).__name__}: {error}"[:500]))
         if reason == "unfinished":
-            ended["outcome"]["exit_code"] = None
-        ended["agent_errors"] = [{"where": "record", "error": fault} for fault in self.faults]
-        arrange(self.folder, ended, left)
+            outcome = replace(outcome, exit_code=None)
+        faults = tuple(AgentError("record", fault) for fault in self.faults)
+        arrange(self.folder, replace(ended, outcome=outcome, agent_errors=faults), left)
         return Recording.open(self.folder.out)
 
     @contextlib.contextmanager

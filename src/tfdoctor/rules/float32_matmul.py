@@ -141,7 +141,7 @@ def _without_precision(operations: Operations) -> Verdict:
 
 def _kept_layers(program: Program | None) -> set[str]:
     """Return the layers that a mixed policy keeps in float32, such as the last one."""
-    if program is None or not str(program.settings.get("policy", "")).startswith("mixed"):
+    if program is None or not (program.settings.policy or "").startswith("mixed"):
         return set()
     return {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
 

@@ -34,7 +34,7 @@ no graph to check.
 
 from collections import Counter
 
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.humanize import counted
 from tfdoctor.rule import Topic
 from tfdoctor.units import count
@@ -84,11 +84,11 @@ def check(program: Program) -> Verdict:
     evidence = Measure("gradient operations in float16", count(len(float16)))
     if not float16:
         return Healthy(summary="No gradient is computed in float16", evidence=(evidence,))
-    if program.settings.get("loss_scale"):
+    if program.settings.loss_scale:
         return Healthy(summary="A LossScaleOptimizer scales the loss", evidence=(evidence,))
     if any(operation.type in FINITE for operation in program.operations):
         return NotApplicable(reason=MAY_SCALE)
-    if not program.settings.get("optimizer"):
+    if not program.settings.optimizer:
         return NotApplicable(reason=NO_OPTIMIZER)
     return _finding(float16, evidence, program)
 
@@ -151,4 +151,4 @@ def _program(dtype: str, *, loss_scale: bool) -> Program:
         outputs=((dtype, (16, 32)),),
         layer="dense",
     )
-    return Program((matmul,), settings={"optimizer": "SGD", "loss_scale": loss_scale})
+    return Program((matmul,), settings=RunSettings(optimizer="SGD", loss_scale=loss_scale))

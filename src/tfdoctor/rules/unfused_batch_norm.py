@@ -41,7 +41,7 @@ from math import prod
 from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
@@ -246,7 +246,7 @@ def healthy() -> Verdict:
 
 def _norms(kind: str) -> BatchNorms:
     layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
-    program = Program(layers=(layer,), settings={"batch_size": 32})
+    program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
     return BatchNorms.measure(program, Operations(_operations(kind)))
 
 
