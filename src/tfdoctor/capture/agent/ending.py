@@ -27,6 +27,7 @@ def _finish(window):
     window.registry.write()
     window.log.state["finished"] = True
     window.save()
+    window._rest()  # nobody would stop a profiler that starts now, before TensorFlow is gone
 
 
 def _reason():

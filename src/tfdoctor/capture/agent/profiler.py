@@ -4,6 +4,7 @@ import functools
 import os
 import time
 
+from . import collectives
 from .captures import Take
 from .frames import hide
 from .journal import quietly
@@ -22,6 +23,7 @@ class Session:
         self.api = api
         self.trace = Trace
         self.stopped_ns = None
+        self.unnumbered = collectives.Unnumbered()
 
     @classmethod
     def start(cls, api, out):
@@ -29,9 +31,11 @@ class Session:
         if api["module"]._profiler is not None:
             raise RuntimeError("another profiler is running")
         session = cls(api)
+        session.unnumbered.begin()
         try:
             api["start"](out)
         except Exception:
+            session.unnumbered.end()
             # Refused by a profiler server's session: TensorFlow keeps a dead object that would
             # refuse every later start of the user's. Dropping it writes nothing.
             if api["module"]._profiler is not None:
@@ -51,7 +55,10 @@ class Session:
     def stop(self, take):  # noqa: ARG002  # the profiler knows where to write
         """Stop and write the trace."""
         self.finish()
-        self.api["stop"]()
+        try:
+            self.api["stop"]()
+        finally:
+            self.unnumbered.end()
 
 
 class Borrowed(Session):

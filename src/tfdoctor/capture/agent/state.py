@@ -2,6 +2,8 @@
 
 import sys
 
+from .collectives import UnsafeError
+
 
 def fill(window):
     """Put the window's present state into the journal."""
@@ -48,6 +50,8 @@ def _reason(take, loops):
 
 def refusal(error):
     """Return why there is no trace when the profiler was refused."""
+    if isinstance(error, UnsafeError):
+        return str(error)
     return (
         "the profiler could not be started, most likely because another one was recording: "
         "let only one profile at a time "
