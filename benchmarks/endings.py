@@ -24,6 +24,9 @@ QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 ENDINGS = ("return", "sys.exit", "exception", "os._exit", "thread")
 LIMIT_S = 300
 
+SIGNALED = 128
+"""What a shell adds to the number of the signal that has ended a process."""
+
 
 def ports(count: int) -> list[str]:
     """Return so many free addresses of this machine."""
@@ -45,7 +48,8 @@ def two_workers(*arguments: str) -> int:
         environment = {**os.environ, "TF_CONFIG": json.dumps(task)}
         command = [sys.executable, str(WORKER), *arguments]
         workers.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
-    return max(worker.wait(LIMIT_S) % 256 for worker in workers)
+    codes = [worker.wait(LIMIT_S) for worker in workers]
+    return max(code if code >= 0 else SIGNALED - code for code in codes)
 
 
 def code(command: list[str]) -> int:
@@ -61,7 +65,7 @@ def code(command: list[str]) -> int:
             timeout=LIMIT_S,
             check=False,
         )
-    return done.returncode
+    return done.returncode if done.returncode >= 0 else SIGNALED - done.returncode
 
 
 def commands(ending: str) -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ EXIT_CODE = 3
 
 def protection() -> Any:
     """Return the agent's protection, loaded by path as the agent is."""
-    import tfdoctor.capture  # noqa: PLC0415  # not where TensorFlow is tried alone
+    import tfdoctor.capture  # not where TensorFlow is tried alone
 
     path = Path(tfdoctor.capture.__file__).parent / "agent" / "collectives.py"
     return SimpleNamespace(**runpy.run_path(str(path))).Unnumbered()

@@ -82,7 +82,7 @@ def test_no_window_opens_once_the_run_has_ended(
 ) -> None:
     window = make(tmp_path, monkeypatch)
     window.registry.write = lambda: None
-    agent.load("ending")._finish(window)
+    agent.load("ending")._finish(window)  # noqa: SLF001  # what atexit calls
     window.open_for(None, 1.0)
     assert window.state == "done"
     assert window.session is None

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 CONTEXT = "tensorflow.python.eager.context"
 LIBRARY = "libtensorflow_framework.so"
-NUMBERING = b"\0_ZN3tsl8profiler15TraceMeRecorder13NewActivityIdEv\0"
+NUMBERING = b"15TraceMeRecorder13NewActivityIdEv\0"
+"""How its name in the library ends; the namespace before differs between versions."""
+
 RETURNS_0 = "pthread_getconcurrency"
 """Returns what `pthread_setconcurrency` has set, which has no effect on Linux and is 0 without it."""
 
@@ -94,9 +96,10 @@ def _slot() -> int | None:
 
     tags = dict(_dynamic(base))
     names = ctypes.string_at(tags[STRTAB], tags[STRSZ])
-    name = names.find(NUMBERING) + 1
-    if not name:
+    end = names.find(NUMBERING)
+    if end < 0:
         return None
+    name = names.rfind(b"\0", 0, end) + 1
     table = ctypes.string_at(tags[JMPREL], tags[PLTRELSZ])
     for offset, info, _ in struct.iter_unpack("<QQq", table):
         if ctypes.c_uint32.from_address(tags[SYMTAB] + 24 * (info >> 32)).value == name:
