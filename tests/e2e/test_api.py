@@ -297,8 +297,9 @@ def test_cells_are_called_by_their_numbers(notebook: tuple[Any, Path]) -> None:
     assert recording.manifest.command == ("In [2]:2",)
     assert recording.manifest.steps.at == ("In [2]", 7)
     assert recording.program is not None
-    mapped = next(d for d in recording.program["datasets"] if d["class"] == "_MapDataset")
-    assert (mapped["at"], mapped["function"]["at"]) == (["In [2]", 4], ["In [1]", 4])
+    mapped = next(d for d in recording.program.datasets if d.kind == "_MapDataset")
+    assert mapped.function is not None
+    assert (mapped.at, mapped.function.at) == (("In [2]", 4), ("In [1]", 4))
     assert "In [2]:2" in frames(book.cells[2])[0]
 
 

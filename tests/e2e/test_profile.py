@@ -102,15 +102,18 @@ def test_training_is_bit_identical(fit: Run, script: Path) -> None:
 def test_fit_says_what_it_cost(fit: Run) -> None:
     untraced = fit.manifest.steps.untraced
     assert untraced is not None
-    assert untraced["count"] == 38  # 60 less 20 traced, the one that builds, and the last
-    assert 0 < untraced["median_ms"] < 1000
+    assert untraced.count == 38  # 60 less 20 traced, the one that builds, and the last
+    assert untraced.median_ms is not None
+    assert 0 < untraced.median_ms < 1000
 
 
 def test_versions_and_host_are_known(fit: Run) -> None:
     assert fit.manifest.versions is not None
     assert set(fit.manifest.versions) >= {"python", "tensorflow", "keras", "numpy"}
     assert fit.manifest.host.cores_usable > 0
-    assert fit.recording.samples[-1]["host"]["memory_total_bytes"] > 0
+    host = fit.recording.samples[-1].host
+    assert host is not None
+    assert host.memory_total_bytes
 
 
 def test_operations_have_shapes_lines_and_layers(fit: Run, script: Path) -> None:
@@ -213,7 +216,7 @@ def test_the_first_fit_that_gets_there_is_traced(profile: Profile) -> None:
     run = profile("two_fits", warmup=35, steps=5)
     clean(run)
     assert kept(run) == list(range(35, 40))
-    assert [candidate["steps"] for candidate in run.manifest.steps.candidates] == [40, 40]
+    assert [candidate.steps for candidate in run.manifest.steps.candidates] == [40, 40]
 
 
 # Ends
