@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.loops.stopwatch import Span, read
-from tfdoctor.capture.agent.window import AFTERWARDS
+from tfdoctor.capture.agent.tracing import AFTERWARDS
 from tfdoctor.capture.machine import host
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
@@ -163,7 +163,7 @@ class Measurement:
             yield "the stopwatch sees whole epochs only: `off by` compares means"
         else:
             yield from self._numbering()
-        kinds = [f"{each.source} {each.steps}" for each in self.manifest.steps.candidates]
+        kinds = [f"{loop.source} {loop.steps}" for loop in self.manifest.steps.candidates]
         if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
             yield "loops that tfdoctor saw: " + ", ".join(kinds)
         yield from (f"missing: {entry.what}: {entry.why}" for entry in self.manifest.missing)
@@ -188,7 +188,7 @@ class Measurement:
             yield f"the window was closed by {window.stopped_by} after {window.steps} steps"
 
     def _every(self) -> int:
-        return sum(each.steps for each in self.manifest.steps.candidates)
+        return sum(candidate.steps for candidate in self.manifest.steps.candidates)
 
     def _ahead(self) -> int | None:
         """Return the stopwatch's number of the first step in the window, less tfdoctor's."""

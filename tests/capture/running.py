@@ -39,10 +39,9 @@ class Run:
 
     @property
     def program(self) -> Mapping[str, Any]:
-        """What the agent wrote, which is more than the reader takes."""
-        assert self.recording.program is not None
-        program: Mapping[str, Any] = json.loads(gzip.decompress((self.out / PROGRAM).read_bytes()))
-        return program
+        """What was written, without the reading of it."""
+        written: Mapping[str, Any] = json.loads(gzip.decompress((self.out / PROGRAM).read_bytes()))
+        return written
 
     def missing(self) -> dict[str, str]:
         return {entry.what: entry.why for entry in self.manifest.missing}

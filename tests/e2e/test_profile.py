@@ -103,8 +103,7 @@ def test_fit_says_what_it_cost(fit: Run) -> None:
     untraced = fit.manifest.steps.untraced
     assert untraced is not None
     assert untraced.count == 38  # 60 less 20 traced, the one that builds, and the last
-    assert untraced.median_ms is not None
-    assert 0 < untraced.median_ms < 1000
+    assert 0 < (untraced.median_ms or 0.0) < 1000
 
 
 def test_versions_and_host_are_known(fit: Run) -> None:
@@ -113,7 +112,7 @@ def test_versions_and_host_are_known(fit: Run) -> None:
     assert fit.manifest.host.cores_usable > 0
     host = fit.recording.samples[-1].host
     assert host is not None
-    assert host.memory_total_bytes
+    assert (host.memory_total_bytes or 0) > 0
 
 
 def test_operations_have_shapes_lines_and_layers(fit: Run, script: Path) -> None:
