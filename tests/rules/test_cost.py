@@ -148,7 +148,7 @@ def test_the_sentence_says_what_a_price_is(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert "nan is no price of an hour: give US dollars" in done.stderr
+    assert "nan is not a price per hour: write US dollars" in done.stderr
 
 
 @pytest.mark.parametrize("idle", ["0", "1"], ids=["a finding", "healthy"])
