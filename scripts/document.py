@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import typer
 
+from scripts.code_map import facts_page, package_map
 from tfdoctor.cli import FOUND, app
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.errors import TfdoctorError
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 
 BANNER = (
     "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
@@ -36,8 +38,8 @@ BANNER = (
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 SAMPLES = ROOT / "sample_traces"
 
-MARKED = re.compile(r"(<!-- sample (\S+) -->\n).*?(<!-- /sample -->)", re.DOTALL)
-"""A passage to fill in, in a page written by hand: the report on a sample."""
+MARKED = re.compile(r"(<!-- (sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+"""A passage to fill in, in a page written by hand: the report on a sample, or the map of the packages."""
 
 ANSWERS = """\
 Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
@@ -90,6 +92,10 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
         REFERENCE / "configuration.md": configuration_page(rules),
+        REFERENCE / "facts.md": "\n".join(
+            [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
+        ),
+        CONTRIBUTING: filled(CONTRIBUTING),
         README: filled(README),
         TUTORIAL: filled(TUTORIAL),
     }
@@ -241,8 +247,9 @@ def filled(path: Path) -> str:
     """Return a page written by hand, with the current reports in its marked passages."""
 
     def fill(marked: re.Match[str]) -> str:
-        start, sample, end = marked.groups()
-        return start + "\n".join(_report_on(sample)) + "\n" + end
+        start, kind, sample, end = marked.groups()
+        lines = package_map() if kind == "map" else _report_on(sample)
+        return start + "\n".join(lines) + "\n" + end
 
     return MARKED.sub(fill, path.read_text(encoding="utf-8"))
 

@@ -181,9 +181,7 @@ def test_under_tfdoctor_profile_record_steps_aside(script: Path, tmp_path: Path)
     assert found.stdout.startswith(
         "runs\nNone None <tfdoctor: `tfdoctor profile` already records this run"
     )
-    said = (
-        "tfdoctor: `tfdoctor profile` already records this run, so record() does nothing.\n"
-    )
+    said = "tfdoctor: `tfdoctor profile` already records this run, so record() does nothing.\n"
     assert found.stderr.count(said) == 1
     assert not (script.parent / "inner").exists()
 

@@ -17,6 +17,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Hosts
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import WorkerRank
 from tfdoctor.report import RENDERERS, Format, terminal
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Bound
@@ -151,9 +152,7 @@ def test_workers_are_read_with_their_own_manifests(tmp_path: Path) -> None:
     for rank, name in enumerate(paths):
         own = tmp_path / "workers" / name
         own.mkdir(parents=True)
-        said = manifest(
-            command=("train.py", name), worker={"name": name, "rank": rank, "place": rank}
-        )
+        said = manifest(command=("train.py", name), worker=WorkerRank(name, rank, place=rank))
         (own / "tfdoctor.json").write_text(json.dumps(said.to_json()))
     found = examined(tmp_path)
     assert found.hosts is not None

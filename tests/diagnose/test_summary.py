@@ -28,6 +28,7 @@ from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import AgentError, Ending, Manifest, Missing, Sampling, StepsSeen
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof import Opinion
@@ -282,10 +283,10 @@ def test_a_whole_recording_lacks_nothing() -> None:
 
 
 def test_trust_falls_with_every_doubt() -> None:
-    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced={"median_ms": 85.0})))
+    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=85.0))))
     found = run.trust(doubted)
     assert found.level == "medium"
-    assert any("longer while they were traced" in reason for reason in found.reasons)
+    assert any("tracing made the steps" in reason for reason in found.reasons)
     assert run.trust(EMPTY).level == "low"
 
 

@@ -55,7 +55,7 @@ def test_the_framework_and_how_it_is_known(charts: dict[str, Chart]) -> None:
     found = charts[KERAS].fact(Framework)
     assert (found.title, found.evidence) == (
         "Keras on JAX 0.10.2",
-        "the profiler wrote down JAX 0.10.2",
+        "the profiler recorded JAX 0.10.2",
     )
     assert charts[ANNOTATED].fact(Framework).title == "JAX 0.10.2"
 

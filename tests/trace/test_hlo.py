@@ -27,7 +27,7 @@ def test_the_products_of_a_program_and_their_sizes() -> None:
         assert fusion.shapes[0].dims == op.result
         assert fusion.shapes[0].dtype == "bf16"
         assert fusion.shapes[0].tiles == ((8, 128),)
-        products = [one.product for one in found.inside(fusion) if one.product]
+        products = [one.matmul for one in found.inside(fusion) if one.matmul]
         assert bool(products) == (op.is_matrix or op.kind == "depthwise")
         for product in products:
             assert product.depthwise == (op.kind == "depthwise")

@@ -4,12 +4,12 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tfdoctor.capture.agent.rank import rank
 from tfdoctor.capture.plan import Plan
 from tfdoctor.errors import NotEmptyError, OutputError
 from tfdoctor.recording import MANIFEST
+from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.processes import PROCESSES
 from tfdoctor.recording.workers import WORKERS
 
@@ -20,7 +20,7 @@ class Folder:
 
     out: Path
     shared: Path | None = None
-    worker: dict[str, Any] | None = None
+    worker: WorkerRank | None = None
 
     @property
     def processes(self) -> Path:
@@ -40,7 +40,8 @@ def claim(plan: Plan) -> Folder:
     Raises:
         OutputError: it cannot be written, or something is there already.
     """
-    worker = rank(os.environ) if plan.out else None
+    found = rank(os.environ) if plan.out else None
+    worker = WorkerRank(**found) if found else None
     stamp = time.strftime("%Y%m%d-%H%M%S")
     out = plan.out or Path("runs", f"{plan.name}-{stamp}")
     try:
@@ -64,11 +65,11 @@ def _sole(out: Path) -> Folder:
     return Folder(out.resolve())
 
 
-def _workers(shared: Path, worker: dict[str, Any]) -> Folder:
+def _workers(shared: Path, worker: WorkerRank) -> Folder:
     """Take a worker's place among the others, who do the same at the same moment."""
     if shared.exists() and not shared.is_dir():
         raise OutputError(f"{shared} is a file: choose another folder.")
-    own = shared / WORKERS / str(worker["name"])
+    own = shared / WORKERS / worker.name
     taken = own.is_dir() and any(own.iterdir())
     foreign = (shared / MANIFEST).exists()
     if taken or foreign:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, cast, get_args
 
@@ -20,24 +21,25 @@ class Fact(Protocol):
     measure: Callable[..., Any]
 
 
+@cache
 def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
-    """Return what a function asks for: its parameters and their types; ``X | None`` is optional.
+    """Return the parameters that the chart must supply, with their types; ``X | None`` is optional.
 
-    A parameter with a default is none of the chart's: a rule's limits.
+    A parameter with a default, such as a rule's limits, is not supplied.
     """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    return {one.name: one.annotation for one in parameters if one.default is one.empty}
+    return {p.name: p.annotation for p in parameters if p.default is p.empty}
 
 
 def kind_of(annotation: type | UnionType) -> type:
-    """Return the fact that an annotation names: X of X, of ``X | None`` and of ``X | Unavailable``."""
+    """Return the fact that an annotation names: ``X``, ``X | None`` and ``X | Unavailable`` all name X."""
     kinds = [kind for kind in get_args(annotation) if kind not in (NoneType, Unavailable)]
     return cast("type", kinds[0] if kinds else annotation)
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """A fact that failed to be measured for another reason than that its input is missing: a fault of tfdoctor."""
+    """A fact whose measurement failed although its input is there: a fault of tfdoctor."""
 
     fact: str
     error: str
@@ -98,7 +100,7 @@ class Chart:
     def defects(self) -> tuple[Defect, ...]:
         """The facts that failed so far, each once; facts that only need a failed one are left out."""
         errors = {id(error): error for error in self._failed.values()}
-        return tuple(Defect(self._origin(e).__name__, repr(e)) for e in errors.values())
+        return tuple(Defect(self._origin(error).__name__, repr(error)) for error in errors.values())
 
     def call(self, function: Callable[..., R]) -> R:
         """Call a function with the facts its signature names.

@@ -1,29 +1,30 @@
-"""What the user says that the machine costs, and how many steps an epoch has."""
+"""What the machines cost per hour, as given by the user, and how many steps an epoch has."""
 
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """In US dollars an hour, of all machines of the job together; a part that is given to the Chart."""
+    """US dollars per hour for all machines of the job together; given to the Chart, never measured."""
 
     usd_per_hour: float
 
     @classmethod
     def measure(cls) -> Self:
-        """Refuse to guess one.
+        """Refuse to guess a price.
 
         Raises:
             Unavailable: always; prices differ by contract, region and day.
         """
-        raise Unavailable("no price was given; say with --usd-per-hour what the machines cost")
+        raise Unavailable("no price was given; pass the price of the machines with --usd-per-hour")
 
     def of_ms(self, ms: float) -> float:
-        """Return what so many milliseconds cost, in dollars."""
+        """Return the cost of a time, in dollars."""
         return self.usd_per_hour * ms / 3_600_000
 
 
@@ -40,9 +41,9 @@ class Epoch:
         Raises:
             Unavailable: it is not recorded, not known or without end.
         """
-        record = recording.program or {}
-        feeds = record.get("feeds")
-        found = [d.get("cardinality") for d in record.get("datasets", ()) if d.get("id") == feeds]
-        if feeds is None or not found or not isinstance(found[0], int) or found[0] <= 0:
+        record = recording.program or ProgramRecord()
+        sizes = [dataset.cardinality for dataset in record.datasets if dataset.id == record.feeds]
+        steps = sizes[0] if sizes else None
+        if steps is None or steps <= 0:
             raise Unavailable("how many steps an epoch has is not recorded")
-        return cls(found[0])
+        return cls(steps)

@@ -23,26 +23,25 @@ UNEVEN = 0.25
 """Half of the steps differ by more than this share of the median: the figures are of a mixture."""
 
 LEFT_OUT = 0.5
-"""Of the traced time in steps that are no typical ones: what the others do is not what the run does."""
+"""Share of the traced time in outlier steps: above it the steady steps no longer represent the run."""
 
 NEARLY_ALL = 0.8
-"""Of the traced time in such steps: the typical ones are hardly any of the run."""
+"""Share of the traced time in outlier steps from which the figures describe hardly any of the run."""
 
 SLOWED = 0.10
 """Profiling made the steps this much slower than those before it: short operations are overstated."""
 
-
 LIMITS: Mapping[str, float] = MappingProxyType(
     {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
 )
-"""By which doubts lower the trust in a report."""
+"""The limits from which a measured doubt lowers the trust in a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One reason to trust the figures less; a grave one spoils them, a light one blurs them.
+    """One reason to trust the figures less; a grave one invalidates them, any other makes them less precise.
 
-    One that is a matter of degree has the name of its limit, one of ``LIMITS``, and what was measured.
+    A doubt that is a matter of degree has the name of its limit, one of ``LIMITS``, and the measured amount.
     """
 
     what: str
@@ -52,7 +51,7 @@ class Doubt:
     amount: float = 0.0
 
     def beyond(self, limits: Mapping[str, float]) -> bool:
-        """Whether it is a doubt by these limits; what is no matter of degree always is."""
+        """Whether the amount is beyond its limit; a doubt without a limit always counts."""
         if not self.limit:
             return True
         if self.limit == "steps":
@@ -62,7 +61,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What is wrong with the recording, gravest first; ``small`` is what no limit calls a doubt."""
+    """What is wrong with the recording, most severe first; ``small`` holds what stays within its limit."""
 
     steps: int
     doubts: tuple[Doubt, ...] = ()
@@ -78,8 +77,8 @@ class Quality:
         samples: Samples | None,
         framework: Framework,
     ) -> Self:
-        """Collect all that speaks against the figures."""
-        seen = steps if isinstance(steps, Steps) else None
+        """Collect every reason to doubt the figures."""
+        known_steps = steps if isinstance(steps, Steps) else None
         doubts = [
             *_of_profiler(trace, device, framework),
             *(
@@ -87,20 +86,20 @@ class Quality:
                 if isinstance(steps, Steps)
                 else _of_none(steps)
             ),
-            *_of_run(recording, seen),
-            *_of_machine(samples if seen else None),
+            *_of_run(recording, known_steps),
+            *_of_machine(samples if known_steps else None),
         ]
         ordered = sorted(doubts, key=lambda doubt: not doubt.grave)
         return cls(
-            seen.count if seen else 0,
+            known_steps.count if known_steps else 0,
             tuple(doubt for doubt in ordered if doubt.beyond(LIMITS)),
             tuple(doubt for doubt in ordered if not doubt.beyond(LIMITS)),
         )
 
     def by(self, limits: Mapping[str, float]) -> tuple[Doubt, ...]:
-        """Return the doubts by other limits than ``LIMITS``, gravest first."""
-        found = [doubt for doubt in (*self.doubts, *self.small) if doubt.beyond(limits)]
-        return tuple(sorted(found, key=lambda doubt: not doubt.grave))
+        """Return the doubts by other limits than ``LIMITS``, most severe first."""
+        doubts = [doubt for doubt in (*self.doubts, *self.small) if doubt.beyond(limits)]
+        return tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
 
     @property
     def level(self) -> TrustLevel:
@@ -123,7 +122,9 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
             )
     for text in trace.errors:
         if not device.missing:
-            yield Doubt(f"the profiler reported: {text}", "mend that and record again", grave=True)
+            yield Doubt(f"the profiler reported: {text}", "fix this and record again", grave=True)
+    for text in trace.damage:
+        yield Doubt(text, "record again", grave=False)
 
 
 def _of_none(why: Unavailable) -> Iterator[Doubt]:
@@ -145,22 +146,22 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
         return
     yield from _of_steps_left_out(steps, f"trace {_more(recording, framework)}")
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
-    what = f"the steps are uneven: the middle half of them spreads over {percent(spread)} of the median"
+    what = f"step times vary: their interquartile range is {percent(spread)} of the median"
     more = f"trace {_more(recording, framework)}"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
 
 
 def _of_steps_left_out(steps: Steps, more: str) -> Iterator[Doubt]:
     whole = sum(step.end_ps - step.start_ps for step in steps.steps)
-    usual = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
-    if (whole - usual) > LEFT_OUT * whole:
-        apart = len(steps.steps) - len(steps.steady_steps)
+    steady = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
+    if (whole - steady) > LEFT_OUT * whole:
+        outliers = len(steps.steps) - len(steps.steady_steps)
         what = (
-            f"{percent(1 - usual / whole)} of the traced time went by in "
-            f"{counted(apart, 'step')} that the breakdown leaves out: its figures are of the others"
+            f"{percent(1 - steady / whole)} of the traced time is in {counted(outliers, 'outlier step')}, "
+            "which the breakdown excludes"
         )
-        remedy = f"{more} to see how often such steps come, and mend them first if they do"
-        yield Doubt(what, remedy, grave=whole - usual > NEARLY_ALL * whole)
+        remedy = f"{more} to see how often such steps occur, and fix them first if they do"
+        yield Doubt(what, remedy, grave=whole - steady > NEARLY_ALL * whole)
 
 
 def _more(recording: Recording, framework: Framework) -> str:
@@ -168,46 +169,43 @@ def _more(recording: Recording, framework: Framework) -> str:
     if framework.foreign:
         return "more steps"
     plan = recording.manifest.plan if recording.manifest else None
-    by_time = plan is not None and (plan.get("seconds") or not plan.get("steps"))
+    by_time = plan is not None and (plan.seconds or not plan.steps)
     return "for longer (--for 10s)" if by_time else "more steps (--steps 100)"
 
 
 def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
-    for note in recording.notes:
-        if "damaged" in note:
-            yield Doubt(note, "record again", grave=False)
+    for note in recording.damage:
+        yield Doubt(note, "record again", grave=False)
     manifest = recording.manifest
     if manifest is None:
         return
     if manifest.window and manifest.window.contains_warmup:
         what = "the traced window contains warm-up steps, because the first training loop is short"
         yield Doubt(
-            what, "trace a loop with more steps than warm-up and window together", grave=False
+            what, "train for more steps than warm-up and traced window together", grave=False
         )
     if not manifest.finished:
-        yield Doubt("the recording was cut off before it was finished", "record again", grave=False)
-    times = slowdown(recording, steps) if steps else 1.0
-    if steps and times > 1.0:
-        otherwise = milliseconds(steps.median_ms / times)
-        what = (
-            f"steps took {percent(times - 1)} longer while they were traced ({otherwise} otherwise)"
-        )
-        grave, remedy = times > DISTORTED, _remedy_of_slowdown(times)
-        yield Doubt(what, remedy, grave=grave, limit="slowed", amount=times - 1)
+        yield Doubt("the recording is incomplete: it was cut off", "record again", grave=False)
+    slowed_by = slowdown(recording, steps) if steps else 1.0
+    if steps and slowed_by > 1.0:
+        untraced = milliseconds(steps.median_ms / slowed_by)
+        what = f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without it)"
+        grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
+        yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
 
 
-def _remedy_of_slowdown(times: float) -> str:
-    if times <= DISTORTED:
-        return "read shares rather than milliseconds"
+def _remedy_of_slowdown(slowed_by: float) -> str:
+    if slowed_by <= DISTORTED:
+        return "rely on shares rather than on milliseconds"
     return (
-        "what is shown is mostly the profiler's own cost, above all for many small operations; make "
-        "sure with a timer before you change anything"
+        "most of the time shown is the profiler's own cost, above all for many small operations; "
+        "confirm with a timer before you change anything"
     )
 
 
 def _of_machine(samples: Samples | None) -> Iterator[Doubt]:
     if samples and samples.other_cores is not None:
         cores = samples.other_cores
-        what = f"other programs kept {cores:.1f} cores busy while steps were traced"
-        remedy = "record on a quiet machine"
+        what = f"other programs used {cores:.1f} cores while the steps were traced"
+        remedy = "record on an idle machine"
         yield Doubt(what, remedy, grave=False, limit="busy_cores", amount=cores)

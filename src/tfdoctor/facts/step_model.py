@@ -32,7 +32,7 @@ TRUSTED_RESIDUAL = 0.10
 """Beyond this share of the step the model explains too little: savings become ceilings."""
 
 DISTORTED = 1.5
-"""Times that a call may take longer while it is traced; beyond it a third of the step is profiling."""
+"""Slowdown by tracing beyond which a third of the step or more is the profiler's own cost."""
 
 WAITING, PLAIN_WAIT = 0.02, 0.05
 """Shares of the step. A trainer that waits for less than the first keeps up with its input; between the two it
@@ -48,7 +48,7 @@ class StepModel:
 
     ``exposed`` sums to the step. ``segments`` are the input pipeline's; empty when it is not known
     how batches are made. ``host_work`` is the host's work including what the device's hides.
-    ``floors`` has what the work on a subject of the device takes at least, in ms.
+    ``floors`` has the least time that an operation of the device can take, in ms, by its name.
     """
 
     device: DeviceKind
@@ -86,7 +86,7 @@ class StepModel:
 
     @property
     def step_ms(self) -> float:
-        """The measured step."""
+        """The measured step time, in ms."""
         return sum(self.exposed.values())
 
     @property
@@ -119,11 +119,11 @@ class StepModel:
 
     @property
     def distorted(self) -> bool:
-        """Whether the traced steps are mostly the profiler's: what it slows most then looks guilty."""
+        """Whether the profiler distorted the steps: what it slows most then appears as the bottleneck."""
         return self.slowdown > DISTORTED
 
     def predict(self, effects: Iterable[Effect]) -> float:
-        """Return the step's ms after these effects; their order does not matter."""
+        """Return the step time after these effects, in ms; their order does not matter."""
         by_stage: dict[Stage, list[Effect]] = defaultdict(list)
         for effect in effects:
             by_stage[effect.stage].append(effect)
@@ -134,7 +134,7 @@ class StepModel:
 
     @property
     def busy_share(self) -> float | None:
-        """How much of the cores that it may use the run kept at work, 0 to 1; None is unknown."""
+        """The share of its usable cores that the run kept busy, 0 to 1; None is unknown."""
         return self.cores.share if self.cores else None
 
     def guesses_cores(self, effects: Iterable[Effect]) -> bool:
@@ -143,38 +143,40 @@ class StepModel:
         return needs and self.device == DeviceKind.CPU and not (self.cores and self.cores.certain)
 
     def frees_cores(self, effects: Iterable[Effect]) -> bool:
-        """Whether effects do away with work that competes for a CPU's cores, and do not say what that gives.
+        """Whether effects remove work that competes for a CPU's cores, without stating what that gains.
 
-        By how much the step's own work gets faster then, the model does not know by itself (facts/competition
-        does): it was up to a fifth of the step in benchmarks/accuracy.
+        The model does not know how much faster the step's own work gets then (CpuContention does): up to a
+        fifth of the step in benchmarks/accuracy.
         """
         effects = tuple(effects)
-        told = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
-        less = any(
+        stated = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
+        reduces_input = any(
             effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads
             for effect in effects
         )
-        return less and not told and self.device == DeviceKind.CPU
+        return reduces_input and not stated and self.device == DeviceKind.CPU
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
 
-        Work that moves beside the step, or that more threads share, keeps them as busy as before.
+        Work that overlaps the step, or that more threads share, keeps the cores as busy as before.
         """
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
-        stay = {
-            stage: [e for e in mine if not e.overlaps and not e.spreads]
-            for stage, mine in effects.items()
+        remaining = {
+            stage: [
+                effect for effect in stage_effects if not effect.overlaps and not effect.spreads
+            ]
+            for stage, stage_effects in effects.items()
         }
         inputs, rest = self._core_ms
         whole = self._rest({})
-        left = self._rest(stay) / whole if whole else 1.0
-        return min(self.step_ms, inputs * self._input_left(stay) + rest * left)
+        left = self._rest(remaining) / whole if whole else 1.0
+        return min(self.step_ms, inputs * self._input_left(remaining) + rest * left)
 
     @property
     def _core_ms(self) -> tuple[float, float]:
-        """Divide the cores' work into the input's and the rest's, in ms of all cores at work."""
+        """Divide the cores' work into the input's and the rest's, in ms with all cores busy."""
         if self.cores is None:
             return 0.0, 0.0
         busy = self.cores.share * self.step_ms
@@ -182,12 +184,12 @@ class StepModel:
         return inputs, busy - inputs
 
     def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return which share of the input's work is left after effects."""
+        """Return the share of the input's work that is left after effects."""
         now = sum(segment.ms for segment in self.segments)
-        mine = effects.get(Stage.INPUT, [])
+        input_effects = effects.get(Stage.INPUT, [])
         if not now:
-            return _factor(e for e in mine if not e.subject)
-        return sum(_segment(segment, mine) for segment in self.segments) / now
+            return _factor(effect for effect in input_effects if not effect.subject)
+        return sum(_segment(segment, input_effects) for segment in self.segments) / now
 
     def saving(self, effects: Iterable[Effect]) -> float:
         """Return the ms that these effects save per step; negative when they cost time."""
@@ -210,11 +212,11 @@ class StepModel:
 
     @property
     def _hidden_host(self) -> float:
-        """The host's work that the device's hides: launching is serial, so it stays when compute shrinks.
+        """The host's work that overlaps the device's: launching is serial, so it stays when compute shrinks.
 
-        A host that leaves the device idle for a time is taken to launch for at least as long while the
-        device works: of kernels that wait for their launch, faster ones only wait longer. So where
-        the device idles longer than it works, the host alone is what limits the step.
+        A host that leaves the device idle for a time is assumed to launch for at least as long while the
+        device works: faster kernels only wait longer for their launch. So where the device idles longer
+        than it works, the host alone limits the step.
         """
         if self.device == DeviceKind.CPU:
             return 0.0
@@ -225,15 +227,19 @@ class StepModel:
         """Return the input's time beside the step and in series with it, after the effects."""
         moved = any(effect.overlaps for effect in effects)
         segments = self._calibrated()
-        beside = [_segment(s, effects) for s in segments if s.overlapped or moved]
-        serial = [_segment(s, effects) for s in segments if not s.overlapped and not moved]
+        beside = [_segment(segment, effects) for segment in segments if segment.overlapped or moved]
+        serial = [
+            _segment(segment, effects)
+            for segment in segments
+            if not segment.overlapped and not moved
+        ]
         return max(beside, default=0.0), sum(serial)
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
-        """Return the segments, made to agree with what the trainer was seen to wait.
+        """Return the segments, scaled to agree with the trainer's measured wait.
 
-        A trainer that waits runs at the pace of its slowest segment: that one takes the step. One
-        that does not wait has a pipeline which is at least as fast as the rest of the step.
+        A trainer that waits runs at the pace of its slowest segment, which then takes the whole step. The
+        pipeline of a trainer that does not wait is at least as fast as the rest of the step.
         """
         beside = [segment for segment in self.segments if segment.overlapped and segment.ms]
         slowest = max((segment.ms for segment in beside), default=0.0)
@@ -241,13 +247,19 @@ class StepModel:
         serial = self._serial if waiting else self.exposed[Stage.INPUT]
         pace = self.step_ms - serial
         return (
-            *_to_total([s for s in self.segments if not s.overlapped and s.ms], serial),
-            *(_to_pace(s, pace, limiting=waiting and s.ms == slowest) for s in beside),
+            *_to_total(
+                [segment for segment in self.segments if not segment.overlapped and segment.ms],
+                serial,
+            ),
+            *(
+                _to_pace(segment, pace, limiting=waiting and segment.ms == slowest)
+                for segment in beside
+            ),
         )
 
 
 def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
-    """Stretch segments to a known total; without any, the whole of it is of unknown origin."""
+    """Stretch segments to a known total; without segments, the total is of unknown origin."""
     own = sum(segment.ms for segment in segments)
     if not own:
         return [PipelineSegment({"": total}, overlapped=False)]
@@ -255,7 +267,7 @@ def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSeg
 
 
 def _to_pace(segment: PipelineSegment, pace: float, *, limiting: bool) -> PipelineSegment:
-    """Make the limiting segment take the pace; any other is at least as fast."""
+    """Stretch the limiting segment to the pace; any other is at least as fast."""
     return _stretch(segment, pace / segment.ms if limiting else min(1.0, pace / segment.ms))
 
 
@@ -266,9 +278,11 @@ def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:
 
 
 def _segment(segment: PipelineSegment, effects: Iterable[Effect]) -> float:
-    mine = [e for e in effects if not e.subject or e.subject in segment.stages]
+    concerning = [
+        effect for effect in effects if not effect.subject or effect.subject in segment.stages
+    ]
     return sum(
-        ms * _factor(e for e in mine if e.subject in ("", path))
+        ms * _factor(effect for effect in concerning if effect.subject in ("", path))
         for path, ms in segment.stages.items()
     )
 
@@ -281,21 +295,21 @@ def _factor(effects: Iterable[Effect]) -> float:
 
 
 def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) -> float:
-    """Return a stage's work after effects on the whole of it or on subjects within it.
+    """Return a stage's work after effects on the whole stage or on subjects within it.
 
-    Effects on one subject multiply, so that two of them never save the same milliseconds twice, and
-    leave it what it takes at least: nothing, where one of them does away with it, and less where its
-    tensors shrink.
+    Effects on one subject multiply, so that two of them never save the same milliseconds twice. They do
+    not go below the subject's floor, which is zero where an effect removes it, and lower where its tensors
+    shrink.
     """
     subjects: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
         subjects[effect.subject].append(effect)
     whole = _factor(subjects.pop("", []))
     saved = 0.0
-    for subject, mine in subjects.items():
-        taken = max((effect.of.value for effect in mine if effect.of), default=0.0)
-        left = taken * _factor(mine)
-        reduced = _factor(effect for effect in mine if effect.narrows)
+    for subject, subject_effects in subjects.items():
+        taken = max((effect.of.value for effect in subject_effects if effect.of), default=0.0)
+        left = taken * _factor(subject_effects)
+        reduced = _factor(effect for effect in subject_effects if effect.narrows)
         least = floors.get(subject, 0.0) * reduced if left else 0.0
         saved += taken - max(left, min(taken, least))
     return max(0.0, work - saved) * whole
@@ -303,15 +317,18 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
 
 def slowdown(recording: Recording, steps: Steps) -> float:
     """Return how many times as long a step took while it was traced; 1.0 where unknown."""
-    seen = (recording.manifest.steps.untraced if recording.manifest else None) or {}
-    before = float(seen.get("median_ms") or 0.0)
-    inside = steps.median_ms if seen.get("of") == "steps" else steps.median_call_ms
-    traced = float(seen.get("traced_ms") or inside)  # of calls that hold the steps, unseen
-    return traced / before if before else 1.0
+    untraced = recording.manifest.steps.untraced if recording.manifest else None
+    if untraced is None or untraced.median_ms is None:
+        return 1.0
+    inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
+    traced = untraced.traced_ms or inside  # of calls that contain several steps
+    return traced / untraced.median_ms
 
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
     """Return the host's launching work per step, in ms; for accelerators."""
-    inside = sum(activity.dispatch.within(s.start_ps, s.end_ps).total for s in steps.steady_steps)
-    calls = sum(s.calls for s in steps.steady_steps)
+    inside = sum(
+        activity.dispatch.within(step.start_ps, step.end_ps).total for step in steps.steady_steps
+    )
+    calls = sum(step.calls for step in steps.steady_steps)
     return max(breakdown["host"], inside / PS_PER_MS / calls)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go  # type: ignore[import-untyped] # plotly ships no types
+import plotly.graph_objects as go
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary

@@ -61,7 +61,7 @@ class Instruction:
     operands: tuple[str, ...]
     calls: tuple[int, ...]  # ids of the computations that it calls
     op_name: str = ""  # the framework's: "jit(train_step)/transpose(jvp(dense))/dot_general"
-    product: HloMatmul | None = None
+    matmul: HloMatmul | None = None
 
 
 @dataclass(frozen=True, slots=True)

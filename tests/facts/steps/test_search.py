@@ -181,7 +181,7 @@ def test_a_loop_over_a_recurrent_networks_time_is_inside_the_step() -> None:
 
 def test_two_loops_of_which_neither_outweighs_the_other_are_no_answer() -> None:
     second = loop([100 + 9.0 * n for n in range(7)], frame="while_1")
-    with pytest.raises(Unavailable, match=r"`while` of `train` .*`while_1`.* not certain"):
+    with pytest.raises(Unavailable, match=r"`while` of `train` .*`while_1`.* ambiguous"):
         steps(in_graph(*loop(EVERY_10), *second))
 
 
@@ -230,7 +230,7 @@ def test_a_marker_around_the_call_of_a_graphs_loop_is_no_step() -> None:
 
 def test_a_loop_that_the_trace_does_not_show_is_no_answer() -> None:
     of = trace([line("p", marker(0, 0, 70), *call("train", 7, 0, 65))])
-    with pytest.raises(Unavailable, match="cannot be told apart"):
+    with pytest.raises(Unavailable, match="does not separate its iterations"):
         steps(of, steps=StepsSeen(source="graph-loop"))
 
 

@@ -205,7 +205,7 @@ def test_of_two_training_functions_the_one_with_the_most_time_counts() -> None:
 
 
 def test_a_trace_without_steps_says_how_to_get_them() -> None:
-    with pytest.raises(Unavailable, match="record the run with `tfdoctor profile`"):
+    with pytest.raises(Unavailable, match="record with `tfdoctor profile`"):
         steps(trace([line("p", ("something", 0, 1))]))
 
 

@@ -7,7 +7,7 @@ from tests.builders import PS, chart, device, line, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.steps.xla_steps import Rhythm, compiled_steps
+from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
 
 TRAINS = {
     "tf_op": "jit(f)/transpose(jvp(dense))/dot_general:",
@@ -24,9 +24,9 @@ def rhythm(
     gradients: bool = True,
     trains: bool = True,
     each: float = 1.0,
-) -> Rhythm:
+) -> TimedProgram:
     begin = np.array([round(s * PS) for s in starts], np.int64)
-    return Rhythm(name, begin, begin + round(each * PS), gradients, trains)
+    return TimedProgram(name, begin, begin + round(each * PS), gradients, trains)
 
 
 def every(count: int, each: float, first: float = 0.0) -> list[float]:
@@ -84,7 +84,7 @@ def test_two_that_train_one_after_the_other_are_not_decided() -> None:
 
 
 def test_gradients_alone_are_no_training_step() -> None:
-    with pytest.raises(Unavailable, match="nothing in the trace shows that it changes weights"):
+    with pytest.raises(Unavailable, match="the trace does not show that it changes weights"):
         compiled_steps([rhythm("loss", every(10, 10), trains=False)], "run")
 
 

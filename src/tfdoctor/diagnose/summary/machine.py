@@ -31,7 +31,7 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
                 f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else "",
             ),
             ("CPU instructions", " ".join(host.cpu_flags)),
-            ("Python", str((recording.manifest.versions or {}).get("python", ""))),
+            ("Python", recording.manifest.versions.get("python", "")),
         ]
     if program:
         rows += list(_settings(program))
@@ -72,8 +72,9 @@ def _settings(program: Program) -> Iterator[tuple[str, str]]:
         "replicas": "replicas", "batch_size": "batch size",
     }  # fmt: skip
     for key, name in names.items():
-        if program.settings.get(key) is not None:
-            yield name, NONE.get(str(program.settings[key]), str(program.settings[key]))
+        value = getattr(program.settings, key)
+        if value is not None:
+            yield name, NONE.get(str(value), str(value))
 
 
 NONE = {"_DefaultDistributionStrategy": "none"}
@@ -106,5 +107,5 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
         reasons += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
     device = chart.get(Device)
-    reasons += [device.missing if device else "", *trace.errors, *trace.warnings]
+    reasons += [device.missing if device else "", *trace.errors, *trace.warnings, *trace.damage]
     return tuple(dict.fromkeys(reason for reason in reasons if reason))

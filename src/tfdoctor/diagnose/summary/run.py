@@ -52,8 +52,8 @@ def subject(chart: Chart, title: str) -> Subject:
 
 
 def _framework(manifest: Manifest | None) -> dict[str, str]:
-    versions = (manifest.versions if manifest else None) or {}
-    return {BUILD.get(name, name): str(version) for name, version in versions.items() if version}
+    versions = manifest.versions if manifest else {}
+    return {BUILD.get(name, name): version for name, version in versions.items() if version}
 
 
 BUILD = {"cuda": "CUDA (TensorFlow build)", "cudnn": "cuDNN (TensorFlow build)"}

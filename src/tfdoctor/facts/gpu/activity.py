@@ -56,8 +56,8 @@ class GpuActivities:
             raise Unavailable(device.missing)
         if device.kind != DeviceKind.GPU:
             raise Unavailable(NO_GPU)
-        found = [work_of(plane) for plane in trace.devices(DeviceKind.GPU)]
-        return cls(tuple(sorted(found, key=lambda one: -one.busy.total)))
+        activities = [work_of(plane) for plane in trace.devices(DeviceKind.GPU)]
+        return cls(tuple(sorted(activities, key=lambda gpu: -gpu.busy.total)))
 
     @property
     def busiest(self) -> GpuActivity:
@@ -69,15 +69,18 @@ def work_of(plane: Plane) -> GpuActivity:
     """Sort one GPU's events by what they are."""
     kinds = np.array([_kind(kind) for kind in plane.types], np.int8)
     lines = work_lines(plane)
-    chosen = [[_rows(line, kinds[line.kind] == kind) for line in lines] for kind in range(3)]
-    spans = [Intervals.union(pair for rows in one for pair in rows.tolist()) for one in chosen]
+    by_kind = [[_rows(line, kinds[line.kind] == kind) for line in lines] for kind in range(3)]
+    spans = [
+        Intervals.union(pair for rows in rows_of_lines for pair in rows.tolist())
+        for rows_of_lines in by_kind
+    ]
     return GpuActivity(
         plane.name,
         spans[KERNEL],
         spans[COPYING],
         spans[COLLECTING],
-        _starts(chosen[KERNEL]),
-        _starts(chosen[COLLECTING]),
+        _starts(by_kind[KERNEL]),
+        _starts(by_kind[COLLECTING]),
         plane,
     )
 
@@ -95,4 +98,6 @@ def _rows(line: Line, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _starts(rows: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([one[:, 0] for one in rows]) if rows else np.zeros(0, np.int64)
+    return (
+        np.concatenate([line_rows[:, 0] for line_rows in rows]) if rows else np.zeros(0, np.int64)
+    )

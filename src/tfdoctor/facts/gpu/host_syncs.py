@@ -81,9 +81,9 @@ def _copied_back(plane: Plane) -> NDArray[np.int64]:
         and "".join(letters.groups()).upper() == "DH"
         for kind in plane.types
     ]
-    rows = [(line, np.array(back, bool)[line.kind]) for line in work_lines(plane)]
-    found = [(line.start_ps + line.duration_ps)[mask] for line, mask in rows]
-    return np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
+    copied = [(line, np.array(back, bool)[line.kind]) for line in work_lines(plane)]
+    ends = [(line.start_ps + line.duration_ps)[mask] for line, mask in copied]
+    return np.sort(np.concatenate(ends)) if ends else np.zeros(0, np.int64)
 
 
 def _follows(start: int, ends: NDArray[np.int64]) -> bool:

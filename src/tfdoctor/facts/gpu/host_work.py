@@ -77,12 +77,12 @@ def _python(lines: list[Line]) -> Intervals | None:
     training = trainers(lines)
     if not training:
         return None
-    found = Intervals()
+    python = Intervals()
     for line in training:
         outer = is_named(line, _of_python)
         outer[[at for at, stats in line.stats.items() if _marks(line, at, stats)]] = True
-        found |= spans_of(line, outer) - spans_of(line, ~outer)
-    return found
+        python |= spans_of(line, outer) - spans_of(line, ~outer)
+    return python
 
 
 def _of_python(name: str) -> bool:

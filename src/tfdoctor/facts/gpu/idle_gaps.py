@@ -59,12 +59,12 @@ class IdleGaps:
         by_size = {size: _of_size(gaps, low, high) for size, (low, high) in _sizes().items()}
         return cls(
             idle_ms=_ms(gaps, steady),
-            causes={cause: steady.scaled(one.total) for cause, one in parts.items()},
-            sizes={size: _ms(some, steady) for size, some in by_size.items()},
-            gaps={size: len(some) / steady.rounds for size, some in by_size.items()},
+            causes={cause: steady.scaled(intervals.total) for cause, intervals in parts.items()},
+            sizes={size: _ms(sized_gaps, steady) for size, sized_gaps in by_size.items()},
+            gaps={size: len(sized_gaps) / steady.rounds for size, sized_gaps in by_size.items()},
             dispatching={
-                size: steady.scaled((Intervals.union(some) & parts[DISPATCH]).total)
-                for size, some in by_size.items()
+                size: steady.scaled((Intervals.union(sized_gaps) & parts[DISPATCH]).total)
+                for size, sized_gaps in by_size.items()
             },
             kernels=int(steady.holds(activities.busiest.launched_ps).sum()) / steady.rounds,
             python_told=host.python is not None,
@@ -86,7 +86,9 @@ def _sizes() -> dict[str, tuple[int, int]]:
 
 def _gaps(busy: Intervals, steady: SteadySteps) -> Gaps:
     return [
-        gap for one in steady.stretches for gap in (Intervals((one,)) - busy.within(*one)).spans
+        gap
+        for stretch in steady.stretches
+        for gap in (Intervals((stretch,)) - busy.within(*stretch)).spans
     ]
 
 

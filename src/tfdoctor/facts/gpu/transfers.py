@@ -93,7 +93,7 @@ class Transfers:
 
     def __getitem__(self, direction: str) -> Transfer:
         return next(
-            (one for one in self.directions if one.direction == direction),
+            (transfer for transfer in self.directions if transfer.direction == direction),
             Transfer(direction, 0.0, 0.0, 0.0, 0.0, None, {}),
         )
 
@@ -139,8 +139,8 @@ def _transfer(
     direction: str, copies: list[Event], working: Intervals, steady: SteadySteps
 ) -> Transfer:
     spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
-    said = [details(str(copy.stats.get("memcpy_details", ""))) for copy in copies]
-    sizes = [_size(one) for one in said]
+    details_of_copies = [details(str(copy.stats.get("memcpy_details", ""))) for copy in copies]
+    sizes = [_size(copy_details) for copy_details in details_of_copies]
     total, lasted = sum(sizes), spans.total / PS_PER_MS / 1e3
     known = total > 0
     return Transfer(
@@ -150,23 +150,23 @@ def _transfer(
         steady.ms(spans - working),
         total / steady.rounds if known else None,
         total / lasted if known and lasted else None,
-        _memory(direction, said, sizes, steady.rounds) if known else {},
+        _memory(direction, details_of_copies, sizes, steady.rounds) if known else {},
     )
 
 
-def _size(said: Mapping[str, str]) -> int:
-    text = said.get("size", "")
+def _size(copy_details: Mapping[str, str]) -> int:
+    text = copy_details.get("size", "")
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _memory(
-    direction: str, said: list[dict[str, str]], sizes: list[int], rounds: int
+    direction: str, details_of_copies: list[dict[str, str]], sizes: list[int], rounds: int
 ) -> dict[str, float]:
     side = _HOST_SIDE.get(direction)
     if side is None:
         return {}
-    found = dict.fromkeys((PAGEABLE, PINNED, UNKNOWN), 0.0)
-    for one, size in zip(said, sizes, strict=True):
-        kind = one.get(side, "").lower()
-        found[kind if kind in found else UNKNOWN] += size / rounds
-    return found
+    bytes_by_kind = dict.fromkeys((PAGEABLE, PINNED, UNKNOWN), 0.0)
+    for copy_details, size in zip(details_of_copies, sizes, strict=True):
+        kind = copy_details.get(side, "").lower()
+        bytes_by_kind[kind if kind in bytes_by_kind else UNKNOWN] += size / rounds
+    return bytes_by_kind

@@ -64,27 +64,29 @@ class Buffers:
         for at, dataset in enumerate(line):
             if not _holds(dataset) or not _fresh(line[at + 1 :]):
                 continue
-            number, each = _elements(dataset, properties), properties.element_bytes(dataset)
-            if number is None or each is None:
+            elements, element_bytes = (
+                _elements(dataset, properties),
+                properties.element_bytes(dataset),
+            )
+            if elements is None or element_bytes is None:
                 unknown.append(dataset)
             else:
-                known.append(_buffer(line, at, number, each, properties))
+                known.append(_buffer(line, at, elements, element_bytes, properties))
         return cls(tuple(known), tuple(unknown))
 
 
 def _holds(dataset: Dataset) -> bool:
     """Whether it is a buffer of a size that the user chose."""
-    size = dataset.parameters.get("buffer_size")
-    sized = isinstance(size, int) and size > 1
+    sized = (dataset.parameters.buffer_size or 0) > 1
     return kind_of(dataset) == "Cache" or (kind_of(dataset) in {"Shuffle", "Prefetch"} and sized)
 
 
 def _fresh(upstream: Iterable[Dataset]) -> bool:
     """Whether elements are made for the buffer, not taken from memory that holds them anyway."""
-    for one in upstream:
-        if one.function or kind_of(one) not in ONE_TO_ONE | SHARED:
+    for dataset in upstream:
+        if dataset.function or kind_of(dataset) not in ONE_TO_ONE | SHARED:
             return True
-        if kind_of(one) in SHARED:
+        if kind_of(dataset) in SHARED:
             return False
     return False
 
@@ -92,13 +94,17 @@ def _fresh(upstream: Iterable[Dataset]) -> bool:
 def _elements(dataset: Dataset, properties: DatasetProperties) -> int | None:
     if kind_of(dataset) == "Cache":
         return properties.elements(dataset)
-    size = int(dataset.parameters["buffer_size"])
+    size = dataset.parameters.buffer_size or 0
     there = dataset.cardinality
     return size if there is None or there < 0 else min(size, there)
 
 
 def _buffer(
-    line: tuple[Dataset, ...], at: int, number: int, each: int, properties: DatasetProperties
+    line: tuple[Dataset, ...],
+    at: int,
+    elements: int,
+    element_bytes: int,
+    properties: DatasetProperties,
 ) -> Buffer:
     smaller = [
         (size, stage, grows)
@@ -106,13 +112,15 @@ def _buffer(
             *((size, stage, True) for size, stage in _before(line, at, properties)),
             *((size, stage, False) for size, stage in _behind(line, at, properties)),
         )
-        if size < each
+        if size < element_bytes
     ]
     dataset = line[at]
     if not smaller:
-        return Buffer(dataset=dataset, elements=number, each=each, least=each)
-    least, stage, grows = min(smaller, key=lambda one: one[0])
-    return Buffer(dataset=dataset, elements=number, each=each, least=least, by=stage, grows=grows)
+        return Buffer(dataset=dataset, elements=elements, each=element_bytes, least=element_bytes)
+    least, stage, grows = min(smaller, key=lambda candidate: candidate[0])
+    return Buffer(
+        dataset=dataset, elements=elements, each=element_bytes, least=least, by=stage, grows=grows
+    )
 
 
 def _before(
@@ -125,8 +133,12 @@ def _before(
     """
     kind = kind_of(line[at])
     for stage, source in zip(line[at + 1 :], line[at + 2 :], strict=False):
-        dear = kind == "Cache" and not (stage.types is not None and stage.types <= CHEAP)
-        if kind == "Prefetch" or kind_of(stage) not in ONE_TO_ONE or (stage.function and dear):
+        too_expensive = kind == "Cache" and not (stage.types is not None and stage.types <= CHEAP)
+        if (
+            kind == "Prefetch"
+            or kind_of(stage) not in ONE_TO_ONE
+            or (stage.function and too_expensive)
+        ):
             return
         size = properties.element_bytes(source)
         if size is None and stage.types and "ReadFile" in stage.types:

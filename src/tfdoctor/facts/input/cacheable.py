@@ -33,22 +33,23 @@ class Cacheable:
     moved: tuple[Dataset, ...] = ()
     why: str = ""
     frozen: Dataset | None = None
+    unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset's work comes out the same in every pass, so that a cache could keep it."""
-        return dataset is not None and any(one.id == dataset.id for one in self.kept)
+        return dataset is not None and any(kept.id == dataset.id for kept in self.kept)
 
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:
         """Go from the source to the trainer as long as everything comes out the same."""
         if properties.remade:
-            return cls(why=REMADE)
+            return cls(why=REMADE, unknown=True)
         line = properties.line()
         walk = _RepeatableStages()
-        meeting = list(properties.upstream(line[-1])) if line else []
-        if all(_same(one) for one in meeting):
-            for one in (*reversed(meeting), *reversed(line)):
-                walk.take(one)
+        joined = list(properties.upstream(line[-1])) if line else []
+        if all(_same(stage) for stage in joined):
+            for stage in (*reversed(joined), *reversed(line)):
+                walk.take(stage)
                 if walk.why:
                     break
         else:
@@ -56,9 +57,11 @@ class Cacheable:
         kept = tuple(walk.kept)
         last = kept[-1] if kept else None
         moved = tuple(
-            one for one in walk.moved if last is not None and one.id in _above(properties, last)
+            stage
+            for stage in walk.moved
+            if last is not None and stage.id in _above(properties, last)
         )
-        return cls(last, kept, moved, walk.why, _frozen(properties))
+        return cls(last, kept, moved, walk.why, _frozen(properties), walk.unknown)
 
 
 class _RepeatableStages:
@@ -69,44 +72,46 @@ class _RepeatableStages:
         self.pending: list[Dataset] = []  # readers and sources: work of a function that follows
         self.moved: list[Dataset] = []
         self.why = ""
+        self.unknown = False
 
-    def take(self, one: Dataset) -> None:
+    def take(self, stage: Dataset) -> None:
         """Add one dataset, or say why the way ends here."""
-        kind = kind_of(one)
+        kind = kind_of(stage)
         if kind == "Cache":
             self.kept, self.pending, self.moved = [], [], []
-        elif kind in MOVABLE and not (kind == "Shuffle" and repeatable(one)):
-            self.moved.append(one)
+        elif kind in MOVABLE and not (kind == "Shuffle" and repeatable(stage)):
+            self.moved.append(stage)
         elif kind in TIED and self.moved:
-            names = " and ".join(sorted({kind_of(each).lower() for each in self.moved}))
+            names = " and ".join(sorted({kind_of(moved).lower() for moved in self.moved}))
             self.why = f"a {names} stands before the {kind.lower()}"
         else:
-            self._function(one)
+            self._function(stage)
 
-    def _function(self, one: Dataset) -> None:
-        same = repeatable(one)
+    def _function(self, stage: Dataset) -> None:
+        same = repeatable(stage)
         if not same:
-            name = one.function or kind_of(one)
+            name = stage.function or kind_of(stage)
             self.why = (
                 f"{name} draws random numbers" if same is False else
                 f"whether {name} does the same in every pass is not known"
             )  # fmt: skip
+            self.unknown = same is None
             return
-        self.pending.append(one)
-        if one.function:
+        self.pending.append(stage)
+        if stage.function:
             self.kept, self.pending = [*self.kept, *self.pending], []
 
 
-def _same(one: Dataset) -> bool:
-    return bool(repeatable(one)) and kind_of(one) not in {"Repeat", "Cache"}
+def _same(dataset: Dataset) -> bool:
+    return bool(repeatable(dataset)) and kind_of(dataset) not in {"Repeat", "Cache"}
 
 
 def _above(properties: DatasetProperties, dataset: Dataset) -> set[int]:
-    return {one.id for one in properties.upstream(dataset)}
+    return {stage.id for stage in properties.upstream(dataset)}
 
 
 def _frozen(properties: DatasetProperties) -> Dataset | None:
     """Return a function that draws random numbers, whose draws a cache keeps."""
-    caches = [one for one in properties.chain if kind_of(one) == "Cache"]
+    caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
     behind = (above for cache in caches for above in properties.upstream(cache))
-    return next((one for one in behind if one.function and repeatable(one) is False), None)
+    return next((stage for stage in behind if stage.function and repeatable(stage) is False), None)

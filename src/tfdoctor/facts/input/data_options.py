@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Program
+from tfdoctor.recording.program import Setting
 from tfdoctor.verdict import Location
 
 POOL = "private_threadpool_size"
@@ -30,7 +31,7 @@ class DataOptions:
     ``by_keras`` says that Keras made the pipeline out of arrays: no option is the user's then.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Setting] = field(default_factory=dict)
     at: Location | None = None
     by_keras: bool = False
 
@@ -50,14 +51,16 @@ class DataOptions:
             )
         if program.input_kind == ARRAYS:
             return cls(program.feeding[0].options, by_keras=True)
-        given = (one.at for one in program.feeding if one.kind.strip("_") == "OptionsDataset")
-        return cls(program.feeding[0].options, next(given, None))
+        option_lines = (
+            dataset.at for dataset in program.feeding if dataset.kind.strip("_") == "OptionsDataset"
+        )
+        return cls(program.feeding[0].options, next(option_lines, None))
 
     @property
     def pool(self) -> int | None:
         """The threads of the pipeline's private pool; None when it has none."""
         sizes = [value for name, value in self.values.items() if name.endswith(f".{POOL}")]
-        return next((int(size) for size in sizes if int(size) > 0), None)
+        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
     @property
     def no_parallel_map(self) -> str:
@@ -79,4 +82,6 @@ class DataOptions:
 
     def _off(self, *names: str) -> str:
         off = [name for name, value in self.values.items() if value is False]
-        return next((one for one in off for name in names if f".{one}".endswith(f".{name}")), "")
+        return next(
+            (option for option in off for name in names if f".{option}".endswith(f".{name}")), ""
+        )

@@ -1,14 +1,14 @@
 """What the datasets that feed the run are like: how large, whether the same each time, how often passed."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Program
+from tfdoctor.facts.run.program import WIDTHS, Dataset, Program, RunSettings
 from tfdoctor.recording import Recording
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
@@ -68,46 +68,46 @@ class DatasetProperties:
         """
         if not program.feeding:
             raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
-        found = cls(program.feeding)
-        passes = _passes(found, program.settings, recording)
+        properties = cls(program.feeding)
+        passes = _passes(properties, program.settings, recording)
         return cls(program.feeding, passes, remade=bool(iterators and iterators.remade))
 
     def line(self) -> tuple[Dataset, ...]:
         """Return the datasets from the trainer up to the source, or to where several sources meet."""
-        by_id = {one.id: one for one in self.chain}
-        found = list(self.chain[:1])
-        while found and len(found[-1].inputs) == 1 and found[-1].inputs[0] in by_id:
-            found.append(by_id[found[-1].inputs[0]])
-        return tuple(found)
+        by_id = {dataset.id: dataset for dataset in self.chain}
+        line = list(self.chain[:1])
+        while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
+            line.append(by_id[line[-1].inputs[0]])
+        return tuple(line)
 
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
         """Yield all that a dataset is made of, nearest first."""
-        by_id = {one.id: one for one in self.chain}
+        by_id = {source.id: source for source in self.chain}
         ahead = list(dataset.inputs)
         while ahead:
-            one = by_id.pop(ahead.pop(0), None)
-            if one is not None:
-                yield one
-                ahead.extend(one.inputs)
+            source = by_id.pop(ahead.pop(0), None)
+            if source is not None:
+                yield source
+                ahead.extend(source.inputs)
 
     def elements(self, dataset: Dataset) -> int | None:
         """Return how many elements one pass yields at most, repetitions left out; None is unknown."""
-        for one in (dataset, *self.upstream(dataset)):
-            repeats = any(kind_of(each) == "Repeat" for each in (one, *self.upstream(one)))
-            if not repeats and one.cardinality not in {None, FOREVER}:
-                return one.cardinality
-            if kind_of(one) not in NARROWING | {"Repeat"}:
+        for stage in (dataset, *self.upstream(dataset)):
+            repeats = any(kind_of(above) == "Repeat" for above in (stage, *self.upstream(stage)))
+            if not repeats and stage.cardinality not in {None, FOREVER}:
+                return stage.cardinality
+            if kind_of(stage) not in NARROWING | {"Repeat"}:
                 return None
         return None
 
     def nbytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of all elements of one pass at most; None where a shape or number is open."""
-        each, number = self.element_bytes(dataset), self.elements(dataset)
-        return None if each is None or number is None else each * number
+        element_bytes, number = self.element_bytes(dataset), self.elements(dataset)
+        return None if element_bytes is None or number is None else element_bytes * number
 
     def element_bytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of one element; None where its shape is open or it holds text."""
-        sizes = (one.parameters.get("batch_size") for one in (dataset, *self.upstream(dataset)))
+        sizes = (stage.parameters.batch_size for stage in (dataset, *self.upstream(dataset)))
         return spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
 
 
@@ -129,10 +129,10 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
 
 
 def _tensor_bytes(shape: str, dtype: str, batch: int | None) -> int | None:
-    dimensions = [one.strip() for one in shape.split(",") if one.strip()]
+    dimensions = [size.strip() for size in shape.split(",") if size.strip()]
     if batch and dimensions[:1] == ["None"]:
         dimensions[0] = str(batch)
-    if dtype not in WIDTHS or not all(one.isdigit() for one in dimensions):
+    if dtype not in WIDTHS or not all(size.isdigit() for size in dimensions):
         return None
     return prod(map(int, dimensions)) * WIDTHS[dtype]
 
@@ -144,7 +144,7 @@ def repeatable(dataset: Dataset) -> bool | None:
     """
     kind = kind_of(dataset)
     if kind == "Shuffle":
-        return dataset.parameters.get("reshuffle_each_iteration") is False
+        return dataset.parameters.reshuffle_each_iteration is False
     if kind not in PLAIN or dataset.python:
         return None
     if not dataset.function:
@@ -158,36 +158,40 @@ def repeatable(dataset: Dataset) -> bool | None:
 
 
 def _passes(
-    found: DatasetProperties, settings: Mapping[str, Any], recording: Recording
+    properties: DatasetProperties, settings: RunSettings, recording: Recording
 ) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
-    epochs, each = settings.get("epochs"), settings.get("steps_per_epoch")
-    repeats = any(kind_of(one) == "Repeat" for one in found.chain)
-    batches, steps = _batches(found.line()), _steps(epochs, each, recording)
+    epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
+    repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
+    batches, steps = _batches(properties.line()), _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
         return steps / batches
-    return float(epochs) if epochs and not each and not repeats else None
+    return float(epochs) if epochs and not steps_per_epoch and not repeats else None
 
 
-def _steps(epochs: int | None, each: int | None, recording: Recording) -> int | None:
+def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording) -> int | None:
     """Return the steps that fit announced, else those of a run that was seen to its end."""
-    if epochs and each:
-        return epochs * each
+    if epochs and steps_per_epoch:
+        return epochs * steps_per_epoch
     manifest = recording.manifest
-    if manifest is None or (manifest.plan or {}).get("stop_after") or not manifest.steps.seen_all:
+    if (
+        manifest is None
+        or (manifest.plan and manifest.plan.stop_after)
+        or not manifest.steps.seen_all
+    ):
         return None
     return manifest.steps.seen
 
 
 def _batches(line: tuple[Dataset, ...]) -> float | None:
     """Return the batches of one pass over what is repeated, or over all where nothing is."""
-    repeats = [at for at, one in enumerate(line) if kind_of(one) == "Repeat"]
+    repeats = [at for at, stage in enumerate(line) if kind_of(stage) == "Repeat"]
     begin, size = (repeats[-1] + 1 if repeats else 0), 1.0
-    for at, one in enumerate(line):
-        if at >= begin and one.cardinality not in {None, FOREVER}:
-            return max(1.0, (one.cardinality or 0) / size)
-        if kind_of(one).endswith("Batch"):
-            size *= float(one.parameters.get("batch_size") or 1.0)
-        elif kind_of(one) not in NARROWING | {"Repeat"}:
+    for at, stage in enumerate(line):
+        if at >= begin and stage.cardinality not in {None, FOREVER}:
+            return max(1.0, (stage.cardinality or 0) / size)
+        if kind_of(stage).endswith("Batch"):
+            size *= stage.parameters.batch_size or 1
+        elif kind_of(stage) not in NARROWING | {"Repeat"}:
             return None
     return None

@@ -147,7 +147,9 @@ class InputPipeline:
 
         It holds the interpreter's lock then, for which the Python of the training loop waits unseen.
         """
-        beside = {path for one in self.segments if one.overlapped for path in one.stages}
+        beside = {
+            path for segment in self.segments if segment.overlapped for path in segment.stages
+        }
         python = sum(stage.python_ms for stage in self.stages if stage.path in beside)
         return min(1.0, python / step_ms) if step_ms else 0.0
 
@@ -168,14 +170,20 @@ class InputPipeline:
     @property
     def prefetches(self) -> bool:
         """Whether a stage at the root makes batches ahead of the trainer."""
-        return any(s.asynchronous and _near_root(s, self.stages) for s in self.stages)
+        return any(stage.asynchronous and _near_root(stage, self.stages) for stage in self.stages)
 
 
 def _written(program: Program) -> Mapping[str, Dataset]:
     """Return the user's datasets by tf.data's name for them; the training loop's come first."""
     names = [dataset.trace_name for dataset in program.datasets]
-    known = {d.trace_name: d for d in program.datasets if names.count(d.trace_name) == 1}
-    return known | {d.trace_name: d for d in program.feeding if d.trace_name}
+    known = {
+        dataset.trace_name: dataset
+        for dataset in program.datasets
+        if names.count(dataset.trace_name) == 1
+    }
+    return known | {
+        dataset.trace_name: dataset for dataset in program.feeding if dataset.trace_name
+    }
 
 
 def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
@@ -206,27 +214,39 @@ def _idle(stages: tuple[StageTime, ...], program: Program | None) -> tuple[Datas
     """Return the user's own functions in the feeding pipeline that no stage of the trace ran."""
     ran = {name for stage in stages for name in re.findall(r"\w+:\d+", stage.name)}
     feeding = program.feeding if program else ()
-    return tuple(d for d in feeding if d.function_at and d.trace_name and d.trace_name not in ran)
+    return tuple(
+        dataset
+        for dataset in feeding
+        if dataset.function_at and dataset.trace_name and dataset.trace_name not in ran
+    )
 
 
 def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
     """Give a stage that tf.data made inside another (a generator's) the line of its consumer."""
-    found: list[StageTime] = []
+    placed: list[StageTime] = []
     for stage in stages:
         if stage.dataset is None and not stage.injected and not stage.is_root:
-            above = [s.dataset for s in found if feeds(stage.path, s.path) and s.dataset]
+            above = [
+                consumer.dataset
+                for consumer in placed
+                if feeds(stage.path, consumer.path) and consumer.dataset
+            ]
             inner = Dataset(id=above[-1].id, kind="", at=above[-1].at) if above else None
             stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
-        found.append(stage)
-    return tuple(found)
+        placed.append(stage)
+    return tuple(placed)
 
 
 def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:
     """Find what the user wrote; of stages that tf.data fused, the one with a function."""
     if name.startswith(INJECTED):
         return None
-    found = [datasets[one] for one in re.findall(r"\w+:\d+", name) if one in datasets]
-    return max(found, key=lambda dataset: bool(dataset.function), default=None)
+    matching = [
+        datasets[trace_name]
+        for trace_name in re.findall(r"\w+:\d+", name)
+        if trace_name in datasets
+    ]
+    return max(matching, key=lambda dataset: bool(dataset.function), default=None)
 
 
 def _segments(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
@@ -241,16 +261,16 @@ def _segments(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
         if members:
             segments.append(PipelineSegment(members, overlapped=bool(owner)))
     segments += [
-        PipelineSegment({s.path: s.wall_ms}, overlapped=True)
-        for s in stages
-        if s.asynchronous and s.wall_ms
+        PipelineSegment({stage.path: stage.wall_ms}, overlapped=True)
+        for stage in stages
+        if stage.asynchronous and stage.wall_ms
     ]
     return segments
 
 
 def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
     """Return the nearest asynchronous consumer of a stage: it runs on that one's thread."""
-    above = [s.path for s in stages if s.asynchronous and feeds(path, s.path)]
+    above = [stage.path for stage in stages if stage.asynchronous and feeds(path, stage.path)]
     return max(above, key=len, default="")
 
 
@@ -261,8 +281,8 @@ def feeds(path: str, consumer: str) -> bool:
 
 def _near_root(stage: StageTime, stages: tuple[StageTime, ...]) -> bool:
     """Whether no stage with work of its own stands between this one and the trainer."""
-    above = [s for s in stages if feeds(stage.path, s.path)]
-    return sum(s.work_ms for s in above if not s.asynchronous) <= NEGLIGIBLE_MS
+    above = [consumer for consumer in stages if feeds(stage.path, consumer.path)]
+    return sum(consumer.work_ms for consumer in above if not consumer.asynchronous) <= NEGLIGIBLE_MS
 
 
 NEGLIGIBLE_MS = 0.2

@@ -98,18 +98,18 @@ def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[
     before the next step. (Ids are reused, so outlying steps, in which that happens, are left out.)
     """
     calls = sorted(
-        (e.start_ps, e.duration_ps, int(e.stats.get("id", 0)))
-        for x in lines
-        for e in _roots(x, window)
+        (event.start_ps, event.duration_ps, int(event.stats.get("id", 0)))
+        for line in lines
+        for event in _roots(line, window)
     )
     starts = np.array([start for start, _, _ in calls])
     first = np.searchsorted(starts, window.starts_ps)
     training = {calls[at][2] for at in first if at < len(calls)}
-    found: dict[int, list[float]] = {}
+    waits_ms: dict[int, list[float]] = {}
     for _, duration, root in calls:
         if root in training:
-            found.setdefault(root, []).append(duration / PS_PER_MS)
-    return found
+            waits_ms.setdefault(root, []).append(duration / PS_PER_MS)
+    return waits_ms
 
 
 def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
@@ -120,15 +120,15 @@ def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
         for stats in line.stats.values()
         if "parent_id" in stats and "id" in stats
     }
-    return roots | {one for one in parents if _top(one, parents) in roots}
+    return roots | {iterator for iterator in parents if _top(iterator, parents) in roots}
 
 
-def _top(one: int, parents: dict[int, int]) -> int:
-    seen = {one}
-    while (above := parents.get(one)) is not None and above not in seen:
-        seen.add(above)
-        one = above
-    return one
+def _top(iterator: int, parents: dict[int, int]) -> int:
+    seen = {iterator}
+    while (parent := parents.get(iterator)) is not None and parent not in seen:
+        seen.add(parent)
+        iterator = parent
+    return iterator
 
 
 def _why(framework: Framework, *, waited: bool) -> str:
@@ -233,11 +233,11 @@ def _add_functions(line: Line, owners: dict[int, Node]) -> None:
     stretches: dict[int, list[tuple[int, int]]] = {}
     for name in (EXECUTOR, EXECUTOR_DONE):
         starts, ends, ids = executors(line, name)
-        for start, end, one in zip(starts.tolist(), ends.tolist(), ids, strict=True):
-            if one in owners:
-                stretches.setdefault(one, []).append((start, end))
-    for one, spans in stretches.items():
-        owners[one].function.extend(Intervals.union(spans).spans)
+        for start, end, run in zip(starts.tolist(), ends.tolist(), ids, strict=True):
+            if run in owners:
+                stretches.setdefault(run, []).append((start, end))
+    for run, spans in stretches.items():
+        owners[run].function.extend(Intervals.union(spans).spans)
     _add_operations(line, owners)
 
 

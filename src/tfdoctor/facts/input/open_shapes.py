@@ -33,15 +33,15 @@ class OpenShapes:
         if not program.feeding:
             raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
         spec = program.feeding[0].element
-        shapes = [found[1] for found in TENSOR.finditer(spec)]
+        shapes = [tensor[1] for tensor in TENSOR.finditer(spec)]
         if not shapes or len(shapes) != len(_SPEC.findall(spec)) or len(spec) >= LONGEST_SPEC:
             raise Unavailable("the record does not tell the shapes of the batches")
         dimensions = [shape.replace(" ", "").split(",") for shape in shapes]
         partial = [
-            one.at
-            for one in program.feeding
-            if one.kind.strip("_") in ("BatchDataset", "ParallelBatchDataset")
-            and one.parameters.get("drop_remainder") is False
+            dataset.at
+            for dataset in program.feeding
+            if dataset.kind.strip("_") in ("BatchDataset", "ParallelBatchDataset")
+            and dataset.parameters.drop_remainder is False
         ]
         return cls(
             any(first == "None" for first, *_ in dimensions),

@@ -32,11 +32,15 @@ class SourceFiles:
             Unavailable: the pipeline does not begin with one list of files, or nobody recorded it.
         """
         listed = {
-            (one.files.get("count"), one.files.get("scheme") or "")
-            for one in program.feeding
-            if one.files
+            (dataset.files.count, dataset.files.scheme)
+            for dataset in program.feeding
+            if dataset.files
         }
-        opened = {_opened(one, program) for one in program.feeding if OPENER.fullmatch(one.kind)}
+        opened = {
+            _opened(dataset, program)
+            for dataset in program.feeding
+            if OPENER.fullmatch(dataset.kind)
+        }
         counts = listed or {(count, "") for count in opened - {None}}
         if len(counts) != 1:
             raise Unavailable("which files the pipeline reads is not recorded")

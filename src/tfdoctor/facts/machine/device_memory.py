@@ -60,13 +60,13 @@ class DeviceMemory:
             name = str(stats.get("allocator_name") or "")
             if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
                 by_name[name].append(_allocator(name, stats))
-        found = [_most(mine) for mine in by_name.values()]
-        if not found:
+        allocators = [_most(views) for views in by_name.values()]
+        if not allocators:
             raise Unavailable(
                 "the trace does not say how much of the device's memory was in use (no allocation in the "
                 "traced steps, or a profiler that does not record them)"
             )
-        return cls(tuple(sorted(found, key=lambda one: -one.share)))
+        return cls(tuple(sorted(allocators, key=lambda allocator: -allocator.share)))
 
     @property
     def fullest(self) -> Allocator:
@@ -80,13 +80,13 @@ def _allocator(name: str, stats: Mapping[str, Value]) -> Allocator:
     return Allocator(name, max(limit, 1.0), limit - free, float(stats.get("peak_bytes_in_use", 0)))
 
 
-def _most(seen: list[Allocator]) -> Allocator:
+def _most(views: list[Allocator]) -> Allocator:
     """Return the most of all views."""
     return Allocator(
-        seen[0].name,
-        max(one.limit for one in seen),
-        max(one.used for one in seen),
-        max(one.peak for one in seen),
+        views[0].name,
+        max(view.limit for view in views),
+        max(view.used for view in views),
+        max(view.peak for view in views),
     )
 
 

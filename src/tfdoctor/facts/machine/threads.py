@@ -102,9 +102,9 @@ def _by_type(activity: Activity, pool: _Pool) -> dict[str, float]:
     time: dict[str, float] = {}
     helped: dict[str, float] = {}
     for label in np.unique(work.label).tolist():
-        mine = work.label == label
-        time[kinds[label]] = time.get(kinds[label], 0.0) + float(own[mine].sum())
-        helped[kinds[label]] = helped.get(kinds[label], 0.0) + float(shared[mine].sum())
+        of_label = work.label == label
+        time[kinds[label]] = time.get(kinds[label], 0.0) + float(own[of_label].sum())
+        helped[kinds[label]] = helped.get(kinds[label], 0.0) + float(shared[of_label].sum())
     order = sorted(time, key=lambda kind: -time[kind])
     return {kind: 1.0 + helped[kind] / time[kind] for kind in order if time[kind]}
 

@@ -43,8 +43,8 @@ class BatchNorm:
     @property
     def of_images(self) -> bool:
         """Whether it is what the fused operation takes: rank 4, normalized over the last dimension."""
-        axis = self.layer.config.get("axis", -1)
-        axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+        axis = self.layer.config.axis
+        axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
         return self.shape is not None and len(self.shape) == IMAGE_RANK and axis in (-1, 3)
 
     @property
@@ -95,7 +95,7 @@ def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> Batch
     moments = next(row.operation for row in rows if row.type == MOMENTS)
     tensors = moments.inputs if moments else ()
     sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
-    nbytes, shape = max(sized, key=lambda one: one[0], default=(0, None))
+    nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
     return BatchNorm(
         layer, sum(row.ms for row in rows), len(rows), _known(program, shape), nbytes or None
     )

@@ -61,8 +61,14 @@ class Broadcasts:
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
         """Follow each repetition to what uses it."""
         rows = [row for row in operations.rows if row.type in REPEATS]
-        found = (_broadcast(operations, row, program, dataflow) for row in rows)
-        return cls(tuple(one for one in found if one and (one.rows or one.chain)))
+        broadcasts = (_broadcast(operations, row, program, dataflow) for row in rows)
+        return cls(
+            tuple(
+                broadcast
+                for broadcast in broadcasts
+                if broadcast and (broadcast.rows or broadcast.chain)
+            )
+        )
 
 
 def _broadcast(
@@ -76,7 +82,11 @@ def _broadcast(
         row,
         times,
         _with_gradient(operations, row, dataflow) if _needless(names, dataflow) else (),
-        tuple(one for one in operations.rows if one.operation and one.operation.name in names[1:]),
+        tuple(
+            later
+            for later in operations.rows
+            if later.operation and later.operation.name in names[1:]
+        ),
     )
 
 
@@ -85,9 +95,9 @@ def _with_gradient(
 ) -> tuple[OperationTime, ...]:
     forward = row.operation
     return tuple(
-        one
-        for one in operations.rows
-        if one is row or (forward and dataflow.is_gradient_of(one.name, forward))
+        candidate
+        for candidate in operations.rows
+        if candidate is row or (forward and dataflow.is_gradient_of(candidate.name, forward))
     )
 
 
@@ -96,27 +106,30 @@ def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:
     names = [operation.name]
     for name in names:
         users = dataflow.consumers.get(name, ())
-        names += [one.name for one in users if one.type in UNARY and one.name not in names]
+        names += [user.name for user in users if user.type in UNARY and user.name not in names]
     return names
 
 
 def _needless(names: list[str], dataflow: Dataflow) -> bool:
     """Say whether in the forward pass only operations that broadcast use what a chain makes."""
     users = [user for name in names for user in dataflow.consumers.get(name, ())]
-    forward = [one for one in users if not one.name.startswith("gradient")]
-    others = [one for one in forward if one.name not in names]
-    return bool(others) and all(one.type in ELEMENTWISE for one in others)
+    forward = [user for user in users if not user.name.startswith("gradient")]
+    others = [user for user in forward if user.name not in names]
+    return bool(others) and all(user.type in ELEMENTWISE for user in others)
 
 
 def _times(operation: Operation, program: Program) -> float | None:
     """Return how many times as large the result is; None when a shape is not known, or ranks differ."""
     if not operation.inputs or not operation.outputs:
         return None
-    given, made = program.shape(operation.inputs[0][1]), program.shape(operation.outputs[0][1])
-    if given is None or made is None or not prod(given):
+    before, after = program.shape(operation.inputs[0][1]), program.shape(operation.outputs[0][1])
+    if before is None or after is None or not prod(before):
         return None
     # Only dimensions of size 1 can be left to broadcasting: 2 repeated to 4 cannot.
-    padded = (1,) * (len(made) - len(given)) + given
-    if any(before not in (1, after) for before, after in zip(padded, made, strict=True)):
+    padded = (1,) * (len(after) - len(before)) + before
+    if any(
+        size_before not in (1, size_after)
+        for size_before, size_after in zip(padded, after, strict=True)
+    ):
         return None
-    return prod(made) / prod(given)
+    return prod(after) / prod(before)

@@ -38,11 +38,11 @@ class Dataflow:
     @cached_property
     def consumers(self) -> Mapping[str, tuple[Operation, ...]]:
         """The operations that take an operation's results, by its name."""
-        found: dict[str, list[Operation]] = {}
+        consumers: dict[str, list[Operation]] = {}
         for operation in self.program.by_name.values():
             for source in dict.fromkeys(operation.sources):
-                found.setdefault(source, []).append(operation)
-        return {name: tuple(rows) for name, rows in found.items()}
+                consumers.setdefault(source, []).append(operation)
+        return {name: tuple(rows) for name, rows in consumers.items()}
 
     def source(self, operation: Operation, position: int) -> Operation | None:
         """Return what makes an input, through operations that only hand values on; None when unknown."""

@@ -99,65 +99,65 @@ class EmbeddingTables:
 
 
 def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[OneHotTable]:
-    for product in program.by_name.values():
-        position = _one_hot_side(product, dataflow)
+    for matmul in program.by_name.values():
+        position = _one_hot_side(matmul, dataflow)
         if position is None:
             continue
-        made = dataflow.source(product, position)
-        entries = made.outputs[0][1] if made and made.outputs else None
-        rows = _concerned(operations, product, made, dataflow)
-        if made and entries and entries[-1] and rows:
+        one_hot = dataflow.source(matmul, position)
+        entries = one_hot.outputs[0][1] if one_hot and one_hot.outputs else None
+        rows = _concerned(operations, matmul, one_hot, dataflow)
+        if one_hot and entries and entries[-1] and rows:
             yield OneHotTable(
-                product.layer,
+                matmul.layer,
                 rows[0].at,
                 entries[-1],
-                _size(program, made),
-                _width(product, position, entries[-1]),
+                _size(program, one_hot),
+                _width(matmul, position, entries[-1]),
                 rows,
             )
 
 
-def _one_hot_side(product: Operation, dataflow: Dataflow) -> int | None:
+def _one_hot_side(matmul: Operation, dataflow: Dataflow) -> int | None:
     """Return which of a product's two factors are one-hot rows; None for neither."""
-    if product.type not in MATMULS or product.name.startswith("gradient"):
+    if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
         return None
     for position in (0, 1):
-        made = dataflow.source(product, position)
-        if made is not None and made.type == ONE_HOT:
+        operand = dataflow.source(matmul, position)
+        if operand is not None and operand.type == ONE_HOT:
             return position
     return None
 
 
 def _concerned(
-    operations: Operations, product: Operation, made: Operation | None, dataflow: Dataflow
+    operations: Operations, matmul: Operation, one_hot: Operation | None, dataflow: Dataflow
 ) -> tuple[OperationTime, ...]:
     """Return the product, its gradients, and the one-hot rows where nothing else uses them."""
-    if made is None:
+    if one_hot is None:
         return ()
-    users = [user.name for user in dataflow.users(made)]
-    alone = all(user == product.name or dataflow.is_gradient_of(user, product) for user in users)
-    names = {product.name, made.name} if alone else {product.name}
+    users = [user.name for user in dataflow.users(one_hot)]
+    only_use = all(user == matmul.name or dataflow.is_gradient_of(user, matmul) for user in users)
+    names = {matmul.name, one_hot.name} if only_use else {matmul.name}
     return tuple(
         row
         for row in operations.rows
         if (row.operation.name if row.operation else row.name) in names
-        or dataflow.is_gradient_of(row.name, product)
+        or dataflow.is_gradient_of(row.name, matmul)
     )
 
 
-def _size(program: Program, made: Operation) -> int | None:
+def _size(program: Program, one_hot: Operation) -> int | None:
     """Return how many entries are looked up: the size of what is made one-hot.
 
     None where the graph leaves it open; of a flat list that is so even when the batch's size is known.
     """
-    given = made.inputs[0][1] if made.inputs else None
-    shape = None if given == (None,) else program.shape(given)
+    indices = one_hot.inputs[0][1] if one_hot.inputs else None
+    shape = None if indices == (None,) else program.shape(indices)
     return None if shape is None else prod(shape)
 
 
-def _width(product: Operation, position: int, entries: int) -> int | None:
+def _width(matmul: Operation, position: int, entries: int) -> int | None:
     """Return the other dimension of the table; None when its shape is not that of a table."""
-    table = product.inputs[1 - position][1] if len(product.inputs) > 1 else None
+    table = matmul.inputs[1 - position][1] if len(matmul.inputs) > 1 else None
     sizes = [size for size in table or () if size != entries]
     return sizes[0] if table and len(table) == len(sizes) + 1 == 2 else None  # noqa: PLR2004 - rank 2
 
@@ -165,13 +165,17 @@ def _width(product: Operation, position: int, entries: int) -> int | None:
 def _dense(operations: Operations) -> Iterator[DenseUpdate]:
     sums = [row for row in operations.rows if row.type == DENSIFIES and _table(row)]
     for table in dict.fromkeys(_table(row) for row in sums):
-        mine = [row for row in sums if _table(row) == table]
-        looked_up = _rows_of(mine[0])
+        table_sums = [row for row in sums if _table(row) == table]
+        looked_up = _rows_of(table_sums[0])
         if table is None or looked_up is None:
             continue
-        rows = [row for row in operations.rows if row in mine or _updates(row, mine[0], table)]
-        name = mine[0].layer or mine[0].name
-        yield DenseUpdate(name, mine[0].at, table[0], looked_up, tuple(rows))
+        rows = [
+            row
+            for row in operations.rows
+            if row in table_sums or _updates(row, table_sums[0], table)
+        ]
+        name = table_sums[0].layer or table_sums[0].name
+        yield DenseUpdate(name, table_sums[0].at, table[0], looked_up, tuple(rows))
 
 
 def _rows_of(row: OperationTime) -> int | None:

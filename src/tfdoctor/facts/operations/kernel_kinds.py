@@ -75,13 +75,13 @@ WIDE = {
 @lru_cache(maxsize=4096)
 def kernel(name: str) -> Kernel:
     """Look a kernel up by its name; one of no known family is returned without any."""
-    family = next((one for one in FAMILIES if one.pattern.search(name)), None)
+    family = next((candidate for candidate in FAMILIES if candidate.pattern.search(name)), None)
     precision = (family.precision if family else "") or _precision(name)
     return Kernel(name, family, _factors(precision, family))
 
 
 def _precision(name: str) -> str:
-    return next((one for one, pattern in PRECISIONS if pattern.search(name)), "")
+    return next((precision for precision, pattern in PRECISIONS if pattern.search(name)), "")
 
 
 def _factors(precision: str, family: Family | None) -> str:
@@ -97,10 +97,14 @@ def of_operation(names: tuple[str, ...]) -> bool | None:
     kernels that multiply are known not to; where none is known to multiply, nothing is known.
     """
     kernels = [kernel(name) for name in names]
-    if any(one.on_unit for one in kernels):
+    if any(launched.on_unit for launched in kernels):
         return True
-    decisive = [one for one in kernels if one.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE)]
-    return False if decisive and all(one.on_unit is False for one in decisive) else None
+    decisive = [
+        launched
+        for launched in kernels
+        if launched.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE)
+    ]
+    return False if decisive and all(launched.on_unit is False for launched in decisive) else None
 
 
 def multiplies(names: tuple[str, ...]) -> bool:
@@ -111,5 +115,5 @@ def multiplies(names: tuple[str, ...]) -> bool:
 def precision_of(names: tuple[str, ...]) -> str:
     """Return the precision that an operation's products run in: its one product's, else any kernel's, else ""."""
     kernels = [kernel(name) for name in names]
-    products = [one for one in kernels if one.role is KernelRole.PRODUCT]
-    return next((one.precision for one in products or kernels if one.precision), "")
+    matmuls = [launched for launched in kernels if launched.role is KernelRole.PRODUCT]
+    return next((launched.precision for launched in matmuls or kernels if launched.precision), "")

@@ -103,12 +103,12 @@ def _direction(operation: Operation) -> bool | None:
     """Say whether it moves the channels last (True) or first (False); None for neither, or unclear."""
     if not operation.inputs or not operation.outputs:
         return None
-    given, made = operation.inputs[0][1], operation.outputs[0][1]
-    if given is None or made is None or len(given) not in IMAGE_RANKS:
+    before, after = operation.inputs[0][1], operation.outputs[0][1]
+    if before is None or after is None or len(before) not in IMAGE_RANKS:
         return None
-    last = made == _turned(given, 1, len(given) - 1)
-    first = made == _turned(given, len(given) - 1, 1)
-    return last if last != first else None
+    to_last = after == _turned(before, 1, len(before) - 1)
+    to_first = after == _turned(before, len(before) - 1, 1)
+    return to_last if to_last != to_first else None
 
 
 def _turned(shape: Shape, taken: int, put: int) -> Shape:
@@ -119,21 +119,21 @@ def _turned(shape: Shape, taken: int, put: int) -> Shape:
 def _for_images(operation: Operation, dataflow: Dataflow) -> bool:
     """Say whether an image operation follows it, or goes before it, within reach."""
     by_name = dataflow.program.by_name
-    return _near(operation, lambda one: dataflow.consumers.get(one.name, ())) or _near(
-        operation, lambda one: [by_name[name] for name in one.sources if name in by_name]
+    return _near(operation, lambda user: dataflow.consumers.get(user.name, ())) or _near(
+        operation, lambda user: [by_name[name] for name in user.sources if name in by_name]
     )
 
 
-def _near(operation: Operation, neighbours: Callable[[Operation], Iterable[Operation]]) -> bool:
+def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]) -> bool:
     """Say whether an image operation of the forward pass lies within reach in one direction."""
-    edge = [operation]
+    frontier = [operation]
     for _ in range(REACH):
-        edge = [
-            one
-            for each in edge
-            for one in neighbours(each)
-            if one.type != "Transpose" and not one.name.startswith("gradient")
+        frontier = [
+            neighbor
+            for operation in frontier
+            for neighbor in neighbors(operation)
+            if neighbor.type != "Transpose" and not neighbor.name.startswith("gradient")
         ]
-        if any(one.type in IMAGES for one in edge):
+        if any(neighbor.type in IMAGES for neighbor in frontier):
             return True
     return False

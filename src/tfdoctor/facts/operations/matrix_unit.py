@@ -108,16 +108,16 @@ class GpuKernels:
     def parts(self) -> dict[str, Any]:
         """Return the fields of a MatrixUnit."""
         sums: dict[str, float] = defaultdict(float)
-        for _, one, ms in self.pieces:
-            sums[_place(one)] += ms
+        for _, launched, ms in self.pieces:
+            sums[_place(launched)] += ms
         return {
             **{place: sums[place] for place in PLACES},
             "unused_ms": self.unused_ms,
             "reasons": self.reasons,
             "precisions": _totals(
-                (one.precision or "unknown", ms)
-                for _, one, ms in self.pieces
-                if one.role is KernelRole.PRODUCT
+                (launched.precision or "unknown", ms)
+                for _, launched, ms in self.pieces
+                if launched.role is KernelRole.PRODUCT
             ),
         }
 
@@ -125,13 +125,17 @@ class GpuKernels:
 PLACES = ("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms")
 
 
-def _place(one: Kernel) -> str:
+def _place(launched: Kernel) -> str:
     """Return on whose account a kernel's time goes."""
-    if one.on_unit is None:
+    if launched.on_unit is None:
         return "unknown_ms"
-    if one.on_unit:
+    if launched.on_unit:
         return "on_unit_ms"
-    return "off_unit_ms" if one.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE) else "beside_ms"
+    return (
+        "off_unit_ms"
+        if launched.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE)
+        else "beside_ms"
+    )
 
 
 def _pieces(rows: Iterable[OperationTime]) -> Iterator[Piece]:

@@ -61,14 +61,17 @@ class OneDnn:
             raise Unavailable(f"oneDNN runs on CPUs; this run computed on a {device.kind}")
         if framework.foreign:
             raise Unavailable(f"a run of {framework.title} does not name oneDNN's operations")
-        products = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
-        if not products:
+        matmuls = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
+        if not matmuls:
             raise Unavailable("the traced steps hold no matmul or convolution by name")
-        taken = [sum(r.ms for r in products if _ran_as(r, p)) for p in (ONEDNN, EIGENS_OWN)]
-        rest = sum(row.ms for row in products) - sum(taken)
+        ran_ms = [
+            sum(row.ms for row in matmuls if _ran_as(row, prefixes))
+            for prefixes in (ONEDNN, EIGENS_OWN)
+        ]
+        rest = sum(row.ms for row in matmuls) - sum(ran_ms)
         host = recording.manifest.host if recording.manifest else None
-        best = _instructions(host, narrow=all(row.precision in NARROW for row in products))
-        return cls(taken[0], taken[1], max(0.0, rest), best, "" if best else _why(host))
+        best = _instructions(host, narrow=all(row.precision in NARROW for row in matmuls))
+        return cls(ran_ms[0], ran_ms[1], max(0.0, rest), best, "" if best else _why(host))
 
 
 def _ran_as(row: OperationTime, prefixes: tuple[str, ...]) -> bool:

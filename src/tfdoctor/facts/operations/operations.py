@@ -179,7 +179,11 @@ class Operations:
     @property
     def streaming_rate(self) -> float | None:
         """The bytes per second that this run's own elementwise operations stream; None if unseen."""
-        rows = [r for r in self.rows if r.type in STREAMING and r.ms and (r.nbytes or 0) >= LARGE]
+        rows = [
+            row
+            for row in self.rows
+            if row.type in STREAMING and row.ms and (row.nbytes or 0) >= LARGE
+        ]
         time = sum(row.ms for row in rows) * 1e-3
         return sum((row.nbytes or 0) * row.calls for row in rows) / time if time else None
 
@@ -193,8 +197,8 @@ class Operations:
 
 def _hlo_type(names: tuple[str, ...]) -> str:
     """Return the type of the first HLO instruction's result, "" where there is none."""
-    found = next((match for name in names if (match := HLO_TYPE.search(name))), None)
-    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}[found[1]] if found else ""
+    result = next((match for name in names if (match := HLO_TYPE.search(name))), None)
+    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}[result[1]] if result else ""
 
 
 def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -252,12 +256,12 @@ def lookup(name: str, kind: str, program: Program) -> Operation | None:
     Fusing renames: a convolution with its bias and activation runs under the name of the last of
     them, so the operation is then the last one of the right type that the graph built before it.
     """
-    found = program.by_name.get(name)
-    if found is None or found.type == kind:
-        return found
+    named = program.by_name.get(name)
+    if named is None or named.type == kind:
+        return named
     at = program.position[name]
     before = reversed(program.operations[max(0, at - FUSED_WITHIN) : at])
-    return next((operation for operation in before if operation.type == kind), found)
+    return next((operation for operation in before if operation.type == kind), named)
 
 
 def _merge(rows: Iterable[OperationTime]) -> list[OperationTime]:
@@ -288,4 +292,4 @@ def _together(group: list[OperationTime]) -> OperationTime:
 
 
 def _stat(event: EventType, *names: str) -> float | None:
-    return next((float(event.stats[n]) for n in names if event.stats.get(n)), None)
+    return next((float(event.stats[name]) for name in names if event.stats.get(name)), None)

@@ -42,8 +42,8 @@ class Roofline:
             raise Unavailable(
                 "no peak of this hardware is known, and no operation of the run shows the memory's rate"
             )
-        found = {row.name: _floor(row, rate, hardware.peak_flop_s) for row in operations.rows}
-        return cls({name: ms for name, ms in found.items() if ms}, rate, hardware.peak_flop_s)
+        floors = {row.name: _floor(row, rate, hardware.peak_flop_s) for row in operations.rows}
+        return cls({name: ms for name, ms in floors.items() if ms}, rate, hardware.peak_flop_s)
 
 
 def _floor(row: OperationTime, rate: float | None, peak: float | None) -> float:

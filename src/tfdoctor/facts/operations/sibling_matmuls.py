@@ -59,12 +59,12 @@ class SiblingMatmuls:
                 source = dataflow.source(operation, 0)
                 if source is not None and len(operation.inputs) > 1:
                     groups[source.name, operation.inputs[1][1]].append(operation)
-        found = [
+        siblings = [
             _siblings(source, weights, members, operations, dataflow)
             for (source, weights), members in groups.items()
             if weights and len(members) > 1
         ]
-        ran = [group for group in found if len(group.products) > 1]
+        ran = [group for group in siblings if len(group.products) > 1]
         return cls(tuple(sorted(ran, key=lambda group: -group.ms)))
 
 
@@ -77,12 +77,12 @@ def _siblings(
 ) -> Siblings:
     """Join the products to what ran; one may have run under the name of its bias or activation."""
     names = {operation.name for operation in members}
-    products = tuple(
+    matmuls = tuple(
         row for row in operations.rows if row.operation is not None and row.operation.name in names
     )
     gradients = tuple(
         row
         for row in operations.rows
-        if row.is_matrix and any(dataflow.is_gradient_of(row.name, one) for one in members)
+        if row.is_matrix and any(dataflow.is_gradient_of(row.name, member) for member in members)
     )
-    return Siblings(source, weights, products, gradients)
+    return Siblings(source, weights, matmuls, gradients)

@@ -43,12 +43,12 @@ class TracedShapes:
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
         """Read the texts beside the device's work, and the allocations on the host."""
-        found: dict[Key, tuple[Tensor, ...] | None] = {}
+        inputs_by_key: dict[Key, tuple[Tensor, ...] | None] = {}
         for key, text in _told(device.busiest) if device.busiest else ():
             inputs = parse(text)
-            if found.setdefault(key, inputs) != inputs:
-                found[key] = None  # its runs do not agree
-        known = {key: _operation(key, inputs) for key, inputs in found.items() if inputs}
+            if inputs_by_key.setdefault(key, inputs) != inputs:
+                inputs_by_key[key] = None  # its runs do not agree
+        known = {key: _operation(key, inputs) for key, inputs in inputs_by_key.items() if inputs}
         return cls(_with_results(known, trace.host) if known else {})
 
 
@@ -59,24 +59,26 @@ def _operation(key: Key, inputs: tuple[Tensor, ...]) -> Operation:
 def _with_results(known: dict[Key, Operation], host: Plane | None) -> dict[Key, Operation]:
     """Add what a product allocated: only it, or else nobody could tell its result from its scratch."""
     allocated = _allocated(host) if host else {}
-    for key, one in known.items():
+    for key, operation in known.items():
         results = allocated.get(key[0], set()) if key[1] in CONVOLUTIONS | MATMULS else set()
         if len(results) == 1:
-            known[key] = replace(one, outputs=tuple(results))
+            known[key] = replace(operation, outputs=tuple(results))
     return known
 
 
 def _allocated(host: Plane) -> dict[str, set[Tensor]]:
     """Return the floating-point tensors of two and more dimensions that each operation allocated."""
-    found: dict[str, set[Tensor]] = defaultdict(set)
+    tensors: dict[str, set[Tensor]] = defaultdict(set)
     for line in host.lines:
-        kinds = [at for at, kind in enumerate(line.types) if kind.name == MEMORY]
-        for at, stats in line.stats.items() if kinds else ():
-            dtype = FLOATS.get(int(stats.get("data_type") or 0)) if line.kind[at] in kinds else None
+        kinds = [index for index, kind in enumerate(line.types) if kind.name == MEMORY]
+        for index, stats in line.stats.items() if kinds else ():
+            dtype = (
+                FLOATS.get(int(stats.get("data_type") or 0)) if line.kind[index] in kinds else None
+            )
             tensor = parse(dtype + str(stats.get("shape"))) if dtype else None
             if tensor and len(tensor[0][1] or ()) > 1:
-                found[str(stats.get("tf_op"))].add(tensor[0])
-    return found
+                tensors[str(stats.get("tf_op"))].add(tensor[0])
+    return tensors
 
 
 def parse(text: str) -> tuple[Tensor, ...] | None:
@@ -86,9 +88,9 @@ def parse(text: str) -> tuple[Tensor, ...] | None:
     if not all(matches):
         return None
     return tuple(
-        (TYPES.get(one[1], one[1]), tuple(int(size) for size in one[2].split(",") if size))
-        for one in matches
-        if one
+        (TYPES.get(match[1], match[1]), tuple(int(size) for size in match[2].split(",") if size))
+        for match in matches
+        if match
     )
 
 

@@ -13,18 +13,18 @@ NO_CUPTI = (
     "LD_LIBRARY_PATH) and record again"
 )
 NO_PERMISSION = (
-    "GPU kernels were not recorded because the driver keeps its counters for administrators; set "
+    "GPU kernels were not recorded because the driver restricts its counters to administrators; set "
     "the module option NVreg_RestrictProfilingToAdminUsers=0, or run the container with "
     "--cap-add=SYS_ADMIN, and record again"
 )
-NO_KERNELS = "the trace holds a GPU without a single kernel; record steps in which it works"
+NO_KERNELS = "the trace shows a GPU but no kernel on it; record steps that use the GPU"
 NO_GPU = (
-    "GPU kernels were launched, but the trace holds no GPU: its plane was left out or removed; take "
-    "the trace as the profiler wrote it, or record again"
+    "GPU kernels were launched, but the trace holds no GPU plane: it was removed; use the trace as the "
+    "profiler wrote it, or record again"
 )
 
 IDLE = 0.01
-"""Of the busiest device's work: one that does less (a few copies when the run starts) is not used."""
+"""Share of the busiest device's work below which a device (a few copies at startup) counts as unused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Device:
 
     @classmethod
     def measure(cls, trace: Trace) -> Self:
-        """Look for accelerators; a trace with none, and without any launch, comes from a run on the CPU."""
+        """Look for accelerators; a trace with neither accelerators nor launches is of a CPU run."""
         for kind in (DeviceKind.TPU, DeviceKind.GPU):
             planes = trace.devices(kind)
             if planes:
@@ -54,10 +54,10 @@ class Device:
     @classmethod
     def _accelerator(cls, kind: DeviceKind, planes: tuple[Plane, ...], trace: Trace) -> Self:
         busy = {plane.name: _busy(plane).total for plane in planes}
-        most = max(busy.values())
-        used = sum(1 for total in busy.values() if total and total >= IDLE * most)
-        best = max(planes, key=lambda plane: busy[plane.name])
-        return cls(kind, len(planes), used, best, "" if used else _why_missing(trace))
+        most_work = max(busy.values())
+        used = sum(1 for total in busy.values() if total and total >= IDLE * most_work)
+        busiest = max(planes, key=lambda plane: busy[plane.name])
+        return cls(kind, len(planes), used, busiest, "" if used else _why_missing(trace))
 
 
 def work_lines(plane: Plane) -> tuple[Line, ...]:
@@ -68,14 +68,14 @@ def work_lines(plane: Plane) -> tuple[Line, ...]:
 
 
 def spans(line: Line) -> Intervals:
-    """Return when anything of a line ran."""
+    """Return when any event of a line ran."""
     return Intervals.union(
         zip(line.start_ps.tolist(), (line.start_ps + line.duration_ps).tolist(), strict=True)
     )
 
 
 def _launches(host: Plane | None) -> bool:
-    """Say whether the host put kernels into a GPU's queue."""
+    """Say whether the host launched kernels on a GPU."""
     return host is not None and any(DRIVER_LAUNCH.match(kind.name) for kind in host.types)
 
 
@@ -87,7 +87,7 @@ def _busy(plane: Plane) -> Intervals:
 
 
 def _why_missing(trace: Trace) -> str:
-    said = " ".join((*trace.errors, *trace.warnings)).lower()
-    if "insufficient_privileges" in said or "privilege" in said:
+    messages = " ".join((*trace.errors, *trace.warnings)).lower()
+    if "insufficient_privileges" in messages or "privilege" in messages:
         return NO_PERMISSION
-    return NO_CUPTI if "cupti" in said else NO_KERNELS
+    return NO_CUPTI if "cupti" in messages else NO_KERNELS

@@ -1,4 +1,4 @@
-"""Which framework the run used, how that is known, and how such a run is recorded."""
+"""Which framework the run used, how that is known, and how to record such a run."""
 
 import re
 from dataclasses import dataclass
@@ -32,23 +32,23 @@ RECORD = {
         "`with xp.StepTrace('train', step_num=n):`"
     ),
 }
-"""How a run that is not TensorFlow's is recorded: `tfdoctor profile` hooks TensorFlow."""
+"""How to record a run of another framework: `tfdoctor profile` hooks only TensorFlow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """What ran the training; "" when nothing tells."""
+    """The framework that ran the training; an empty name when it is unknown."""
 
     name: str = ""
     version: str = ""
     evidence: str = ""  # "the trace holds calls of PjitFunction(train_step)"
-    keras: bool = False  # on top of it, as far as the trace tells; TensorFlow's is known otherwise
-    tf_data: bool = False  # iterators of tf.data are at work
+    keras: bool = False  # Keras on JAX, by the trace; tf.keras is known from the program record
+    tf_data: bool = False  # tf.data iterators ran
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, xla_programs: XlaPrograms) -> Self:
         """Read what the profiler wrote of itself, else the events that only one framework emits."""
-        name, version, evidence = _found(trace, recording)
+        name, version, evidence = _identified(trace, recording)
         tf_data = any(kind.name.startswith(ITERATOR) for kind in _kinds(trace))
         return cls(name, version, evidence, name == JAX and xla_programs.by_keras, tf_data)
 
@@ -65,12 +65,12 @@ class Framework:
 
     @property
     def how_to_record(self) -> str:
-        """What to do to have steps, shapes and the machine recorded."""
+        """How to record the run with its steps, shapes and machine."""
         return RECORD.get(self.name, "record the run with `tfdoctor profile`")
 
     @property
     def with_tfdoctor(self) -> str:
-        """How to have what only tfdoctor records, at the end of a reason; "" where it cannot record."""
+        """The end of a reason when only tfdoctor records what is missing; "" for other frameworks."""
         return "" if self.foreign else "; record with `tfdoctor profile`"
 
     @property
@@ -79,23 +79,23 @@ class Framework:
         if not self.foreign or self.tf_data:
             return ""
         return (
-            f"this is a run of {self.title} ({self.evidence}), whose trace shows no tf.data pipeline: how its "
-            "batches are made cannot be judged"
+            f"this is a run of {self.title} ({self.evidence}) and its trace shows no tf.data pipeline, so "
+            "its input cannot be judged"
         )
 
 
-def _found(trace: Trace, recording: Recording) -> tuple[str, str, str]:
-    """Return the framework, its version and what tells; "" each where nothing does."""
+def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
+    """Return the framework, its version and the evidence; "" for each that is unknown."""
     for plane in trace.planes:
         if version := str(plane.stats.get("jax_version") or ""):
-            return JAX, version, f"the profiler wrote down JAX {version}"
+            return JAX, version, f"the profiler recorded JAX {version}"
     for framework, sign in SIGNS:
         for kind in _kinds(trace):
             if sign.fullmatch(kind.name):
                 return framework, "", f"the trace holds the event {kind.name}"
-    versions = (recording.manifest.versions if recording.manifest else None) or {}
+    versions = recording.manifest.versions if recording.manifest else {}
     if "tensorflow" in versions:
-        return TENSORFLOW, str(versions["tensorflow"]), "it was recorded by tfdoctor"
+        return TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"
     return "", "", ""
 
 

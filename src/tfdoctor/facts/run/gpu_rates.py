@@ -19,8 +19,8 @@ GPU_RATES: dict[tuple[int, int], tuple[int, int, str]] = {
 architecture white papers; GeForce boards halve both Tensor Core rates from 8.6 on."""
 
 SCALAR_RATES = {(8, 0): 128, (8, 6): 256, (8, 9): 256, (9, 0): 256, (10, 0): 256, (12, 0): 256}
-"""FLOP per SM and clock of float32 products that do not run on the Tensor Cores, where others do (TF32):
-two for each of the SM's float32 lanes. NVIDIA's architecture white papers."""
+"""FLOP per SM and clock of float32 matmuls off the Tensor Cores, where others run on them (TF32): two for
+each of the SM's float32 lanes. NVIDIA's architecture white papers."""
 
 PLAIN_TURING = re.compile(r"GTX 16|MX[45]50|\bT(?:400|500|600|1000|1200|2000)\b")
 """Boards of compute capability 7.5 on NVIDIA's TU116 and TU117, which have no Tensor Cores."""
@@ -38,8 +38,8 @@ AMD_RATES: dict[str, tuple[int, int, int, str]] = {
     "gfx942": (256, 2048, 2, "bfloat16"),
     "gfx950": (256, 4096, 2, "bfloat16"),
 }
-"""FLOP per compute unit and clock (float32 products on the matrix cores, 16 bit dense), what the plane's
-memory bandwidth is to be multiplied by, and the type. Rates: AMD's data sheets, which they reproduce:
+"""FLOP per compute unit and clock (float32 matmuls on the matrix cores, 16 bit dense), the factor for the
+plane's memory bandwidth, and the type. Rates: AMD's data sheets, which they reproduce:
 MI100 184.6 and MI250X 383 TFLOP/s (of two dies), MI300X 1307.4, MI355X 2516.6, in 16 bit. ROCm's plane counts
 two transfers per memory clock, where HBM3 makes four: 2662 and 4096 GB/s in real traces of an MI300X and
 an MI355X, for 5.3 and 8 TB/s on their data sheets; the MI250X's HBM2e makes two."""
@@ -51,10 +51,10 @@ AMD_BOARDS = (
     ("MI100", "gfx908"), ("MI210", "gfx90a"), ("MI250", "gfx90a"), ("MI300", "gfx942"),
     ("MI325", "gfx942"), ("MI350", "gfx950"), ("MI355", "gfx950"), ("MI50", "gfx906"), ("MI60", "gfx906"),
 )  # fmt: skip
-"""Boards by what their names hold."""
+"""Parts of boards' names, and the boards' chips."""
 
 AMD_BY_VERSION: dict[object, str] = {(9, 4): "gfx942", (9, 5): "gfx950"}
-"""Instruction sets by the version that stands in the plane as compute capability."""
+"""Instruction sets by the version that the plane gives as compute capability."""
 
 AMD_BY_UNITS = {60: "gfx906", 64: "gfx906", 104: "gfx90a", 110: "gfx90a", 120: "gfx908"}
 """Those of version 9.0 by their compute units: MI50, MI60; MI210 and MI250, MI250X (each die); MI100."""

@@ -1,6 +1,6 @@
-"""What the machine's matrix unit is, and how fast it is in which precision.
+"""The machine's matrix unit, and how fast it is in each precision.
 
-Every entry carries its source; hardware that is not in the tables is unknown, never "like" another.
+Every entry names its source; hardware that is not in the tables is unknown, never "like" another.
 """
 
 import re
@@ -37,10 +37,10 @@ TPU_GUIDE = "Google Cloud, Cloud TPU performance guide; TPU v6e for units of 256
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What 16 bit does to the time of a matmul or convolution that runs in float32 now.
+    """How 16 bit changes the time of a matmul or convolution that runs in float32 now.
 
-    ``scales`` is the time afterwards over the time now; ``scalar_scales`` the same for products that
-    avoid the matrix unit, where float32 could use it too (as TF32), else None.
+    ``scales`` is the time in 16 bit relative to float32; ``scalar_scales`` the same for matmuls that
+    avoid the matrix unit although float32 could use it (as TF32), else None.
     """
 
     dtype: str  # "bfloat16" or "float16"
@@ -52,10 +52,10 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What the matrix unit pads the channels of a product to.
+    """The multiple to which the matrix unit pads the channels of a matmul.
 
-    ``faster_above`` says that the next multiple above is faster too, because whole tiles take other
-    kernels; elsewhere it costs what the padded width costs now.
+    ``faster_above`` says that the next multiple above is faster too, because whole tiles use other
+    kernels; elsewhere it costs as much as the padded width does now.
     """
 
     multiple: int
@@ -65,7 +65,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The device's matrix unit. None and "" stand for what is unknown; ``missing`` says why."""
+    """The device's matrix unit. None and "" are unknown values; ``missing`` says why."""
 
     kind: DeviceKind
     name: str
@@ -94,12 +94,12 @@ class Hardware:
     @classmethod
     def _cpu(cls, host: HostMachine | None, cores: float | None, framework: Framework) -> Self:
         if host is None or not host.cpu_model:
-            why = "the trace does not say which CPU it ran on"
+            why = "the trace does not name the CPU"
             if framework.foreign:
-                why = f"{why}, as traces of {framework.title} do not"
+                why = f"{why} (traces of {framework.title} never do)"
             else:
-                why = f"{why}; record it with `tfdoctor profile`"
-            return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
+                why = f"{why}; record with `tfdoctor profile`"
+            return cls(DeviceKind.CPU, "unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
         for flag, unit, narrowing in CPU_UNITS:
@@ -134,25 +134,25 @@ class Hardware:
     def _nvidia(cls, stats: Stats, cores: float | None) -> Self:
         name = str(stats.get("gpu_device_name") or _unnamed(stats, SM))
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
-        without = cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores)
+        unknown_unit = cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores)
         if "compute_cap_major" not in stats:
-            why = "the trace does not say which GPU it ran on (no compute capability)"
-            return replace(without, missing=why)
+            why = "the trace does not name the GPU (no compute capability)"
+            return replace(unknown_unit, missing=why)
         capability = (int(stats["compute_cap_major"]), int(stats.get("compute_cap_minor", 0)))
         rates = GPU_RATES.get(capability)
         if rates is None or not rates[1]:
             number = ".".join(map(str, capability))
-            old = capability < FIRST_TENSOR_CORES
-            said = "have no Tensor Cores" if old else "are not known to tfdoctor"
-            why = f"GPUs of compute capability {number} {said}"
-            return replace(without, missing=why, without_unit=old)
+            before_tensor_cores = capability < FIRST_TENSOR_CORES
+            why_none = "have no Tensor Cores" if before_tensor_cores else "are unknown to tfdoctor"
+            why = f"GPUs of compute capability {number} {why_none}"
+            return replace(unknown_unit, missing=why, without_unit=before_tensor_cores)
         if capability == (7, 5) and PLAIN_TURING.search(name):
-            return replace(without, missing=f"{name} has no Tensor Cores", without_unit=True)
+            return replace(unknown_unit, missing=f"{name} has no Tensor Cores", without_unit=True)
         full, half, dtype = _of_board(rates, name, capability)
         source = f"{full:g} FLOP per SM and clock now, {half:g} in {dtype}"
         scalar = SCALAR_RATES.get(capability)
         return replace(
-            without, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
+            unknown_unit, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
             narrowing=Narrowing(dtype, full / half, Bound.AT_MOST, source, scalar and scalar / half),
             peak_flop_s=_peak(stats, half), multiplies=_types(capability),
             strict=capability < (8, 0),
@@ -163,10 +163,10 @@ class Hardware:
         chip = amd_chip(stats)
         name = str(stats.get("gpu_device_name") or "")
         name = name or " ".join(filter(None, ("AMD", chip, _unnamed(stats, "compute units"))))
-        told = float(stats.get("memory_bandwidth") or 0) or None
+        bandwidth = float(stats.get("memory_bandwidth") or 0) or None
         if chip not in AMD_RATES:
             why = f"tfdoctor does not know the matrix unit of this AMD GPU ({chip or name})"
-            return cls(DeviceKind.GPU, name, bandwidth_bytes_s=told, cores=cores, missing=why)
+            return cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
         full, half, transfers, dtype = AMD_RATES[chip]
         if not half:
             why = f"{chip} has no matrix cores"
@@ -174,7 +174,7 @@ class Hardware:
         source = f"{full:g} FLOP per compute unit and clock now, {half:g} in {dtype}"
         return cls(
             DeviceKind.GPU, name, "Matrix Core", Narrowing(dtype, full / half, Bound.AT_MOST, source), None,
-            _peak(stats, half), told * transfers if told else None, cores,
+            _peak(stats, half), bandwidth * transfers if bandwidth else None, cores,
             multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip
 
@@ -186,18 +186,18 @@ def _peak(stats: Stats, rate: float) -> float | None:
 
 
 def _unnamed(stats: Stats, units: str) -> str:
-    """Describe a GPU whose plane holds no name (TensorFlow 2.3 and 2.4, ROCm)."""
+    """Describe a GPU whose plane has no name (TensorFlow 2.3 and 2.4, ROCm)."""
     major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0)
     count = str(stats.get("core_count") or "")
     parts = [f"compute capability {major!s}.{minor!s}"] if major and units == SM else []
-    return " ".join([*parts, *([f"with {count} {units}"] if count else [])]) or "of unknown make"
+    return " ".join([*parts, *([f"with {count} {units}"] if count else [])]) or "unknown model"
 
 
 def _types(capability: tuple[int, int]) -> frozenset[str]:
     """Return the types that an NVIDIA GPU's Tensor Cores multiply; float32 stands for TF32."""
-    found = {"float16"} | ({"int8", "uint8"} if capability >= (7, 5) else set())
-    found |= {"bfloat16", "float32"} if capability >= (8, 0) else set()
-    return frozenset(found | ({"float64"} if capability in FP64_CORES else set()))
+    types = {"float16"} | ({"int8", "uint8"} if capability >= (7, 5) else set())
+    types |= {"bfloat16", "float32"} if capability >= (8, 0) else set()
+    return frozenset(types | ({"float64"} if capability in FP64_CORES else set()))
 
 
 def amd_chip(stats: Stats) -> str:
@@ -226,7 +226,7 @@ def _of_board(
 ONEDNN_TILE = Tile(
     16,
     "oneDNN's AVX-512 convolutions work on blocks of 16 channels; measured with "
-    "benchmarks/channels.py: 33 channels cost 1.6 times what 32 cost, per direction one side is padded",
+    "benchmarks/channels.py: 33 channels take 1.6 times as long as 32 when one side is padded",
 )
 
 CPU_UNITS: tuple[tuple[str, str, Narrowing], ...] = (

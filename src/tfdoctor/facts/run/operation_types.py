@@ -1,16 +1,16 @@
-"""What types of operations there are, under all the names that they run by."""
+"""The types of operations, under all the names that they run by."""
 
 import re
 
 REWRITTEN = re.compile(r"^_(?:Mkl)?(?:Native)?(?:Fused(?=Conv|MatMul|Depthwise|BatchMatMul))?")
-"""What grappler and oneDNN put before an operation's type: _MklNativeFusedConv2D is a Conv2D."""
+"""The prefix that grappler and oneDNN add to an operation's type: _MklNativeFusedConv2D is a Conv2D."""
 
 RENAMED = {
     "FusedBatchNormEx": "FusedBatchNormV3",
     "Conv2DWithBias": "Conv2D",
     "Conv2DBackpropFilterWithBias": "Conv2DBackpropFilter",
 }
-"""Names that a fused operation has for itself."""
+"""Types of fused operations that have names of their own."""
 
 CONVOLUTIONS = frozenset(
     [f"Conv2D{end}" for end in ("", "BackpropInput", "BackpropFilter")]
@@ -37,7 +37,7 @@ COMPILED = frozenset(
         "StatefulPartitionedCall",
     ]
 )
-"""Operations that stand for a whole program: on a GPU all its kernels bear their name."""
+"""Operations that run a whole program: on a GPU all kernels of the program have this name."""
 
 DEPTHWISE = frozenset(
     f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter")
@@ -46,6 +46,6 @@ DEPTHWISE = frozenset(
 
 
 def base_type(kind: str) -> str:
-    """Return the type as the user's graph had it: _MklNativeFusedConv2D ran for a Conv2D."""
+    """Return the type in the user's graph: Conv2D for _MklNativeFusedConv2D."""
     plain = REWRITTEN.sub("", kind)
     return RENAMED.get(plain, plain)

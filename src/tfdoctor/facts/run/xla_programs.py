@@ -1,4 +1,4 @@
-"""The programs that XLA compiled for the run: what they are named, which of them trains."""
+"""The programs that XLA compiled for the run, and which of them train."""
 
 import re
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 BACKWARD_PASS = re.compile(
     r"transpose\(jvp|gradient_tape/|(?:^|/)gradients\w*/|backward", re.IGNORECASE
 )
-"""What the names of a backward pass hold: JAX's transpose(jvp(...)), TensorFlow's gradient_tape/ and
-gradients/, PyTorch's aten__convolution_backward."""
+"""Parts of framework names that only a backward pass has: JAX's transpose(jvp(...)), TensorFlow's
+gradient_tape/ and gradients/, PyTorch's aten__convolution_backward."""
 
 OPTIMIZER = re.compile(
     r"(?:^|[/(_])(?:adam\w*|sgd|momentum|rmsprop|adagrad|adadelta|lion|lamb|lars|optax|apply_updates|"
     r"apply_gradients|optimizer)(?:$|[/)_])|Apply|AssignSub"
 )
-"""What the names of an optimizer's operations hold: Keras' and optax's scopes, TensorFlow's types."""
+"""Parts of the names of an optimizer's operations: Keras' and optax's scopes, TensorFlow's types."""
 
 CONTAINERS = ("while", "conditional", "call", "async-call")
 """XLA's categories of operations that hold others."""
 
 TRAINING = re.compile(r"train|update|apply|fit(?:$|_)|optim", re.IGNORECASE)
-"""What people call the function that trains."""
+"""Parts of the usual names of a function that trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +41,29 @@ class XlaPrograms:
     @classmethod
     def measure(cls, trace: Trace) -> Self:
         """Read the programs that the profiler kept."""
-        found = programs(trace)
-        pairs = ((PROGRAM.search(name), program) for name, program in found.items())
+        by_module = programs(trace)
+        named = ((PROGRAM.search(name), program) for name, program in by_module.items())
         return cls(
-            found,
+            by_module,
             {
-                (number[1], one.name): products
-                for number, program in pairs
-                if number
-                for one in program.instructions()
-                if (products := tuple(x for x in program.inside(one) if x.product))
+                (fingerprint[1], instruction.name): matmuls
+                for fingerprint, program in named
+                if fingerprint
+                for instruction in program.instructions()
+                if (
+                    matmuls := tuple(inner for inner in program.inside(instruction) if inner.matmul)
+                )
             },
         )
 
-    def products(self, fingerprint: str, instruction: str) -> tuple[Instruction, ...]:
+    def matmuls(self, fingerprint: str, instruction: str) -> tuple[Instruction, ...]:
         """Return the dots and convolutions in an instruction, by its program's fingerprint and its name."""
         return self.multiplying.get((fingerprint, instruction), ())
 
     def is_depthwise(self, fingerprint: str, instruction: str) -> bool:
         """Say whether an instruction, or what it fuses, convolves each channel alone."""
-        found = [one.product for one in self.products(fingerprint, instruction) if one.product]
-        return bool(found) and all(each.depthwise for each in found)
+        sizes = [inner.matmul for inner in self.matmuls(fingerprint, instruction) if inner.matmul]
+        return bool(sizes) and all(matmul.depthwise for matmul in sizes)
 
     def named(self, module: str) -> HloProgram | None:
         """Return a module's program, by "jit_f(123)" or, where that is not known, by "jit_f"."""
@@ -71,7 +73,9 @@ class XlaPrograms:
     def by_keras(self) -> bool:
         """Whether Keras' own functions on JAX are among those that were compiled."""
         return any(
-            "keras/src/backend/jax" in file for p in self.programs.values() for file in p.files
+            "keras/src/backend/jax" in file
+            for program in self.programs.values()
+            for file in program.files
         )
 
 
@@ -83,16 +87,16 @@ def takes_gradients(names: list[str]) -> bool:
 def changes_weights(module: str, names: list[str], *, donates: bool) -> bool:
     """Say whether a program that takes gradients applies them too, as a whole training step does.
 
-    It writes over its inputs, has an optimizer's operations, or is called after what it does.
+    Such a program overwrites its inputs, has an optimizer's operations, or is named after training.
     """
     return donates or bool(TRAINING.search(module)) or any(OPTIMIZER.search(name) for name in names)
 
 
 def operation_names(program: HloProgram | None) -> list[str]:
     """Return the framework's names of all instructions."""
-    return [one.op_name for one in program.instructions()] if program else []
+    return [instruction.op_name for instruction in program.instructions()] if program else []
 
 
 def entry(program: HloProgram) -> Mapping[str, Instruction]:
     """Return a program's instructions by name; names are unique in a program."""
-    return {one.name: one for one in program.instructions()}
+    return {instruction.name: instruction for instruction in program.instructions()}

@@ -1,8 +1,8 @@
 """When a TPU core ran which of XLA's programs.
 
-The line "XLA Modules" keeps the time of the host, the operations that of the device: in a real trace of
-a v6e the two drift apart by up to 47 ms. So a run is also told by its operations: it begins anew where
-the first operation that each run has just once comes again.
+The line "XLA Modules" uses the host's clock, the operations the device's: in a real trace of a v6e the
+two drift apart by up to 47 ms. So runs are also found by their operations: a new run begins where the
+first operation that every run has exactly once occurs again.
 """
 
 from collections import Counter, defaultdict
@@ -41,7 +41,7 @@ class ProgramRuns:
 
     @property
     def busy_ps(self) -> int:
-        """The time of all runs."""
+        """The total time of all runs, in ps."""
         return int((self.ends_ps - self.starts_ps).sum())
 
 
@@ -73,10 +73,8 @@ def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:
     if modules is None or not len(modules):
         return ()
     by_program = _by_program(operations)
-    found = [
-        _module(modules, int(kind), operations, by_program) for kind in np.unique(modules.kind)
-    ]
-    return tuple(sorted(found, key=lambda module: -module.busy_ps))
+    runs = [_module(modules, int(kind), operations, by_program) for kind in np.unique(modules.kind)]
+    return tuple(sorted(runs, key=lambda module: -module.busy_ps))
 
 
 def _by_program(line: Line | None) -> dict[str, NDArray[np.intp]]:
@@ -85,38 +83,42 @@ def _by_program(line: Line | None) -> dict[str, NDArray[np.intp]]:
         return {}
     programs = [str(int(kind.stats.get("program_id", 0)) % 2**64) for kind in line.types]
     kinds: dict[str, list[int]] = defaultdict(list)
-    for at, program in enumerate(programs):
-        kinds[program].append(at)
-    return {program: np.flatnonzero(np.isin(line.kind, own)) for program, own in kinds.items()}
+    for index, program in enumerate(programs):
+        kinds[program].append(index)
+    return {
+        program: np.flatnonzero(np.isin(line.kind, indices)) for program, indices in kinds.items()
+    }
 
 
 def _module(
     modules: Line, kind: int, line: Line | None, by_program: dict[str, NDArray[np.intp]]
 ) -> ProgramRuns:
     name = modules.types[kind].name
-    own = np.flatnonzero(modules.kind == kind)
-    starts = modules.start_ps[own]
-    ends = starts + modules.duration_ps[own]
-    stats = [modules.stats.get(int(at), {}) for at in own]
-    runs = tuple((int(s["run_id"]), int(s.get("queue_id", 0))) for s in stats if "run_id" in s)
-    indices = by_program.get(name.rpartition("(")[2].rstrip(")"), np.zeros(0, np.intp))
+    indices = np.flatnonzero(modules.kind == kind)
+    starts = modules.start_ps[indices]
+    ends = starts + modules.duration_ps[indices]
+    stats = [modules.stats.get(int(index), {}) for index in indices]
+    runs = tuple(
+        (int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat
+    )
+    operation_indices = by_program.get(name.rpartition("(")[2].rstrip(")"), np.zeros(0, np.intp))
     first, last = starts, ends
     names: tuple[str, ...] = ()
-    if line is not None and len(indices):
-        first, last = _bounds(line, indices, starts, ends)
-        kinds = np.unique(line.kind[indices])
-        names = tuple(str(line.types[k].stats.get("tf_op", "")) for k in kinds)
+    if line is not None and len(operation_indices):
+        first, last = _bounds(line, operation_indices, starts, ends)
+        kinds = np.unique(line.kind[operation_indices])
+        names = tuple(str(line.types[kind].stats.get("tf_op", "")) for kind in kinds)
     return ProgramRuns(
-        name, starts, ends, first, last, names, runs if len(runs) == len(own) else ()
+        name, starts, ends, first, last, names, runs if len(runs) == len(indices) else ()
     )
 
 
 def _bounds(
     line: Line, indices: NDArray[np.intp], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return when the operations of each run began and ended; as the modules say where they do not tell.
+    """Return when the operations of each run began and ended, else the modules' times.
 
-    Where each operation lies in a run, the two clocks agree, and the modules' times are right.
+    Where every operation lies in a run, the two clocks agree, and the modules' times are right.
     """
     begin = line.start_ps[indices]
     finish = begin + line.duration_ps[indices]
@@ -124,7 +126,7 @@ def _bounds(
     if ((place >= 0) & (finish <= ends[place])).all():
         return starts, ends
     times = Counter(line.kind[indices].tolist())
-    once = next((k for k in line.kind[indices].tolist() if times[k] == len(starts)), None)
+    once = next((kind for kind in line.kind[indices].tolist() if times[kind] == len(starts)), None)
     if once is None:
         return starts, ends
     begins = np.flatnonzero(line.kind[indices] == once)

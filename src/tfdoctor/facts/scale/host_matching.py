@@ -37,21 +37,28 @@ class Matching:
 def match(hosts: Mapping[str, HostSteps]) -> Matching:
     """Match by number where the numbers are the run's, else by the clock, else in their order."""
     if all(host.counted for host in hosts.values()):
-        found = _by_number(hosts)
-        if found.count:
-            return found
+        matching = _by_number(hosts)
+        if matching.count:
+            return matching
     if all(host.starts_ns for host in hosts.values()):
-        found = _by_clock(hosts)
-        if found.count:
-            return found
+        matching = _by_clock(hosts)
+        if matching.count:
+            return matching
     return _in_order(hosts)
 
 
 def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
-    at = {name: {n: place for place, n in enumerate(h.numbers)} for name, h in hosts.items()}
-    common = sorted(set.intersection(*(set(numbers) for numbers in at.values())))
+    places_by_host = {
+        name: {number: place for place, number in enumerate(host.numbers)}
+        for name, host in hosts.items()
+    }
+    common = sorted(set.intersection(*(set(numbers) for numbers in places_by_host.values())))
     return Matching(
-        MatchedBy.NUMBER, {name: tuple(mine[n] for n in common) for name, mine in at.items()}
+        MatchedBy.NUMBER,
+        {
+            name: tuple(places[number] for number in common)
+            for name, places in places_by_host.items()
+        },
     )
 
 
@@ -80,12 +87,14 @@ def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
 
 def _nearest(starts: NDArray[np.int64], host: HostSteps) -> list[int | None]:
     """Return for each start the place of the host's step that begins nearest; None for none or many."""
-    mine = np.array(host.starts_ns, np.int64)
+    host_starts = np.array(host.starts_ns, np.int64)
     reach = NEAR * float(np.median(host.total_ms)) * NS_PER_MS
-    far = np.abs(mine[None, :] - starts[:, None])
-    nearest = far.argmin(axis=1)
-    near = [place if far[at, place] < reach else None for at, place in enumerate(nearest.tolist())]
-    return [place if near.count(place) == 1 else None for place in near]
+    distance = np.abs(host_starts[None, :] - starts[:, None])
+    nearest = distance.argmin(axis=1)
+    within_reach = [
+        place if distance[at, place] < reach else None for at, place in enumerate(nearest.tolist())
+    ]
+    return [place if within_reach.count(place) == 1 else None for place in within_reach]
 
 
 def _in_order(hosts: Mapping[str, HostSteps]) -> Matching:

@@ -85,8 +85,8 @@ class HostSteps:
     @property
     def own_ms(self) -> tuple[float, ...]:
         """(n,) what the host's own work takes: all but collectives and what nobody knows."""
-        mine = [self.parts[part] for part in OWN]
-        return tuple(map(sum, zip(*mine, strict=True)))
+        own_parts = [self.parts[part] for part in OWN]
+        return tuple(map(sum, zip(*own_parts, strict=True)))
 
     @property
     def median_own_ms(self) -> float:

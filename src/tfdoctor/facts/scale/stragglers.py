@@ -145,7 +145,7 @@ def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: 
         return _table({n: hosts[n].parts[stage] for n in names}, matching)
 
     stages = {str(s): float(np.median(part(s)[at] - _others(part(s), at))) for s in OWN}
-    stage = max(stages, key=lambda each: stages[each])
+    stage = max(stages, key=lambda name: stages[name])
     waiting = part(Stage.COLLECTIVE)
     waited = float(np.median(_others(waiting, at) - waiting[at]))
     own = _table({n: hosts[n].own_ms for n in names}, matching)

@@ -1,4 +1,4 @@
-"""When XLA's compiler was at work on any thread of the host."""
+"""When XLA's compiler ran, on any thread of the host."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,28 @@ from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import COMPILES
 
 MOSTLY = 0.5
-"""Share of a step from which it is one of compiling, and share of the steps up to which such are the exception."""
+"""Share of a step's time from which it counts as compiling, and share of the steps below which such steps
+are the exception."""
 
 
 def compilations(trace: Trace) -> Intervals:
-    """Return when the compiler's own events say that it worked, in ps."""
-    found = Intervals()
+    """Return when the compiler worked, by its own events, in ps."""
+    compiling = Intervals()
     for line in trace.host_lines:
         if len(line):
-            found |= matching(line, COMPILES)
-    return found
+            compiling |= matching(line, COMPILES)
+    return compiling
 
 
 def exceptions(steps: Sequence[Step], compiling: Intervals) -> tuple[bool, ...]:
-    """Return (steps,) which were spent mostly on compiling, where these are fewer than the others."""
-    found = tuple(
-        compiling.within(s.start_ps, s.end_ps).total >= MOSTLY * max(1, s.end_ps - s.start_ps)
-        for s in steps
+    """Return (steps,) which mostly compiled, provided that fewer steps did than did not."""
+    mostly_compiling = tuple(
+        compiling.within(step.start_ps, step.end_ps).total
+        >= MOSTLY * max(1, step.end_ps - step.start_ps)
+        for step in steps
     )
-    return found if sum(found) < MOSTLY * len(found) else (False,) * len(found)
+    return (
+        mostly_compiling
+        if sum(mostly_compiling) < MOSTLY * len(mostly_compiling)
+        else (False,) * len(mostly_compiling)
+    )

@@ -19,15 +19,15 @@ Rows = NDArray[np.bool_]
 """(m,) which of the operations of a TrainingWork."""
 
 MOSTLY = 0.9
-"""Share of the rounds that must look alike: a last batch or a test in between is no other rhythm."""
+"""Share of the rounds that must look alike: a last batch or an evaluation in between is tolerated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cycle:
     """Whole rounds of something that trains, by their start, in ps.
 
-    ``updates`` counts the operations of one round that certainly belong to an optimizer, ``works`` all
-    that are seen, by distinct name; those of rounds inside a round are not among them.
+    ``updates`` counts the operations of one round that certainly belong to an optimizer, ``activities``
+    all that the trace shows, by distinct name; operations of nested rounds are left out.
     """
 
     source: StepSource  # GRAPH or CALL
@@ -43,7 +43,7 @@ class Cycle:
 
     @property
     def total_ps(self) -> int:
-        """The time in it."""
+        """The total time of the rounds, in ps."""
         return int((self.ends_ps - self.starts_ps).sum())
 
     def holding(self, times: NDArray[np.int64]) -> int:
@@ -56,7 +56,7 @@ class Cycle:
         return len(self) > 0 and self.holding(gradients) >= MOSTLY * len(self)
 
     def contains(self, other: "Cycle") -> bool:
-        """Whether the other's rounds begin in this one's, from its first to its last whole one."""
+        """Whether the other's rounds lie in this one's, between its first and its last whole round."""
         size, others = (len(self), -self.total_ps), (len(other), -other.total_ps)
         if not len(self) or size >= others:
             return False
@@ -68,7 +68,7 @@ class Cycle:
         return len(begun) > 0 and bool(inside >= MOSTLY * len(begun))
 
     def keeps_step_with(self, other: "Cycle") -> bool:
-        """Whether a round of one always comes between two of the other: two halves of one step."""
+        """Whether the rounds of the two alternate, as two halves of one step do."""
         few, many = sorted((self.starts_ps, other.starts_ps), key=len)
         if len(many) - len(few) > 1:
             return False
@@ -77,7 +77,7 @@ class Cycle:
 
 
 def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
-    """Return how many distinct operations of these update weights, and how many there are."""
+    """Return how many distinct operations of these rows update weights, and how many there are."""
     kinds = np.unique(work.kind[rows])
     return int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE)), len(kinds)
 
@@ -85,7 +85,7 @@ def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
 def cycle_of(
     source: StepSource, where: str, spans: Iterable[Spans], weight: tuple[int, int]
 ) -> Cycle:
-    """Return the rounds of these spans; ``weight`` are the updates and all works of one."""
+    """Return the rounds of these spans; ``weight`` has the updates and all activities of one round."""
     rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
     rounds = rounds[np.argsort(rounds[:, 0], kind="stable")]
     return Cycle(source, where, rounds[:, 0], rounds[:, 1], *weight)

@@ -1,8 +1,8 @@
 """Finds the steps of a loop that Python runs operation by operation, by its sequence of operations.
 
-An operation that comes once a step cuts the sequence into equal pieces; one that comes twice cuts it
-into halves that differ. So a kind of operation is a step's boundary when the pieces between its
-occurrences are the same, and when one holds both a gradient and an update.
+An operation that occurs once per step divides the sequence into equal periods; one that occurs twice
+divides it into unequal halves. So a kind of operation is a step's boundary when the periods between its
+occurrences are equal and each holds both a gradient and an update.
 """
 
 from collections import Counter
@@ -16,24 +16,24 @@ from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork, cover
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, UPDATE
 
-FEWEST_PIECES = 4
-"""Equal pieces from which a sequence is periodic."""
+FEWEST_PERIODS = 4
+"""Equal periods from which a sequence counts as periodic."""
 
 
 def eager_cycles(trace: Trace) -> list[Cycle]:
-    """Return the rhythms of the thread that runs the most operations, the finest first."""
+    """Return the cycles of the thread that runs the most operations, the shortest first."""
     threads = [(line, kinds) for line in trace.host_lines if (kinds := _eager_kinds(line))]
     if not threads:
         return []
-    line, kinds = max(threads, key=lambda each: int(np.isin(each[0].kind, each[1]).sum()))
-    sequence = Sequence.of(line, kinds, TrainingWork.gather(trace))
-    finer: Pieces | None = None
+    line, kinds = max(threads, key=lambda thread: int(np.isin(thread[0].kind, thread[1]).sum()))
+    sequence = OperationSequence.of(line, kinds, TrainingWork.gather(trace))
+    finer: Periods | None = None
     cycles = []
-    for pieces in sequence.levels():
-        cycle = sequence.cycle(pieces, finer)
+    for periods in sequence.levels():
+        cycle = sequence.cycle(periods, finer)
         if cycle.activities:
             cycles.append(cycle)
-            finer = finer or pieces
+            finer = finer or periods
     return cycles
 
 
@@ -41,11 +41,11 @@ def _eager_kinds(line: Line) -> list[int]:
     return [i for i, kind in enumerate(line.types) if kind.name.startswith(EAGER_CALL)]
 
 
-class Pieces:
-    """A sequence cut before each operation of one kind; only the n whole pieces that train."""
+class Periods:
+    """A sequence divided before each operation of one kind; only the n whole periods that train."""
 
-    def __init__(self, sequence: "Sequence", kind: int) -> None:
-        """Cut it."""
+    def __init__(self, sequence: "OperationSequence", kind: int) -> None:
+        """Divide the sequence before each operation of this kind."""
         cuts = np.flatnonzero(sequence.kind == kind)
         spans = np.stack((cuts[:-1], cuts[1:]), axis=1)
         trains = sequence.holding(sequence.gradients, spans) & sequence.holding(
@@ -56,8 +56,8 @@ class Pieces:
         self.share = len(self.spans) / max(1, len(spans))
         self.steady, self.alike = self._most_common(sequence)
 
-    def _most_common(self, sequence: "Sequence") -> tuple[tuple[int, int], float]:
-        """Return the positions of one of the commonest pieces, and their share."""
+    def _most_common(self, sequence: "OperationSequence") -> tuple[tuple[int, int], float]:
+        """Return the positions of one of the most common periods, and their share."""
         if not len(self.spans):
             return (0, 0), 0.0
         contents = [sequence.kind[start:end].tobytes() for start, end in self.spans]
@@ -66,16 +66,16 @@ class Pieces:
         return (start, end), often / len(contents)
 
     def regular(self, name: str) -> bool:
-        """Whether its pieces are steps; a request for a batch may come in evaluation as well."""
+        """Whether the periods are steps; a request for a batch may occur in evaluation as well."""
         all_train = self.share >= MOSTLY or EAGER_NEXT.fullmatch(name) is not None
-        return len(self.spans) >= FEWEST_PIECES and self.alike >= MOSTLY and all_train
+        return len(self.spans) >= FEWEST_PERIODS and self.alike >= MOSTLY and all_train
 
 
-class Sequence:
+class OperationSequence:
     """The operations of one thread in order: k of them, and which take gradients or change weights."""
 
     def __init__(self, line: Line, rows: NDArray[np.intp], inside: NDArray[np.bool_]) -> None:
-        """Tell the operations' roles by their types; ``inside`` marks calls that take gradients."""
+        """Find the operations' roles by their types; ``inside`` marks calls that take gradients."""
         self.line = line
         self.kind = line.kind[rows]
         self.start_ps = line.start_ps[rows]
@@ -87,7 +87,7 @@ class Sequence:
         self.changes = np.flatnonzero(self.update | self.assign)
 
     @classmethod
-    def of(cls, line: Line, kinds: list[int], work: TrainingWork) -> "Sequence":
+    def of(cls, line: Line, kinds: list[int], work: TrainingWork) -> "OperationSequence":
         """Take a thread's operations; functions that it calls take gradients if their graphs do."""
         rows = np.flatnonzero(np.isin(line.kind, kinds))
         starts = line.start_ps[rows]
@@ -104,41 +104,41 @@ class Sequence:
         held: NDArray[np.bool_] = place[:, 1] > place[:, 0]
         return held
 
-    def levels(self) -> Iterator[Pieces]:
-        """Yield the ways to cut it into equal pieces, the finest first, one for each rhythm."""
+    def levels(self) -> Iterator[Periods]:
+        """Yield the ways to divide it into equal periods, the shortest first, one for each length."""
         regular = [
-            pieces
+            periods
             for kind in np.unique(self.kind).tolist()
-            if (pieces := Pieces(self, kind)).regular(self.line.types[kind].name)
+            if (periods := Periods(self, kind)).regular(self.line.types[kind].name)
         ]
-        regular.sort(key=lambda pieces: -len(pieces.spans))
+        regular.sort(key=lambda periods: -len(periods.spans))
         while regular:
             often = len(regular[0].spans)
-            same = [pieces for pieces in regular if often - len(pieces.spans) <= 1]
+            same = [periods for periods in regular if often - len(periods.spans) <= 1]
             yield max(same, key=self._begins_well)
             regular = regular[len(same) :]
 
-    def _begins_well(self, pieces: Pieces) -> tuple[bool, int]:
+    def _begins_well(self, periods: Periods) -> tuple[bool, int]:
         """Prefer to begin with the batch, else with the operation after the last update."""
-        begin = pieces.steady[0]
+        begin = periods.steady[0]
         later = self.changes[self.changes >= begin]
-        asks = EAGER_NEXT.fullmatch(self.line.types[pieces.kind].name) is not None
+        asks = EAGER_NEXT.fullmatch(self.line.types[periods.kind].name) is not None
         return asks, int(later[0]) - begin
 
-    def cycle(self, pieces: Pieces, finer: Pieces | None) -> Cycle:
-        """Return the rounds, with the changes that are not those of a finer rhythm inside them."""
-        updates, changes = self._count(pieces.steady)
+    def cycle(self, periods: Periods, finer: Periods | None) -> Cycle:
+        """Return the rounds, without the changes that belong to shorter periods inside them."""
+        updates, changes = self._count(periods.steady)
         if finer is not None:
             inner = self._count(finer.steady)
-            begin, end = pieces.steady
+            begin, end = periods.steady
             rounds = int(np.count_nonzero((finer.spans[:, 0] >= begin) & (finer.spans[:, 0] < end)))
             updates, changes = updates - rounds * inner[0], changes - rounds * inner[1]
-        edges = self.start_ps[pieces.spans]
+        edges = self.start_ps[periods.spans]
         where = "the eager loop"
         return Cycle(CALL, where, edges[:, 0], edges[:, 1], max(0, updates), max(0, changes))
 
     def _count(self, span: tuple[int, int]) -> tuple[int, int]:
-        """Return how many operations of a piece update weights, and how many change anything."""
+        """Return how many operations of a period update weights, and how many change any variable."""
         inside = slice(*span)
         changes = np.count_nonzero(self.update[inside] | self.assign[inside])
         return int(self.update[inside].sum()), int(changes)

@@ -1,4 +1,4 @@
-"""Executions of graphs that change weights, and who started each: Python, or a loop over a dataset."""
+"""Executions of graphs, and what started each: Python, or a loop over a dataset."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,12 +13,13 @@ from tfdoctor.trace.names import CAPTURED_FUNCTION, EAGER_NEXT, FUNCTION_RUNS, P
 
 @dataclass(frozen=True, slots=True)
 class GraphCall:
-    """One execution of a graph, from the call that asked for it to its return, in ps."""
+    """One execution of a graph, from the call to its return, in ps.
+
+    ``function`` is the concrete function or the iterator's id: all its executions run the same graph.
+    """
 
     name: str  # of the tf.function, of the iterator, or "SessionRun"
-    function: (
-        str  # the concrete one, or the iterator's id: all its executions are of the same graph
-    )
+    function: str
     run: int  # the execution's id
     start_ps: int
     end_ps: int
@@ -27,8 +28,8 @@ class GraphCall:
 
 def graph_calls(trace: Trace) -> list[GraphCall]:
     """Return the calls that started an execution of a graph, by their start."""
-    found = [call for line in trace.host_lines for call in _of_line(line)]
-    return sorted(found, key=lambda call: call.start_ps)
+    calls = [call for line in trace.host_lines for call in _of_line(line)]
+    return sorted(calls, key=lambda call: call.start_ps)
 
 
 def _of_line(line: Line) -> Iterator[GraphCall]:
@@ -58,7 +59,7 @@ def _name(line: Line, index: int) -> str:
 
 
 def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
-    """Return for each event the innermost of some others that holds it, or itself."""
+    """Return for each ``inner`` event the innermost ``outer`` event that contains it, or itself."""
     ends = line.start_ps + line.duration_ps
     within = covering(line.start_ps[outer], ends[outer], line.start_ps[inner]).tolist()
     return [
@@ -71,8 +72,8 @@ def _call(
 ) -> GraphCall:
     start = int(line.start_ps[call])
     end = start + int(line.duration_ps[call])
-    one = int(line.stats[run]["id"])
-    return GraphCall(_name(line, call), function, one, start, end, in_pipeline)
+    run_id = int(line.stats[run]["id"])
+    return GraphCall(_name(line, call), function, run_id, start, end, in_pipeline)
 
 
 def batch_requests(trace: Trace) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What recurs in the executions of graphs: the iterations of their loops, and the calls themselves."""
+"""Cycles in the executions of graphs: the iterations of their loops, and the calls themselves."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, Trai
 from tfdoctor.trace import Trace
 
 ALONE = 3
-"""Calls of a function from which they are the rhythm, and not what repeats inside one."""
+"""Calls of a function from which the calls are the cycle, and not what repeats inside one."""
 
 
 def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
-    """Return what recurs, changes weights and takes gradients."""
+    """Return the cycles that change weights and take gradients."""
     calls = graph_calls(trace)
-    found = [*graph_loops(work, calls), *_calls(work, calls, batch_requests(trace))]
-    return found or list(_calls(work, list(_cut_off(work, calls)), np.zeros(0, np.int64)))
+    cycles = [*graph_loops(work, calls), *_calls(work, calls, batch_requests(trace))]
+    return cycles or list(_calls(work, list(_cut_off(work, calls)), np.zeros(0, np.int64)))
 
 
 def _calls(
@@ -31,10 +31,10 @@ def _calls(
     direct, gradient = work.having(WORKS, ""), work.having(TrainingRole.GRADIENT)
     taking = _runs(work, gradient)
     for group in _groups(work, direct & work.having(TRAINS), calls, taking):
-        mine = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
-        if not (mine & work.having(TRAINS)).any():  # it trains in loops
+        rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
+        if not (rows & work.having(TRAINS)).any():  # it trains in loops
             continue
-        cycle = _of_calls(work, mine, group, requests)
+        cycle = _of_calls(work, rows, group, requests)
         known = any(call.run in taking for call in group)
         if known or cycle.takes_gradients(work.start_ps[gradient]):
             yield cycle
@@ -46,13 +46,13 @@ def _runs(work: TrainingWork, rows: Rows) -> set[int]:
 
 
 def _of_calls(
-    work: TrainingWork, mine: Rows, group: list[GraphCall], requests: NDArray[np.int64]
+    work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]
 ) -> Cycle:
-    """Return the rounds of a function's calls: the calls, or a loop's inside them."""
-    name, weight = group[0].name, weigh(work, mine)
+    """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
+    name, weight = group[0].name, weigh(work, rows)
     if group[0].in_pipeline:
         return cycle_of(GRAPH, f"the loop over `{name}`", [_spans(group)], weight)
-    looped = _unnamed_loop(work, mine & work.having(TRAINS), group)
+    looped = _unnamed_loop(work, rows & work.having(TRAINS), group)
     if looped is not None:
         return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], weight)
     spans = _with_requests(_spans(group), requests)
@@ -62,23 +62,23 @@ def _of_calls(
 def _groups(
     work: TrainingWork, training: Rows, calls: list[GraphCall], taking: set[int]
 ) -> list[list[GraphCall]]:
-    """Sort calls by function; where some of its graphs take gradients, the others are evaluation."""
+    """Group calls by function; where some of its graphs take gradients, the others are evaluation."""
     runs = _runs(work, training)
-    found: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
+    by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
     for call in calls:
-        found[call.name, call.in_pipeline].append(call)
-    sorted_out = (_alike(group, taking) or _alike(group, runs) for group in found.values())
+        by_function[call.name, call.in_pipeline].append(call)
+    sorted_out = (_alike(group, taking) or _alike(group, runs) for group in by_function.values())
     return [group for group in sorted_out if group]
 
 
 def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
-    """Return the calls of graphs of which some executions are among these: events may be lost."""
+    """Return the calls of graphs that have an execution among these; events of others may be lost."""
     functions = {call.function for call in group if call.run in runs} - {""}
     return [call for call in group if call.function in functions or call.run in runs]
 
 
 def _cut_off(work: TrainingWork, calls: list[GraphCall]) -> Iterator[GraphCall]:
-    """Stand in for calls that began before the trace: from the first to the last operation."""
+    """Yield stand-ins for calls that began before the trace, from their first to their last operation."""
     for run in _runs(work, work.having(TRAINS)) - {call.run for call in calls}:
         times = work.start_ps[work.run == np.uint64(run)]
         yield GraphCall("a graph", "", run, int(times[0]), int(times[-1]))
@@ -89,7 +89,7 @@ def _spans(calls: list[GraphCall]) -> Spans:
 
 
 def _with_requests(spans: Spans, requests: NDArray[np.int64]) -> Spans:
-    """Let calls begin with Python's request for their batch, when (nearly) each has one before it."""
+    """Let calls begin with Python's request for their batch, when nearly every call has one before it."""
     before = np.append(np.iinfo(np.int64).min, spans[:-1, 1])
     first = np.searchsorted(requests, before)
     last = np.searchsorted(requests, spans[:, 0])
@@ -105,32 +105,35 @@ def _with_requests(spans: Spans, requests: NDArray[np.int64]) -> Spans:
 # Loops that names do not show: their bodies are functions
 
 
-def _unnamed_loop(work: TrainingWork, mine: Rows, calls: list[GraphCall]) -> Spans | None:
+def _unnamed_loop(work: TrainingWork, rows: Rows, calls: list[GraphCall]) -> Spans | None:
     """Return the iterations of a loop that repeats in a call what trains, if there is one."""
-    often = most(work, mine)
+    often = most(work, rows)
     if often <= len(calls):
         return None
-    condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[mine]))
+    condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
     frames = sorted({work.frame[int(kind)] for kind in np.unique(work.kind[condition])})
-    loops = [_held(work, condition & work.having(TrainingRole.CONDITION, f), mine) for f in frames]
+    loops = [
+        _held(work, condition & work.having(TrainingRole.CONDITION, frame), rows)
+        for frame in frames
+    ]
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
     if whole:
         return max(whole, key=len)
-    return _between(work, mine) if len(calls) < ALONE and not frames else None
+    return _between(work, rows) if len(calls) < ALONE and not frames else None
 
 
-def _held(work: TrainingWork, condition: Rows, mine: Rows) -> Spans:
+def _held(work: TrainingWork, condition: Rows, rows: Rows) -> Spans:
     """Return the iterations of a loop in all its executions, by its condition."""
     spans = [np.zeros((0, 2), np.int64)]
     for run in np.unique(work.run[condition]):
         edges = conditions(work, condition & (work.run == run))
         pairs = np.stack((edges[:-1], edges[1:]), axis=1)
-        held = np.searchsorted(work.start_ps[mine], pairs)
+        held = np.searchsorted(work.start_ps[rows], pairs)
         spans.append(pairs[held[:, 1] > held[:, 0]])
     return np.concatenate(spans)
 
 
-def _between(work: TrainingWork, mine: Rows) -> Spans | None:
-    """Return the time from one round of training to the next, when all of it has one rhythm."""
-    edges = beginnings(work, mine, mine, begun=False)
+def _between(work: TrainingWork, rows: Rows) -> Spans | None:
+    """Return the spans from one round of training to the next, when all operations recur equally often."""
+    edges = beginnings(work, rows, rows, begun=False)
     return np.stack((edges[:-1], edges[1:]), axis=1) if len(edges) else None

@@ -15,16 +15,16 @@ CUT_OFF = 2
 """Iterations that the ends of the trace may cut."""
 
 COMPARED = 100
-"""Operations whose rhythm is compared; a large network has thousands, and all of them the same."""
+"""Operations whose times are compared; a large network has thousands, and all recur alike."""
 
 ENOUGH = 3
-"""Iterations in calls that the trace shows from their start, beside which one cut off is left out."""
+"""Iterations in calls traced from their start, from which a call that is cut off is left out."""
 
 
 def graph_loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:
-    """Yield each loop that trains, over all executions of the function that it is in.
+    """Yield each loop that trains, over all executions of the function that contains it.
 
-    Where the iterations of one are not certain, those of the loops inside it are not the steps.
+    Where the iterations of a loop are not certain, the loops inside it are left out.
     """
     names = {call.run: call.name for call in calls}
     gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
@@ -48,30 +48,29 @@ def _of_frame(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator
             for run, within in ((run, work.run == run) for run in runs)
         }
         begun = [run for run in runs if run in names]
-        if (
-            sum(len(spans[run]) for run in begun) >= ENOUGH
-        ):  # enough without the one that is cut off
+        iterations = sum(len(spans[run]) for run in begun)
+        if iterations >= ENOUGH:  # without the call that is cut off
             runs = begun  # noqa: PLW2901
-        mine = body & np.isin(work.run, np.array(runs, np.uint64))
+        rows = body & np.isin(work.run, np.array(runs, np.uint64))
         where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
-        loop = cycle_of(GRAPH, where, [spans[run] for run in runs], weigh(work, mine))
-        yield loop if _alternates(work, mine, loop) else cycle_of(GRAPH, where, [], (0, 0))
+        loop = cycle_of(GRAPH, where, [spans[run] for run in runs], weigh(work, rows))
+        yield loop if _alternates(work, rows, loop) else cycle_of(GRAPH, where, [], (0, 0))
 
 
 def _by_function(runs: NDArray[np.uint64], names: dict[int, str]) -> dict[str, list[int]]:
-    """Sort executions by function; one whose call was cut off is the only function's there is."""
-    found: dict[str, list[int]] = defaultdict(list)
+    """Group executions by function; one whose call was cut off is taken for the only function's."""
+    runs_by_function: dict[str, list[int]] = defaultdict(list)
     for run in np.unique(runs[runs != 0]).tolist():
         name = names.get(run, "")
-        found["" if name == FUNCTION_RUN else name].append(run)
-    if len(found) == 2 and "" in found:  # noqa: PLR2004 - one with a name, one without
-        cut_off = found.pop("")
-        next(iter(found.values())).extend(cut_off)
-    return found
+        runs_by_function["" if name == FUNCTION_RUN else name].append(run)
+    if len(runs_by_function) == 2 and "" in runs_by_function:  # noqa: PLR2004 - one with a name, one without
+        cut_off = runs_by_function.pop("")
+        next(iter(runs_by_function.values())).extend(cut_off)
+    return runs_by_function
 
 
 def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool) -> Spans:
-    """Return the whole iterations of one execution of a loop: the first and the last may be cut off."""
+    """Return the whole iterations of one execution of a loop, whose first and last may be cut off."""
     edges, training = conditions(work, condition), body & work.having(TRAINS)
     if not training.any():
         return np.zeros((0, 2), np.int64)
@@ -83,7 +82,7 @@ def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool)
 
 
 def most(work: TrainingWork, rows: Rows) -> int:
-    """Return how often the most frequent of some operations occurred: in a loop, once an iteration."""
+    """Return how often the most frequent operation occurred: in a loop, once per iteration."""
     return int(np.bincount(work.kind[rows]).max(initial=0))
 
 
@@ -98,39 +97,41 @@ def conditions(work: TrainingWork, condition: Rows) -> NDArray[np.int64]:
 def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -> NDArray[np.int64]:
     """Return when iterations began, and the last one ended, by the operations of the body alone.
 
-    Operations of one iteration run in any order, mostly all of them before those of the next one. One of
-    the earliest is tried for the first, and what sometimes comes before it belongs to it; where the
-    iterations overlap (TensorFlow runs up to ten at once), they are told by what trains alone, from one
-    to the next. ``begun`` says that the start was recorded.
+    Operations of one iteration run in any order, and mostly all of them before those of the next one. The
+    earliest operations are tried in turn as the first one; operations that sometimes precede it belong to
+    its iteration. Where iterations overlap (TensorFlow runs up to ten at once), the most frequent
+    operation that trains separates them. ``begun`` says that the start was recorded.
     """
     n = most(work, training)
-    rhythms = _rhythms(work, training, (n - 1, n))
-    rhythms = rhythms[:: len(rhythms) // COMPARED + 1]
-    firsts = sorted(_rhythms(work, body, (n - 1, n + 1)), key=lambda times: int(times[0]))
+    recurring = _times_by_operation(work, training, (n - 1, n))
+    recurring = recurring[:: len(recurring) // COMPARED + 1]
+    firsts = sorted(
+        _times_by_operation(work, body, (n - 1, n + 1)), key=lambda times: int(times[0])
+    )
     for first in firsts[:COMPARED]:
         begins, ends = first.copy(), first.copy()
-        for times in rhythms:
+        for times in recurring:
             group, inside = _groups_of(first, times)
             np.minimum.at(begins, group, times[inside])
             np.maximum.at(ends, group, times[inside])
         if np.all(ends[:-1] < begins[1:]):
-            whole = begun and all(times[-1] >= begins[-1] for times in rhythms)
+            whole = begun and all(times[-1] >= begins[-1] for times in recurring)
             return np.append(begins, work.start_ps[body][-1] + 1) if whole else begins
     return _most_frequent(work, training)
 
 
 def _most_frequent(work: TrainingWork, rows: Rows) -> NDArray[np.int64]:
-    """Return when the most frequent of some operations occurred."""
+    """Return when the most frequent operation occurred."""
     often = np.bincount(work.kind[rows])
     return np.asarray(work.start_ps[rows & (work.kind == often.argmax())], np.int64)
 
 
 def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDArray[np.intp], Rows]:
-    """Return which iteration each of some times belongs to, and which belong to one at all."""
+    """Return the iteration of each time that belongs to one, and (n,) which times do."""
     group = np.searchsorted(first, times, side="right") - 1
     if np.any(np.diff(group) != 1):  # now before the first, now after it: the nearest
         size = min(len(first), len(times))
-        shifts = [s for s in (-1, 0, 1) if abs(s) < size]
+        shifts = [shift for shift in (-1, 0, 1) if abs(shift) < size]
         far = [int(np.abs(_aligned(first, times, shift)).max()) for shift in shifts]
         group = np.arange(len(times)) + shifts[int(np.argmin(far))]
     inside = (group >= 0) & (group < len(first))
@@ -138,25 +139,27 @@ def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDAr
 
 
 def _aligned(first: NDArray[np.int64], times: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """Return how far the times are from those of the first operation, some iterations on."""
+    """Return how far the times are from those of the first operation, shifted by some iterations."""
     later, earlier = first[max(0, shift) :], times[max(0, -shift) :]
     size = min(len(later), len(earlier))
     return earlier[:size] - later[:size]
 
 
-def _rhythms(work: TrainingWork, rows: Rows, often: tuple[int, int]) -> list[NDArray[np.int64]]:
-    """Return when each of the operations occurred that did so this often: one may be cut off."""
+def _times_by_operation(
+    work: TrainingWork, rows: Rows, often: tuple[int, int]
+) -> list[NDArray[np.int64]]:
+    """Return the times of each operation whose number of occurrences lies in the range ``often``."""
     order = np.argsort(work.kind[rows], kind="stable")
     counts = np.bincount(work.kind[rows])
-    each = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])
-    return [times for times in each if often[0] <= len(times) <= often[1]]
+    by_operation = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])
+    return [times for times in by_operation if often[0] <= len(times) <= often[1]]
 
 
-def _alternates(work: TrainingWork, mine: Rows, loop: Cycle) -> bool:
-    """Whether iterations hold once what trains most often, and miss none: else events are lost."""
+def _alternates(work: TrainingWork, rows: Rows, loop: Cycle) -> bool:
+    """Whether each iteration holds the most frequent training operation once: else events are lost."""
     if not len(loop):
         return False
-    times = _most_frequent(work, mine & work.having(TRAINS))
+    times = _most_frequent(work, rows & work.having(TRAINS))
     held = np.searchsorted(times, loop.ends_ps) - np.searchsorted(times, loop.starts_ps)
     missed = len(times) - int(held.sum())
     once = np.count_nonzero(held == 1) >= MOSTLY * len(loop)

@@ -17,21 +17,19 @@ from tfdoctor.trace import Event, Line, Plane, Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
 TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
-"""A marker's name, when it is a training step's: xprof knows the first two, users write the third."""
-
+"""Names of a training step's markers: xprof knows the first two, users write the third."""
 
 OTHER = re.compile(r"(?!.*(?:eval|test|valid|infer|predict|epoch)).+", re.IGNORECASE)
-"""A marker's name, when it may be a training step's where none has a name that says so: JAX and PyTorch
-have no name that they expect."""
+"""Names that a training step's markers may have in JAX and PyTorch, which expect none in particular."""
 
 
 def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -> list[Step]:
-    """Read the markers; tfdoctor's own, which tell their number of steps, go before any others.
+    """Read the markers; tfdoctor's own, which hold their number of steps, take precedence.
 
-    With ``any_name`` a marker counts that is not called after training, where none is.
+    With ``any_name``, markers of other names count too, where none is named after training.
     """
-    found = list(_markers(trace, TRAINING)) or (list(_markers(trace, OTHER)) if any_name else [])
-    markers = sorted(found, key=lambda event: event.start_ps)
+    events = list(_markers(trace, TRAINING)) or (list(_markers(trace, OTHER)) if any_name else [])
+    markers = sorted(events, key=lambda event: event.start_ps)
     own = [event for event in markers if "steps" in event.stats]
     if own:
         return chain(_step(event, max(1, int(event.stats["steps"]))) for event in own)
@@ -56,13 +54,13 @@ def _step(event: Event, calls: int) -> Step:
 
 
 def _numbered(steps: list[Step], first: int) -> list[Step]:
-    """Number steps through: those of Keras 2 begin anew with each epoch."""
+    """Number steps consecutively: Keras 2 restarts its numbers in each epoch."""
     numbers = accumulate((step.calls for step in steps), initial=first)
     return [replace(step, number=number) for step, number in zip(steps, numbers, strict=False)]
 
 
 def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -> int:
-    """Return the training steps of one of Keras 2's calls: its markers do not tell."""
+    """Return how many training steps one of Keras 2's calls runs, which its markers do not hold."""
     if manifest is not None and manifest.window is not None and manifest.window.calls:
         return max(1, round(manifest.window.steps / manifest.window.calls))
     if not any("batch_size" in event.stats for event in markers):
@@ -72,16 +70,16 @@ def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -
     except Unavailable:
         return 1
     starts = np.array([step.start_ps for step in steps], np.int64)
-    each = [
+    steps_per_marker = [
         int(np.count_nonzero((starts >= event.start_ps) & (starts < event.end_ps)))
         for event in markers
     ]
-    often, times = Counter(each).most_common(1)[0]
-    return max(1, often) if source == GRAPH and times >= MOSTLY * len(each) else 1
+    calls, times = Counter(steps_per_marker).most_common(1)[0]
+    return max(1, calls) if source == GRAPH and times >= MOSTLY * len(steps_per_marker) else 1
 
 
 def step_line(plane: Plane | None) -> list[Step]:
-    """Read the line "Steps" of the device that the report is about."""
+    """Read the line "Steps" of a device."""
     return chain(
         _device_step(number, event.name, event.start_ps, event.end_ps)
         for line in (plane.lines if plane else ())
@@ -96,16 +94,20 @@ def _device_step(number: int, name: str, start: int, end: int) -> Step:
 
 
 def train_function_calls(trace: Trace) -> list[Step]:
-    """Take the calls of Keras' train function: of several, the one with the most time in it."""
-    found: dict[str, list[Step]] = defaultdict(list)
+    """Return the calls of Keras' train function: of several, those of the one with the most time."""
+    by_function: dict[str, list[Step]] = defaultdict(list)
     for line in trace.host_lines:
         kinds = [i for i, kind in enumerate(line.types) if kind.name in TRAINING_CALLS]
         for index in np.flatnonzero(np.isin(line.kind, kinds)):
             event = line.event(int(index))
             name = _called_function(line, int(index)) or event.name
-            number = len(found[name])
-            found[name].append(Step(number, event.start_ps, event.end_ps, event.end_ps))
-    return chain(max(found.values(), key=lambda s: sum(x.total_ms for x in s), default=[]))
+            number = len(by_function[name])
+            by_function[name].append(Step(number, event.start_ps, event.end_ps, event.end_ps))
+    return chain(
+        max(
+            by_function.values(), key=lambda calls: sum(step.total_ms for step in calls), default=[]
+        )
+    )
 
 
 def _called_function(line: Line, index: int) -> str:

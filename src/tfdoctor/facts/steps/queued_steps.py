@@ -1,7 +1,7 @@
 """Steps of frameworks that only queue their work: JAX and PyTorch/XLA, and TensorFlow on a TPU.
 
-A call or a marker that does not wait for the work tells how fast the host is, not how long a step takes.
-So the device's own runs of the program that trains come first, and the host's calls and markers count
+A call or a marker that does not wait for the work shows how fast the host is, not how long a step takes.
+So the device's own runs of the training program take precedence, and the host's calls and markers count
 only where the device keeps pace with them.
 """
 
@@ -18,7 +18,7 @@ from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 
 MODULE_RUNS, COMPILED_CALLS = StepSource.XLA_RUNS, StepSource.XLA_CALLS
-"""How the steps were told: by the runs of a compiled program, or by the host's calls of it."""
+"""How the steps were found: by the runs of a compiled program, or by the host's calls of it."""
 
 
 def module_steps(device: Device, xla_programs: XlaPrograms) -> tuple[str, list[Step]]:
@@ -43,12 +43,12 @@ def queued_steps(
     """Return the program that trains, how its steps were found, and the steps; "" and NONE for the marked ones.
 
     Raises:
-        Unavailable: nothing trains as far as the trace tells, or the host ran ahead of the device.
+        Unavailable: no program trains as far as the trace shows, or the host ran ahead of the device.
     """
     runs = of_modules(_modules(device), xla_programs) or of_runs(trace.host_lines, xla_programs)
-    rhythms = runs or of_calls(trace.host_lines, xla_programs)
+    programs = runs or of_calls(trace.host_lines, xla_programs)
     try:
-        name, steps = compiled_steps(rhythms, "run" if runs else "call")
+        name, steps = compiled_steps(programs, "run" if runs else "call")
     except Unavailable as why:
         if not marked:
             raise Unavailable(f"{why}; {framework.how_to_record}") from why
@@ -61,7 +61,7 @@ def queued_steps(
 
 
 def waits_for(marked: list[Step], runs: list[Step]) -> bool:
-    """Say whether each marked step holds the work that it started: as many runs end in each."""
+    """Say whether each marked step contains the work that it started: equally many runs end in each."""
     ends = np.array([run.call_end_ps for run in runs], np.int64)
     inside = [int(np.count_nonzero((ends >= s.start_ps) & (ends <= s.call_end_ps))) for s in marked]
     return len(set(inside)) == 1 and sum(inside) == len(runs)
@@ -78,8 +78,7 @@ def _in_time(steps: list[Step], device: Device) -> list[Step]:
     late = max(ends, default=0) - steps[-1].end_ps
     if late > np.median([step.end_ps - step.start_ps for step in steps]):
         raise Unavailable(
-            "the host ran ahead of the device, which was still at work after the last step: its calls tell "
-            "nothing of a step's time; wait for each step's result in it (`jax.block_until_ready(loss)`) and "
-            "record again"
+            "the host ran ahead of the device, which was still working after the last step, so step times are "
+            "unknown; wait for the result inside each step (`jax.block_until_ready(loss)`) and record again"
         )
     return steps

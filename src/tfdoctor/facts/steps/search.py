@@ -3,7 +3,7 @@
 A loop inside a graph shows its iterations by the condition that runs before each; `for x in dataset`
 in a graph, by the iterator that calls its body; a loop in Python, by the call of the function that
 trains; an eager one, by its sequence of operations. Where several of these recur, the step is the
-outermost that has an optimizer's updates of its own. Where that does not decide, there is no answer.
+outermost with optimizer updates of its own. Where that does not decide, the steps are unavailable.
 """
 
 from dataclasses import replace
@@ -21,22 +21,22 @@ from tfdoctor.trace import Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
 FEWEST = 4
-"""Whole rounds from which a rhythm is one."""
+"""Whole rounds from which a cycle counts."""
 
 OUTWEIGHS = 2.0
-"""Of two loops that train one after the other, the longer one counts from this ratio on."""
+"""Ratio from which the longer of two loops that train one after the other is the step."""
 
 CLEARLY = 2
-"""Of two nested loops without an optimizer that is seen, one is the step if it does so many times more."""
+"""Ratio of activities from which one of two nested loops, neither with a visible optimizer, is the step."""
 
 OWN_UPDATES = 4
-"""Updates from which an outer loop has an optimizer, and does not only let something decay."""
+"""Updates from which an outer loop has an optimizer, and not only a decaying average."""
 
 
 def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[Step]]:
-    """Return the source and the steps, none when nothing at all recurs.
+    """Return the source and the steps; no steps when nothing recurs.
 
-    ``in_graph`` says that a loop inside a graph is known to train, so programs of XLA in it do.
+    ``in_graph`` says that a loop inside a graph is known to train, so XLA programs in it do.
 
     Raises:
         Unavailable: something recurs and trains, but which rounds are the steps is not certain.
@@ -47,42 +47,42 @@ def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[St
     cycles = cycles or eager_cycles(trace)
     if not cycles:
         return StepSource.NONE, []
-    found = choose(cycles)
-    if len(found) < FEWEST and found.call not in TRAINING_CALLS:
-        rounds = "a single whole round" if len(found) == 1 else f"only {len(found)} whole rounds"
+    cycle = choose(cycles)
+    if len(cycle) < FEWEST and cycle.call not in TRAINING_CALLS:
+        rounds = "a single whole round" if len(cycle) == 1 else f"only {len(cycle)} whole rounds"
         raise Unavailable(
-            f"{found.where} trains, but the trace shows {rounds} of it, too few to be sure that they "
-            "are the steps; record for longer"
+            f"{cycle.where} trains, but the trace shows {rounds} of it, too few to identify the steps; "
+            "record for longer"
         )
-    pairs = zip(found.starts_ps.tolist(), found.ends_ps.tolist(), strict=True)
-    return found.source, [
+    pairs = zip(cycle.starts_ps.tolist(), cycle.ends_ps.tolist(), strict=True)
+    return cycle.source, [
         Step(number, start, end, end) for number, (start, end) in enumerate(pairs)
     ]
 
 
 def choose(cycles: list[Cycle]) -> Cycle:
-    """Return the one whose rounds are the training steps.
+    """Return the cycle whose rounds are the training steps.
 
     Raises:
-        Unavailable: two are equally good.
+        Unavailable: two cycles qualify equally.
     """
     left = [cycle for cycle in cycles if not any(_yields(cycle, other) for other in cycles)]
     left = sorted(left, key=lambda cycle: -cycle.total_ps)
     first, *others = left
     for other in others:
         if first.contains(other) or other.contains(first):
-            raise _undecided(first, other, "one inside the other, and both may hold the optimizer")
+            raise _undecided(first, other, "one inside the other, and both may run the optimizer")
     beside = [other for other in others if first.keeps_step_with(other)]
     for other in others:
         if other not in beside and first.total_ps < OUTWEIGHS * other.total_ps:
-            raise _undecided(first, other, "and neither outweighs the other")
+            raise _undecided(first, other, "with similar total times")
     return _together([first, *beside])
 
 
-def _undecided(one: Cycle, other: Cycle, why: str) -> Unavailable:
+def _undecided(cycle: Cycle, other: Cycle, why: str) -> Unavailable:
     return Unavailable(
-        f"{one.where} and {other.where} both train, {why}: which rounds are the steps is not certain; "
-        "record a window that holds one of them, or mark the steps with "
+        f"{cycle.where} and {other.where} both train, {why}, so the steps are ambiguous; "
+        "record a window with only one of them, or mark the steps with "
         "`tf.profiler.experimental.Trace('train', step_num=n, _r=1)`"
     )
 
@@ -95,7 +95,7 @@ def _yields(cycle: Cycle, other: Cycle) -> bool:
 
 
 def _is_outer(outer: Cycle, inner: Cycle) -> bool:
-    """Whether the outer of two cycles has the optimizer: the inner one only gathers gradients."""
+    """Whether the outer of two cycles has the optimizer and the inner one only gathers gradients."""
     if not outer.updates:
         return not inner.updates and outer.activities >= CLEARLY * inner.activities
     if not inner.updates:
@@ -104,18 +104,20 @@ def _is_outer(outer: Cycle, inner: Cycle) -> bool:
 
 
 def _is_inner(inner: Cycle, outer: Cycle) -> bool:
-    """Whether the inner of two cycles has the optimizer: the outer one only counts its rounds."""
+    """Whether the inner of two cycles has the optimizer and the outer one only counts its rounds."""
     if not outer.updates:
         return inner.updates > 0 or inner.activities >= CLEARLY * outer.activities
     return inner.updates >= OWN_UPDATES * outer.updates
 
 
 def _together(cycles: list[Cycle]) -> Cycle:
-    """Join cycles that keep step: a round lasts from the first one's start to the last one's end."""
+    """Join alternating cycles: a round lasts from the first one's start to the last one's end."""
     first = min(cycles, key=lambda cycle: int(cycle.starts_ps[0]))
     ends = first.ends_ps.copy()
     for other in cycles:
         place = np.searchsorted(first.starts_ps, other.starts_ps, side="right") - 1
         np.maximum.at(ends, place, other.ends_ps)
-    where = " with ".join(cycle.where for cycle in [first, *(c for c in cycles if c is not first)])
+    where = " with ".join(
+        cycle.where for cycle in [first, *(cycle for cycle in cycles if cycle is not first)]
+    )
     return replace(first, where=where, ends_ps=ends)

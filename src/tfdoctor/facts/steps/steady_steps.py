@@ -1,6 +1,7 @@
-"""Which stretches of the trace a device's figures are of: the typical steps, else the whole trace."""
+"""The stretches of the trace that a device's figures cover: the steady steps, else the whole trace."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 
 import numpy as np
@@ -13,8 +14,16 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Trace
 
-STEP, TRACE = "step", "trace"
-"""What a figure is of: the mean of the typical steps, scaled to the median step; or all of the trace."""
+
+class RoundUnit(StrEnum):
+    """What a device's figures are per."""
+
+    STEP = "step"  # the mean of the steady steps, scaled to the median step
+    TRACE = "trace"  # the whole trace
+    RUN = "run"  # of the compiled program with the most time
+
+
+STEP, TRACE = RoundUnit.STEP, RoundUnit.TRACE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +34,7 @@ class SteadySteps:
     those of Breakdown do. ``calls`` are the parts of the stretches inside the training call.
     """
 
-    unit: str
+    unit: RoundUnit
     stretches: tuple[tuple[int, int], ...]
     calls: Intervals
     rounds: int
@@ -41,10 +50,15 @@ class SteadySteps:
         """
         if isinstance(steps, Steps):
             return cls.of(steps)
-        work = [
+        spans_by_line = [
             spans(line) for plane in trace.devices(DeviceKind.GPU) for line in work_lines(plane)
         ]
-        edges = [edge for one in work if one.spans for edge in (one.spans[0][0], one.spans[-1][1])]
+        edges = [
+            edge
+            for line_spans in spans_by_line
+            if line_spans.spans
+            for edge in (line_spans.spans[0][0], line_spans.spans[-1][1])
+        ]
         if device.missing or not edges:
             raise Unavailable(device.missing or str(steps))
         whole = (min(edges), max(edges))

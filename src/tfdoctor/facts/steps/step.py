@@ -27,7 +27,7 @@ class Step:
 
 
 def chain(steps: Iterable[Step]) -> list[Step]:
-    """Let each step end where the next one begins, its call at the latest there too."""
+    """Sort steps and let each end, with its call, where the next one begins at the latest."""
     ordered = sorted(steps, key=lambda step: step.start_ps)
     following = [step.start_ps for step in ordered[1:]]
     chained = [

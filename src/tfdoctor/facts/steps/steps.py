@@ -33,18 +33,20 @@ from tfdoctor.trace.names import END_OF_WINDOW, FUNCTION_RUNS
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 
 GRAPH_LOOP = StepSource.GRAPH_LOOP
-"""What the recorder calls a loop inside a tf.function: a marker around its call is no step."""
+"""The recorder's name for a loop inside a tf.function: a marker around its call is not a step."""
 
 HIDDEN = (
-    "the loop that trains is inside a graph, and its rounds cannot be told apart in the trace (XLA runs a "
-    "whole loop as one program); call the function once a step, to have its steps measured"
+    "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
+    "whole loop as one program); call the function once per step to measure the steps"
 )
+
+NO_TIME = "the traced steps take no time: the trace is damaged; record again"
 
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
 
 OUTLIER_FLOOR = 1.3
-"""An outlier is at least this many times the median: very even steps have no quartiles to speak of."""
+"""An outlier takes at least this many times the median: very even steps have a tiny interquartile range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Steps:
     steps: tuple[Step, ...]
     steady: tuple[bool, ...]
     closed: bool = True  # the last step's end is known
-    program: str = ""  # whose runs the steps are, where XLA's programs tell them
+    program: str = ""  # whose runs are the steps, where they were found by XLA's programs
 
     @classmethod
     def measure(
@@ -66,13 +68,13 @@ class Steps:
         xla_programs: XlaPrograms,
         framework: Framework,
     ) -> Self:
-        """Find the steps: markers, else a device's step line, else what recurs and trains.
+        """Find the steps: markers, else a device's step line, else cycles that train.
 
         Raises:
-            Unavailable: nothing in the trace says where a step begins, or not with certainty.
+            Unavailable: the trace does not show, or not with certainty, where a step begins.
         """
-        program, found = _told(trace, recording, device, xla_programs, framework)
-        source, steps, closed = found or _searched(trace, in_graph=False)
+        program, known_steps = _recorded_steps(trace, recording, device, xla_programs, framework)
+        source, steps, closed = known_steps or _searched(trace, in_graph=False)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
@@ -80,6 +82,8 @@ class Steps:
         recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
         compiling = compilations(trace)
         chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
+        if not chosen.median_ms > 0.0:
+            raise Unavailable(NO_TIME)
         return replace(chosen, program=program)
 
     @classmethod
@@ -91,20 +95,25 @@ class Steps:
         closed: bool = True,
         compiling: Intervals = Intervals(),  # noqa: B008 - frozen
     ) -> Self:
-        """Put steps together and tell the outliers among them, and those in which XLA mostly compiled."""
-        found = tuple(steps)
-        return cls(source, found, _apart(found, exceptions(found, compiling)), closed)
+        """Collect steps and find the outliers, and the steps in which XLA mostly compiled."""
+        all_steps = tuple(steps)
+        return cls(
+            source, all_steps, _are_steady(all_steps, exceptions(all_steps, compiling)), closed
+        )
 
     @classmethod
     def uniform(cls, count: int, each_ms: float) -> Self:
         """Return evenly long steps, for examples and tests."""
-        each = round(each_ms * PS_PER_MS)
-        return cls.of(Step(i, i * each, (i + 1) * each, (i + 1) * each) for i in range(count))
+        length_ps = round(each_ms * PS_PER_MS)
+        return cls.of(
+            Step(number, number * length_ps, (number + 1) * length_ps, (number + 1) * length_ps)
+            for number in range(count)
+        )
 
     @property
     def steady_steps(self) -> tuple[Step, ...]:
         """The steps that are no outliers."""
-        return tuple(s for s, steady in zip(self.steps, self.steady, strict=True) if steady)
+        return tuple(step for step, steady in zip(self.steps, self.steady, strict=True) if steady)
 
     @property
     def count(self) -> int:
@@ -113,7 +122,7 @@ class Steps:
 
     @property
     def median_ms(self) -> float:
-        """The median time of a step."""
+        """The median time of a step, in ms."""
         return float(np.median([step.total_ms for step in self.steps]))
 
     @property
@@ -123,7 +132,9 @@ class Steps:
         Recordings made before 2026-11-21 say only this of the steps outside their window.
         """
         return float(
-            np.median([(s.call_end_ps - s.start_ps) / PS_PER_MS / s.calls for s in self.steps])
+            np.median(
+                [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps]
+            )
         )
 
     def percentile_ms(self, percent: float) -> float:
@@ -138,7 +149,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepSpans:
-    """The typical steps: (n,) starts and ends, in ps."""
+    """The steady steps: (n,) starts and ends, in ps."""
 
     starts_ps: NDArray[np.int64]
     ends_ps: NDArray[np.int64]
@@ -150,85 +161,89 @@ class StepSpans:
         return cls(spans[:, 0], spans[:, 1])
 
     def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of these times lie in a step."""
+        """Return (n,) whether a time lies in a step."""
         latest = np.searchsorted(self.starts_ps, times_ps, side="right") - 1
         return (latest >= 0) & (times_ps < self.ends_ps[latest])
 
 
 def _recorded(seen: StepsSeen) -> StepSource | None:
-    """Return how the recorder found the steps; None where it does not say, or in words of another version."""
+    """Return how the recorder found the steps; None where it does not say, or uses another version's name."""
     return StepSource(seen.source) if seen.source in set(StepSource) else None
 
 
 def _why_none(trace: Trace, recording: Recording, framework: Framework) -> str:
-    said = recording.manifest.missing if recording.manifest else ()
-    for missing in said:
+    gaps = recording.manifest.missing if recording.manifest else ()
+    for missing in gaps:
         if missing.what in ("steps", "trace"):
             return missing.why
     if framework.foreign:
         return f"the trace marks no training step; {framework.how_to_record}"
     return (
-        f"the trace holds no training step{_calls_seen(trace)}; record the run with `tfdoctor profile`, "
-        "which marks the steps by itself"
+        f"no training step was found in the trace{_calls_seen(trace)}; record with `tfdoctor profile`, "
+        "which marks the steps"
     )
 
 
 def _calls_seen(trace: Trace) -> str:
-    """Return what recurs in a trace and may be training or a test: nothing in it tells."""
+    """Describe a graph that was called repeatedly without a sign of training; "" for none."""
     often = Counter(call.name for call in graph_calls(trace) if not call.in_pipeline)
     name, times = often.most_common(1)[0] if often else ("", 0)
     if times < FEWEST:
         return ""
     what = "a graph" if name in FUNCTION_RUNS else f"`{name}`"
     return (
-        f" that can be told: {what} is called {times} times, but no gradient or update is seen in it, as "
-        "in prediction and tests"
+        f": {what} is called {times} times, but shows no gradient or update, as in prediction and "
+        "evaluation"
     )
 
 
-def _apart(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Return which steps are typical: of those that do not compile, the ones within the fence."""
-    rest = iter(_steady([s.total_ms for s, one in zip(steps, compiling, strict=True) if not one]))
-    return tuple(not one and next(rest) for one in compiling)
+def _are_steady(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Return which steps are steady: of those that do not compile, the ones within the fence."""
+    rest = iter(
+        _within_fence(
+            [step.total_ms for step, compiles in zip(steps, compiling, strict=True) if not compiles]
+        )
+    )
+    return tuple(not compiles and next(rest) for compiles in compiling)
 
 
-def _steady(times: list[float]) -> tuple[bool, ...]:
-    if len(times) < 4:  # too few to tell what is typical  # noqa: PLR2004
+def _within_fence(times: list[float]) -> tuple[bool, ...]:
+    if len(times) < 4:  # too few for quartiles  # noqa: PLR2004
         return (True,) * len(times)
     low, middle, high = quantiles(times, method="inclusive")
     fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
     return tuple(time <= fence for time in times)
 
 
-Found = tuple[StepSource, list[Step], bool]
+KnownSteps = tuple[StepSource, list[Step], bool]
 """How the steps were found, the steps, and whether the last one's end is known."""
 
 
-def _told(
+def _recorded_steps(
     trace: Trace,
     recording: Recording,
     device: Device,
     xla_programs: XlaPrograms,
     framework: Framework,
-) -> tuple[str, Found | None]:
-    """Return the steps that need no search, and the program whose runs they are where XLA's tell them."""
-    found = _marked(trace, recording, device, framework)
+) -> tuple[str, KnownSteps | None]:
+    """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
+    known_steps = _marked(trace, recording, device, framework)
     if framework.foreign:
-        marked_steps = found[1] if found else []
+        marked_steps = known_steps[1] if known_steps else []
         program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
-        return program, found if found and source is StepSource.NONE else _closed(
+        return program, known_steps if known_steps and source is StepSource.NONE else _closed(
             source, steps, trace
         )
-    if found is None and device.kind == DeviceKind.TPU:
+    if known_steps is None and device.kind == DeviceKind.TPU:
         program, steps = module_steps(device, xla_programs)
         return program, _closed(MODULE_RUNS, steps, trace) if steps else None
-    return "", found
+    return "", known_steps
 
 
 def _marked(
     trace: Trace, recording: Recording, device: Device, framework: Framework
-) -> Found | None:
-    """Return the steps that the recorder, a marker or the device tells of; None where none does."""
+) -> KnownSteps | None:
+    """Return the steps that the recorder, markers or the device recorded; None where none did."""
     manifest = recording.manifest
     if manifest and GRAPH_LOOP in (
         manifest.steps.source,
@@ -246,7 +261,7 @@ def _marked(
     return None
 
 
-def _searched(trace: Trace, *, in_graph: bool) -> Found:
+def _searched(trace: Trace, *, in_graph: bool) -> KnownSteps:
     """Look for steps that nobody marked; Keras' train function is known by its name."""
     source, steps = search(trace, in_graph=in_graph)
     if not steps and not in_graph:
@@ -260,8 +275,8 @@ def _searched(trace: Trace, *, in_graph: bool) -> Found:
     return source, chain(steps), True
 
 
-def _closed(source: StepSource, steps: list[Step], trace: Trace) -> Found:
-    """Let the last step end with the window, when the trace says when that was."""
+def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
+    """Let the last step end with the traced window, where the trace shows when that ended."""
     end = _window_end(trace, steps[-1])
     if end is None:
         return source, steps, False

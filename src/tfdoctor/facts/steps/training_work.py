@@ -1,7 +1,7 @@
 """Which operations of the host train, in which execution of which graph, and in which of its loops.
 
-TensorFlow stops recording an operation once it has proved cheap, after some dozen executions: of a
-graph that has run for a while, conditions, counters and the updates of small weights are not seen.
+TensorFlow stops recording an operation that proves cheap after some dozen executions: a graph that has
+run for a while no longer shows conditions, counters and the updates of small weights.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tfdoctor.trace import EventType, Line, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
 DEPTH = 8
-"""How many executors may lie inside each other on a thread: a loop's body may run functions."""
+"""How many executors may nest on a thread: a loop's body may run functions."""
 
 
 class TrainingRole(IntFlag):
@@ -57,21 +57,21 @@ class TrainingWork:
         empty = (np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64))
         kind, start, run = (np.concatenate(part) for part in zip(empty, *columns, strict=True))
         order = np.argsort(start, kind="stable")
-        return cls(kind[order], start[order], run[order], role, tuple(f for _, f in labels))
+        return cls(kind[order], start[order], run[order], role, tuple(frame for _, frame in labels))
 
     def having(self, role: TrainingRole, frame: str | None = None) -> NDArray[np.bool_]:
-        """Return (m,) whether an operation has one of these roles, in this very frame."""
+        """Return (m,) whether an operation has one of these roles, in exactly this frame."""
         kinds = (self.role & role) != 0
         if frame is not None:
-            kinds &= np.array([each == frame for each in self.frame], dtype=bool)
-        found: NDArray[np.bool_] = kinds[self.kind]
-        return found
+            kinds &= np.array([kind_frame == frame for kind_frame in self.frame], dtype=bool)
+        operations: NDArray[np.bool_] = kinds[self.kind]
+        return operations
 
     def frames(self) -> list[str]:
-        """Return the loops that train themselves, not by loops inside them, and are no gradient's."""
+        """Return the loops that train by themselves, not by loops inside them, without gradients' loops."""
         training = np.flatnonzero((self.role & TRAINS) != 0)
-        found = {self.frame[int(kind)] for kind in training} - {""}
-        return sorted(frame for frame in found if not GRADIENT.search(frame))
+        training_frames = {self.frame[int(kind)] for kind in training} - {""}
+        return sorted(frame for frame in training_frames if not GRADIENT.search(frame))
 
 
 def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
@@ -105,22 +105,22 @@ Columns = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]
 
 def _columns(line: Line, role: NDArray[np.int32]) -> Columns:
     """Return kind, start and execution of a thread's operations."""
-    mine = np.flatnonzero(role[line.kind])
-    starts = line.start_ps[mine]
+    indices = np.flatnonzero(role[line.kind])
+    starts = line.start_ps[indices]
     begins, ends, ids = executors(line)
     held = covering(begins, ends, starts)
     known = np.append(np.array(ids, np.uint64), np.uint64(0))
-    return line.kind[mine], starts, known[held]
+    return line.kind[indices], starts, known[held]
 
 
 def covering(
     starts: NDArray[np.int64], ends: NDArray[np.int64], times: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Return (n,) the last of some spans, sorted by start, that holds each time; -1 for none."""
+    """Return (n,) the last of the spans, sorted by start, that contains each time; -1 for none."""
     latest = np.searchsorted(starts, times, side="right") - 1
-    found = np.full(len(times), -1, np.intp)
+    covers = np.full(len(times), -1, np.intp)
     for _ in range(DEPTH if len(starts) else 0):
-        holds = (found < 0) & (latest >= 0) & (times <= ends[np.maximum(latest, 0)])
-        found[holds] = latest[holds]
+        holds = (covers < 0) & (latest >= 0) & (times <= ends[np.maximum(latest, 0)])
+        covers[holds] = latest[holds]
         latest -= 1
-    return found
+    return covers

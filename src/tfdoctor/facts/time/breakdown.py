@@ -91,11 +91,11 @@ def _layers(activity: Activity) -> dict[Stage, Intervals]:
     taken = Intervals()
     layers: dict[Stage, Intervals] = {}
     for stage in (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT):
-        mine = activity.of(stage)
+        working = activity.of(stage)
         if stage is Stage.INPUT:
-            mine |= activity.wait
-        layers[stage] = mine - taken
-        taken |= mine
+            working |= activity.wait
+        layers[stage] = working - taken
+        taken |= working
     return layers
 
 
@@ -128,7 +128,10 @@ def _owner_of_rest(activity: Activity, device: Device) -> str:
 
 
 def _steady(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:
-    weights = np.array([s.calls * t for s, t in zip(steps.steps, steps.steady, strict=True)], float)
+    weights = np.array(
+        [step.calls * is_steady for step, is_steady in zip(steps.steps, steps.steady, strict=True)],
+        float,
+    )
     totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
     whole = sum(totals.values())
     scale = steps.median_ms / whole if whole else 0.0

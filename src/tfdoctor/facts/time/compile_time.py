@@ -32,14 +32,14 @@ class CompileTime:
     @classmethod
     def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
         """Find the compiler's own events on any thread of the host."""
-        found = compilations(trace)
-        within = [found.within(s.start_ps, s.end_ps).total for s in steps.steps]
+        compiling = compilations(trace)
+        within = [compiling.within(step.start_ps, step.end_ps).total for step in steps.steps]
         holding = [bool(time) for time in within]
-        long = [s.end_ps - s.start_ps for s in steps.steps]
+        long = [step.end_ps - step.start_ps for step in steps.steps]
         steady = SteadySteps.of(steps)
-        exposed = found - activity.of(Stage.DEVICE)
+        exposed = compiling - activity.of(Stage.DEVICE)
         inside = steady.ms(exposed & steady.calls)
-        longest = max((end - start for start, end in found.spans), default=0)
+        longest = max((end - start for start, end in compiling.spans), default=0)
         return cls(
             sum(holding),
             len(holding),
@@ -49,9 +49,9 @@ class CompileTime:
             longest / 1e9,
             sum(within) / max(1, sum(long)),
             frozenset(
-                at
-                for at, steady in enumerate(steps.steady)
-                if not steady and within[at] >= MOSTLY * long[at]
+                place
+                for place, steady in enumerate(steps.steady)
+                if not steady and within[place] >= MOSTLY * long[place]
             ),
         )
 

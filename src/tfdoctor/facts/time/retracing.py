@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING
 from tfdoctor.verdict import Stage
 
@@ -75,7 +77,7 @@ class Retracing:
         tracing -= working
         inside = steady.ms(tracing & steady.calls)
         return cls(
-            tuple(_functions(lines, whole, recording.program or {})),
+            tuple(_functions(lines, whole, recording.program)),
             inside,
             steady.ms(tracing) - inside,
             steady.ms(calls - steady.calls - working - tracing),
@@ -98,38 +100,38 @@ def _tracing(line: Line) -> Intervals:
     return calls & (builds | (prepares - runs))
 
 
-def _having(line: Line, wanted: Callable[[Mapping[str, Any]], bool]) -> NDArray[np.bool_]:
+def _having(line: Line, wanted: Callable[[Mapping[str, Value]], bool]) -> NDArray[np.bool_]:
     """Return (n,) which events of a line have the stats that are wanted."""
-    found = np.zeros(len(line), bool)
-    found[[at for at, stats in line.stats.items() if wanted(stats)]] = True
-    return found
+    matches = np.zeros(len(line), bool)
+    matches[[index for index, stats in line.stats.items() if wanted(stats)]] = True
+    return matches
 
 
-def _is_traced(stats: Mapping[str, Any]) -> bool:
+def _is_traced(stats: Mapping[str, Value]) -> bool:
     return str(stats.get(CALL, "")).startswith("traced")
 
 
 def _functions(
-    lines: Iterable[Line], whole: tuple[int, int], program: Mapping[str, Any]
+    lines: Iterable[Line], whole: tuple[int, int], program: ProgramRecord | None
 ) -> Iterable[Retraced]:
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    by_function: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
     for line in lines:
-        for at, stats in line.stats.items():
-            middle = line.start_ps[at] + line.duration_ps[at] // 2
+        for index, stats in line.stats.items():
+            middle = line.start_ps[index] + line.duration_ps[index] // 2
             if CALL in stats and whole[0] <= middle < whole[1]:
-                found[line.types[line.kind[at]].name].append(stats)
-    for name, calls in found.items():
+                by_function[line.types[line.kind[index]].name].append(stats)
+    for name, calls in by_function.items():
         traced = sum(map(_is_traced, calls))
         tracings = max(int(stats.get("tracing_count") or 0) for stats in calls)
         yield Retraced(name, len(calls), traced, tracings, _changed(name, program))
 
 
-def _changed(name: str, program: Mapping[str, Any]) -> tuple[str, ...]:
+def _changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
     """Return the values of the first argument that is not the same in all traces of a function."""
     traces = [
-        graph["given"]
-        for graph in program.get("graphs") or ()
-        if graph.get("name") == name and graph.get("given")
+        graph.given
+        for graph in (program.graphs if program else ())
+        if graph.name == name and graph.given
     ]
     for values in zip(*traces, strict=False):
         if len(set(values)) > 1:

@@ -45,7 +45,7 @@ UNNAMED = "compiled or unnamed"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """n pieces of work of one device: what, when, on which stage's account.
+    """The n events of one stage's work on one device.
 
     ``label`` indexes ``labels``, which are ("operation name", "operation type", "what ran") triples.
     """
@@ -57,17 +57,17 @@ class Work:
     types: tuple[EventType, ...] = ()  # of each label
 
     def spans(self) -> Intervals:
-        """Return when any of it ran."""
+        """Return when any of the events ran."""
         return Intervals.union(zip(self.start_ps.tolist(), self.end_ps.tolist(), strict=True))
 
     def only(self, mask: NDArray[np.bool_]) -> Self:
-        """Return some of the pieces; ``mask`` is (n,)."""
+        """Return the events that the (n,) ``mask`` selects."""
         return replace(
             self, label=self.label[mask], start_ps=self.start_ps[mask], end_ps=self.end_ps[mask]
         )
 
     def attributed_ps(self) -> NDArray[np.float64]:
-        """Return (n,) ps: each instant shared equally by all that ran in it, so it sums to the union."""
+        """Return (n,) ps: events that overlap share the time equally, so the sum is that of the union."""
         n = len(self.label)
         times = np.concatenate((self.start_ps, self.end_ps))
         order = np.argsort(times, kind="stable")
@@ -104,7 +104,7 @@ class Activity:
         training = _training(trace, captured)
         computing = _host_operations(trace, captured - training, training)
         if device.kind == DeviceKind.CPU:
-            stages = _apart(computing)
+            stages = _by_stage(computing)
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = _sort_device(device, xla_programs) if device.busiest else {}
         return cls(wait, stages, computing.spans(), device.missing, bool(training))
@@ -114,8 +114,8 @@ class Activity:
         return self.stages[stage].spans() if stage in self.stages else Intervals()
 
 
-def _apart(work: Work) -> dict[Stage, Work]:
-    """Tell a CPU's exchange with other hosts, in which it mostly waits for them, from its computing."""
+def _by_stage(work: Work) -> dict[Stage, Work]:
+    """Separate a CPU's collectives, in which it mostly waits for other hosts, from its computing."""
     collective = [bool(COLLECTIVE_OPERATION.fullmatch(label[1])) for label in work.labels]
     if not any(collective):
         return {Stage.DEVICE: work}
@@ -124,14 +124,14 @@ def _apart(work: Work) -> dict[Stage, Work]:
 
 
 def select(line: Line, mask: NDArray[np.bool_]) -> Line:
-    """Return a line with some of its events, without their stats."""
+    """Return a line with the selected events, without their stats."""
     return Line(
         line.name, line.id, line.types, line.kind[mask], line.start_ps[mask], line.duration_ps[mask]
     )
 
 
 def _host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work:
-    """Gather the operations of the training function: not tf.data's, not those that hold others."""
+    """Gather the training function's operations, without tf.data's and without those that contain others."""
     if trace.host is None:
         return _work([], ())
     types = trace.host.types
@@ -145,7 +145,7 @@ def _host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Wor
 
 
 def _ours(line: Line, foreign: set[int], training: set[int]) -> NDArray[np.bool_]:
-    """Return (n,) whether the training did it: on tf.data's own threads few executions are that."""
+    """Return (n,) whether an event belongs to the training: few on tf.data's own threads do."""
     runs = _executions(line)
     if line.name.startswith(INPUT_THREAD):
         return np.isin(runs, np.array(sorted(training), np.uint64))
@@ -153,17 +153,17 @@ def _ours(line: Line, foreign: set[int], training: set[int]) -> NDArray[np.bool_
 
 
 def _training(trace: Trace, captured: set[int]) -> set[int]:
-    """Return which of tf.data's executions take gradients and change weights."""
+    """Return the executions of tf.data that take gradients and change weights."""
     if not captured or trace.host is None:
         return set()
     kinds = trace.host.types
     gradients = np.array([bool(GRADIENT.search(kind.name)) for kind in kinds], dtype=bool)
     changes = np.array([_changes(kind) for kind in kinds], dtype=bool)
-    found = [
+    executions = [
         {int(run) for line in trace.host.lines for run in np.unique(_executions(line, wanted))}
         for wanted in (gradients, changes)
     ]
-    return captured & found[0] & found[1]
+    return captured & executions[0] & executions[1]
 
 
 def _changes(kind: EventType) -> bool:
@@ -187,7 +187,7 @@ def operation_label(kind: EventType) -> tuple[str, str, str] | None:
 
 
 def leaves(line: Line) -> NDArray[np.bool_]:
-    """Return (n,) whether an event holds no other event of its line: a call is not its body."""
+    """Return (n,) whether an event contains no other event of its line."""
     if not len(line):
         return np.zeros(0, dtype=bool)
     ends = line.start_ps + line.duration_ps
@@ -227,14 +227,18 @@ def _executions(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArray[
         return np.zeros(len(times), np.uint64)
     latest = np.searchsorted(starts, times, side="right") - 1
     inside = (latest >= 0) & (times < ends[latest])
-    found: NDArray[np.uint64] = np.where(inside, np.array(ids, np.uint64)[latest], np.uint64(0))
-    return found
+    executions: NDArray[np.uint64] = np.where(
+        inside, np.array(ids, np.uint64)[latest], np.uint64(0)
+    )
+    return executions
 
 
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:
     label = np.concatenate([line.kind for line in lines]) if lines else np.zeros(0, np.int32)
     start = np.concatenate([line.start_ps for line in lines]) if lines else np.zeros(0, np.int64)
-    length = np.concatenate([x.duration_ps for x in lines]) if lines else np.zeros(0, np.int64)
+    length = (
+        np.concatenate([line.duration_ps for line in lines]) if lines else np.zeros(0, np.int64)
+    )
     labels = tuple(operation_label(kind) or ("", "", kind.name) for kind in types)
     return Work(labels, label, start, start + length, types)
 
@@ -270,7 +274,7 @@ def _stage(device: DeviceKind, kind: EventType) -> Stage:
 
 
 def _device_label(kind: EventType, stats: Mapping[str, Value]) -> tuple[str, str, str]:
-    """Return (operation, type, kernel); TensorFlow 2.3 and 2.4 call the operation an annotation."""
+    """Return (operation, type, kernel); TensorFlow 2.3 and 2.4 store the operation as "annotation"."""
     for key in ("tf_op", "annotation", "level 0"):
         text = str(stats.get(key) or kind.stats.get(key) or "")
         if ":" in text:

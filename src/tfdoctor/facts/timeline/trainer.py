@@ -20,55 +20,62 @@ from tfdoctor.trace.names import (
 
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
-    """Return the threads of Python that start the training's functions; [] where none is seen to."""
+    """Return the Python threads that start the training's functions; [] when none does in the trace."""
     return [line for line in lines if _starts_training(line)]
 
 
 def trainer_waits(lines: Iterable[Line]) -> Intervals:
     """Return when the trainer waits for its next batch.
 
-    A thread of Python that asks for batches and starts no function, beside one that does, only fills
-    a queue of the user's. Where no wait itself is recorded, the operation that waits tells of it.
+    A Python thread that requests batches but starts no function, while another thread does, only fills
+    a queue of the user's. Where no wait is recorded, the operation that waits stands in for it.
     """
     threads = [line for line in lines if len(line)]
     training = trainers(threads)
-    found = Intervals()
+    waits = Intervals()
     for line in threads:
         asks = matching(line, EAGER_NEXT)
-        if asks.spans and training and not any(line is one for one in training):
+        if asks.spans and training and not any(line is trainer for trainer in training):
             continue
-        found |= asks | matching(line, WAIT)
-    return found if found.spans else _waiting_operations(threads)
+        waits |= asks | matching(line, WAIT)
+    return waits if waits.spans else _waiting_operations(threads)
 
 
 def _waiting_operations(lines: list[Line]) -> Intervals:
-    found = Intervals()
+    waits = Intervals()
     for line in lines:
         if not line.name.startswith(INPUT_THREAD):
-            found |= matching(line, WAIT_OPERATION)
-    return found
+            waits |= matching(line, WAIT_OPERATION)
+    return waits
 
 
 def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:
-    """Return when an execution that goes on as a step begins waited for the step's batch before it, in ps.
+    """Return when an execution that is under way as a step begins waited for the step's batch, in ps.
 
-    A GPU's own step begins with its first work, behind the wait for the batch that it works on. An
-    execution that begins to wait within the step waited for another step's batch before it.
+    A GPU's step begins with its first work, after the wait for its batch. An execution that also
+    waits within the step had waited for an earlier step's batch before, so it is left out.
     """
     threads = [line for line in lines if len(line)]
     begin, end = step
-    running = {run for x in threads for run, _, to in _of_runs(x, EXECUTOR.__eq__) if to > begin}
+    running = {
+        run
+        for line in threads
+        for run, _, end_ps in _of_runs(line, EXECUTOR.__eq__)
+        if end_ps > begin
+    }
     waits = [wait for line in threads for wait in _of_runs(line, WAIT.fullmatch)]
     running -= {run for run, start, _ in waits if begin <= start < end}
-    return Intervals.union((start, min(to, begin)) for run, start, to in waits if run in running)
+    return Intervals.union(
+        (start, min(end_ps, begin)) for run, start, end_ps in waits if run in running
+    )
 
 
 def _of_runs(line: Line, test: Callable[[str], object]) -> Iterator[tuple[int, int, int]]:
-    """Yield the execution, the start and the end of the events that pass a test and tell their execution."""
-    for at in np.flatnonzero(is_named(line, test)).tolist():
-        if "id" in line.stats.get(at, {}):
-            start = int(line.start_ps[at])
-            yield int(line.stats[at]["id"]), start, start + int(line.duration_ps[at])
+    """Yield (execution, start, end) of the events whose name passes a test and that have an execution id."""
+    for index in np.flatnonzero(is_named(line, test)).tolist():
+        if "id" in line.stats.get(index, {}):
+            start = int(line.start_ps[index])
+            yield int(line.stats[index]["id"]), start, start + int(line.duration_ps[index])
 
 
 def _starts_training(line: Line) -> bool:
@@ -82,20 +89,20 @@ def _starts_training(line: Line) -> bool:
 
 
 def is_named(line: Line, test: Callable[[str], object]) -> NDArray[np.bool_]:
-    """Return (n,) which events' names pass a test; each name is tested once."""
-    found = np.zeros(len(line.types), bool)
+    """Return (n,) whether an event's name passes a test; each name is tested once."""
+    matches = np.zeros(len(line.types), bool)
     for kind in np.unique(line.kind).tolist():
-        found[kind] = bool(test(line.types[kind].name))
-    return found[line.kind]
+        matches[kind] = bool(test(line.types[kind].name))
+    return matches[line.kind]
 
 
 def matching(line: Line, pattern: re.Pattern[str]) -> Intervals:
-    """Return when any event of a line whose whole name matches lasted."""
+    """Return when the events of a line whose whole name matches lasted."""
     return spans_of(line, is_named(line, pattern.fullmatch))
 
 
 def spans_of(line: Line, mask: NDArray[np.bool_]) -> Intervals:
-    """Return when any of some events of a line lasted."""
+    """Return when the selected events of a line lasted."""
     starts = line.start_ps[mask]
     return Intervals.union(
         zip(starts.tolist(), (starts + line.duration_ps[mask]).tolist(), strict=True)

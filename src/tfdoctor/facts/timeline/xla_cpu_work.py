@@ -1,8 +1,8 @@
 """The operations of programs that XLA compiled for the CPU, as JAX's profiler records them.
 
-Each event bears the name of an HLO instruction and of its program (jaxlib 0.4 to 0.10); what the
-instruction computes is in the program. Of TensorFlow's compiled functions only parts are recorded, so
-these are for runs of JAX alone.
+Each event has the name of an HLO instruction and of its program (jaxlib 0.4 to 0.10); what the
+instruction computes is in the program. TensorFlow's compiled functions are recorded only in part, so
+this applies to runs of JAX alone.
 """
 
 from collections.abc import Iterator
@@ -16,61 +16,61 @@ from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction
 from tfdoctor.trace.model import Value  # noqa: TC001 - beside its siblings
 
 DEPTHWISE = "DepthwiseConv2dNative"
-"""TensorFlow's name for a convolution of each channel alone, which facts know it by."""
+"""TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too."""
 
 Row = tuple[tuple[str, str, str], EventType, int, int]
-"""(operation name, its type, the instruction), what is known of it, start and end in ps."""
+"""(operation name, type, instruction), its event type, start and end in ps."""
 
 
 def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
-    """Return every operation that ran on the host's threads; those that hold others are left out."""
+    """Return every operation that ran on the host's threads, without those that contain others."""
 
     @cache
     def instructions(program: str) -> dict[str, tuple[HloProgram, Instruction]]:
-        found = xla_programs.named(program)
-        return {name: (found, one) for name, one in entry(found).items()} if found else {}
+        hlo = xla_programs.named(program)
+        return {name: (hlo, instruction) for name, instruction in entry(hlo).items()} if hlo else {}
 
     rows = []
     for line in trace.host.lines if trace.host else ():
-        for at in _leaves(line):
-            stats, name = line.stats[at], line.types[line.kind[at]].name
+        for index in _leaves(line):
+            stats, name = line.stats[index], line.types[line.kind[index]].name
             program = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
             kind = _kind(name, *instructions(program).get(name, (None, None)))
-            start = int(line.start_ps[at])
+            start = int(line.start_ps[index])
             label = (str(kind.stats.get("tf_op", "")), kind.display_name, name)
-            rows.append((label, kind, start, start + int(line.duration_ps[at])))
+            rows.append((label, kind, start, start + int(line.duration_ps[index])))
     return rows
 
 
 def _leaves(line: Line) -> Iterator[int]:
-    """Yield the events of instructions that hold no other one."""
-    chosen = [at for at, stats in line.stats.items() if "hlo_op" in stats]
+    """Yield the events of instructions that contain no other one."""
+    chosen = [index for index, stats in line.stats.items() if "hlo_op" in stats]
     starts = line.start_ps[chosen]
     following = np.append(starts[1:], np.iinfo(np.int64).max)
     inner = starts + line.duration_ps[chosen] <= following
-    return (at for at, leaf in zip(chosen, inner.tolist(), strict=True) if leaf)
+    return (index for index, leaf in zip(chosen, inner.tolist(), strict=True) if leaf)
 
 
-def _kind(name: str, program: HloProgram | None, one: Instruction | None) -> EventType:
+def _kind(name: str, program: HloProgram | None, instruction: Instruction | None) -> EventType:
     """Describe an instruction as a TPU's profiler would: category, FLOPs, the framework's name."""
-    if program is None or one is None:
+    if program is None or instruction is None:
         return EventType(name)
-    inside = [inner for inner in program.inside(one) if inner.product]
-    flops = sum(flops_of(inner.product) for inner in inside if inner.product)
-    title = _title(one, inside)
+    matmuls = [inner for inner in program.inside(instruction) if inner.matmul]
+    flops = sum(flops_of(inner.matmul) for inner in matmuls if inner.matmul)
+    title = _title(instruction, matmuls)
     stats: dict[str, Value] = {"tf_op": title}
-    if inside:
+    if matmuls:
         stats |= {"hlo_category": "convolution fusion", "flops": flops}
-    if inside and all(one.product and one.product.depthwise for one in inside):
+    if matmuls and all(inner.matmul and inner.matmul.depthwise for inner in matmuls):
         return EventType(name, DEPTHWISE, stats)
-    return EventType(name, title.rpartition("/")[2] or one.opcode, stats)
+    return EventType(name, title.rpartition("/")[2] or instruction.opcode, stats)
 
 
-def _title(one: Instruction, products: list[Instruction]) -> str:
-    """Return the framework's name of what it computes: of a fusion, of its first product."""
-    return next((inner.op_name for inner in products if inner.op_name), one.op_name)
+def _title(instruction: Instruction, matmuls: list[Instruction]) -> str:
+    """Return the framework's name of an instruction; for a fusion, of its first matmul."""
+    return next((inner.op_name for inner in matmuls if inner.op_name), instruction.op_name)
 
 
-def flops_of(product: HloMatmul) -> int:
-    """Return 2 x the multiplications."""
-    return 2 * product.batch * product.m * product.n * product.k * product.window
+def flops_of(matmul: HloMatmul) -> int:
+    """Return the FLOPs of a matmul: two for each multiplication."""
+    return 2 * matmul.batch * matmul.m * matmul.n * matmul.k * matmul.window

@@ -44,19 +44,21 @@ def copies(
     Returns the pairs, those waited for the longest first, and when any of them was under way.
     """
     by_name: dict[str, list[int]] = defaultdict(list)
-    for at, kind in enumerate(line.types):
-        by_name[kind.display_name or name_of(kind)].append(at)
-    found, under_way = [], Intervals()
-    for at, kind in enumerate(line.types):
+    for index, kind in enumerate(line.types):
+        by_name[kind.display_name or name_of(kind)].append(index)
+    pairs, under_way = [], Intervals()
+    for index, kind in enumerate(line.types):
         started = DONE.search(kind.name)
-        ends = np.flatnonzero((line.kind == at) & inside)
+        ends = np.flatnonzero((line.kind == index) & inside)
         if started is None or not len(ends):
             continue
-        kinds = [one for one in by_name.get(started[1], ()) if _same_program(kind, line.types[one])]
+        kinds = [
+            start for start in by_name.get(started[1], ()) if _same_program(kind, line.types[start])
+        ]
         spans = _spans(line, np.flatnonzero(np.isin(line.kind, kinds)), ends)
-        found.append(_copy(line, kind, spans, ends, rounds))
+        pairs.append(_copy(line, kind, spans, ends, rounds))
         under_way |= Intervals.union(spans.tolist())
-    return tuple(sorted(found, key=lambda copy: -copy.exposed_ms)), under_way
+    return tuple(sorted(pairs, key=lambda copy: -copy.exposed_ms)), under_way
 
 
 def name_of(kind: EventType) -> str:
@@ -64,8 +66,8 @@ def name_of(kind: EventType) -> str:
     return kind.display_name or kind.name.partition(" ")[0].lstrip("%")
 
 
-def _same_program(one: EventType, other: EventType) -> bool:
-    return one.stats.get("program_id") == other.stats.get("program_id")
+def _same_program(kind: EventType, other: EventType) -> bool:
+    return kind.stats.get("program_id") == other.stats.get("program_id")
 
 
 def _spans(line: Line, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.int64]:

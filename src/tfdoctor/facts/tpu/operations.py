@@ -23,7 +23,7 @@ from tfdoctor.trace.names import TPU_OPS
 DEPTHWISE = "DepthwiseConv"
 """What the types of TensorFlow's depthwise convolutions and of their gradients begin with."""
 
-PRODUCTS = "convolution"
+MATMUL_CATEGORY = "convolution"
 """What XLA's categories of operations with a dot or a convolution begin with ("convolution fusion")."""
 
 
@@ -31,7 +31,7 @@ PRODUCTS = "convolution"
 class TpuOperation:
     """One computing instruction on the busiest core. Milliseconds per round; FLOPs and bytes per call.
 
-    ``arrays`` are its results, then its operands; ``products`` the dots and convolutions that it holds,
+    ``arrays`` are its results, then its operands; ``matmuls`` the dots and convolutions that it holds,
     where the trace has the program.
     """
 
@@ -43,13 +43,13 @@ class TpuOperation:
     flops: float | None
     nbytes: float | None
     arrays: tuple[Array, ...]
-    products: tuple[Instruction, ...] = ()
+    matmuls: tuple[Instruction, ...] = ()
     depthwise: bool = False
 
     @property
-    def is_product(self) -> bool:
+    def is_matmul(self) -> bool:
         """Whether the MXU runs it."""
-        return bool(self.products) or self.category.startswith(PRODUCTS)
+        return bool(self.matmuls) or self.category.startswith(MATMUL_CATEGORY)
 
     @property
     def rate(self) -> float | None:
@@ -61,15 +61,17 @@ class TpuOperation:
         """The bytes per second that it moves, on-chip memories included where XLA counts them."""
         return self._per_second(self.nbytes)
 
-    def _per_second(self, each: float | None) -> float | None:
-        return None if each is None or not self.ms else each * self.calls / (self.ms * 1e-3)
+    def _per_second(self, per_call: float | None) -> float | None:
+        return None if per_call is None or not self.ms else per_call * self.calls / (self.ms * 1e-3)
 
     @property
     def in_float32(self) -> bool:
         """Whether it multiplies float32 operands, as its program or its operands' types say."""
-        given = [one.dtype for one in self.arrays[1:]] or [one.dtype for one in self.arrays]
-        floats = [dtype for dtype in given if dtype.startswith(("f", "bf"))]
-        return self.is_product and bool(floats) and all(dtype == "f32" for dtype in floats)
+        dtypes = [array.dtype for array in self.arrays[1:]] or [
+            array.dtype for array in self.arrays
+        ]
+        floats = [dtype for dtype in dtypes if dtype.startswith(("f", "bf"))]
+        return self.is_matmul and bool(floats) and all(dtype == "f32" for dtype in floats)
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,9 @@ class TpuOperations:
         return cls(unit, tuple(rows), hardware.peak_flop_s, hardware.bandwidth_bytes_s)
 
     @property
-    def products(self) -> tuple[TpuOperation, ...]:
+    def matmuls(self) -> tuple[TpuOperation, ...]:
         """The dots and convolutions, and what is fused with them."""
-        return tuple(row for row in self.rows if row.is_product)
+        return tuple(row for row in self.rows if row.is_matmul)
 
     @property
     def compute_ms(self) -> float:
@@ -123,17 +125,17 @@ class TpuOperations:
 
     def mxu(self, row: TpuOperation) -> float | None:
         """Return an operation's share of the MXU's peak, 0 to 1; None where its FLOPs or the peak are unknown."""
-        if not row.is_product:
+        if not row.is_matmul:
             return 0.0
         return row.rate / self.peak_flop_s if row.rate is not None and self.peak_flop_s else None
 
     @cached_property
     def mxu_use(self) -> float | None:
         """The products' FLOPs over what the MXU could do while the core computes; None where any is unknown."""
-        flops = [row.flops for row in self.products]
+        flops = [row.flops for row in self.matmuls]
         if not self.peak_flop_s or not self.compute_ms or None in flops:
             return None
-        done = sum((row.flops or 0) * row.calls for row in self.products)
+        done = sum((row.flops or 0) * row.calls for row in self.matmuls)
         return done / (self.compute_ms * 1e-3 * self.peak_flop_s)
 
     @cached_property
@@ -147,7 +149,7 @@ class TpuOperations:
         """Say whether the roofline has the memory bound an operation; None where bytes or peaks are unknown."""
         if self.ridge is None or row.flops is None or not row.nbytes:
             return None
-        return not row.is_product or row.flops / row.nbytes < self.ridge
+        return not row.is_matmul or row.flops / row.nbytes < self.ridge
 
     @property
     def memory_bound_ms(self) -> float:
@@ -163,7 +165,7 @@ class TpuOperations:
 def _row(
     kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms
 ) -> TpuOperation:
-    name, number = name_of(kind), str(kind.stats.get("program_id", ""))
+    name, fingerprint = name_of(kind), str(kind.stats.get("program_id", ""))
     return TpuOperation(
         name=name,
         title=str(kind.stats.get("tf_op", "")).rstrip(":"),
@@ -173,16 +175,16 @@ def _row(
         flops=_number(kind, "flops"),
         nbytes=_number(kind, "bytes_accessed"),
         arrays=arrays(kind.name),
-        products=xla_programs.products(number, name),
-        depthwise=_depthwise(kind, xla_programs.products(number, name)),
+        matmuls=xla_programs.matmuls(fingerprint, name),
+        depthwise=_depthwise(kind, xla_programs.matmuls(fingerprint, name)),
     )
 
 
-def _depthwise(kind: EventType, products: tuple[Instruction, ...]) -> bool:
+def _depthwise(kind: EventType, matmuls: tuple[Instruction, ...]) -> bool:
     """Say whether it convolves each channel alone: by the program, else by its own type and text."""
-    found = [one.product for one in products if one.product]
-    if found:
-        return all(each.depthwise for each in found)
+    sizes = [inner.matmul for inner in matmuls if inner.matmul]
+    if sizes:
+        return all(matmul.depthwise for matmul in sizes)
     title = str(kind.stats.get("tf_op", "")).rpartition(":")[2]
     return title.startswith(DEPTHWISE) or convolves_each_alone(kind.name)
 

@@ -55,7 +55,7 @@ class Padding:
     """All products whose shapes are known, those that lose the most first."""
 
     side: int
-    products: tuple[PaddedMatmul, ...]
+    matmuls: tuple[PaddedMatmul, ...]
     unknown_ms: float  # per round, in products whose shapes the trace does not hold
 
     @classmethod
@@ -66,40 +66,40 @@ class Padding:
             Unavailable: the step runs no product, or the trace holds no shapes.
         """
         side = hardware.tile.multiple if hardware.tile else 0
-        if not operations.products:
+        if not operations.matmuls:
             raise Unavailable("the step runs no matmul or convolution")
-        sized = [(row, _sized(row, side)) for row in operations.products if not row.depthwise]
-        known = [one for _, one in sized if one is not None]
+        sized = [(row, _sized(row, side)) for row in operations.matmuls if not row.depthwise]
+        known = [matmul for _, matmul in sized if matmul is not None]
         if not known:
             raise Unavailable("the trace does not hold the shapes of its matmuls and convolutions")
-        known.sort(key=lambda one: -one.lost_ms)
-        return cls(side, tuple(known), sum(row.ms for row, one in sized if one is None))
+        known.sort(key=lambda matmul: -matmul.lost_ms)
+        return cls(side, tuple(known), sum(row.ms for row, matmul in sized if matmul is None))
 
     @property
     def lost_ms(self) -> float:
         """The time per round in which the MXU multiplies padding."""
-        return sum(one.lost_ms for one in self.products)
+        return sum(matmul.lost_ms for matmul in self.matmuls)
 
     @property
     def useful(self) -> float:
         """The share of the MXU's width that is used, weighted by time."""
-        total = sum(one.row.ms for one in self.products)
+        total = sum(matmul.row.ms for matmul in self.matmuls)
         return 1 - self.lost_ms / total if total else 1.0
 
     @property
     def depth_useful(self) -> float | None:
         """The same of its depth, over the products whose depth is known; None without any."""
-        return _weighted((one.row.ms, one.depth_useful) for one in self.products)
+        return _weighted((matmul.row.ms, matmul.depth_useful) for matmul in self.matmuls)
 
     @property
     def stored_useful(self) -> float | None:
         """The share of the products' arrays in memory that is no padding to tiles, weighted by time."""
-        return _weighted((one.row.ms, one.stored_useful) for one in self.products)
+        return _weighted((matmul.row.ms, matmul.stored_useful) for matmul in self.matmuls)
 
     @property
     def tiles(self) -> tuple[tuple[int, ...], ...]:
         """The tiles of those arrays."""
-        return tuple(sorted({tile for one in self.products for tile in one.tiles}))
+        return tuple(sorted({tile for matmul in self.matmuls for tile in matmul.tiles}))
 
 
 def _weighted(shares: Iterable[tuple[float, float | None]]) -> float | None:
@@ -114,28 +114,28 @@ def padded(size: int, multiple: int) -> int:
 
 
 def _sized(row: TpuOperation, side: int) -> PaddedMatmul | None:
-    found = row.arrays or _arrays(row.products)
-    width = found[0].width if found else None
+    row_arrays = row.arrays or _arrays(row.matmuls)
+    width = row_arrays[0].width if row_arrays else None
     if not width:
         return None
-    product = next((one.product for one in row.products if one.product), None)
+    matmul = next((inner.matmul for inner in row.matmuls if inner.matmul), None)
     return PaddedMatmul(
         row,
         side,
         width,
-        product.k if product else None,
-        _stored(found),
-        windowed=bool(product and product.window > 1),
-        tiles=tuple({one.tile for one in found if one.tile}),
+        matmul.k if matmul else None,
+        _stored(row_arrays),
+        windowed=bool(matmul and matmul.window > 1),
+        tiles=tuple({inner.tile for inner in row_arrays if inner.tile}),
     )
 
 
-def _stored(found: tuple[Array, ...]) -> float | None:
+def _stored(matmul_arrays: tuple[Array, ...]) -> float | None:
     """Return the share of the arrays' elements in memory that is no padding, where a tile is known."""
-    tiled = [one for one in found if one.tile]
-    whole = sum(one.stored for one in tiled)
-    return sum(one.stored * one.useful for one in tiled) / whole if whole else None
+    tiled = [array for array in matmul_arrays if array.tile]
+    whole = sum(array.stored for array in tiled)
+    return sum(array.stored * array.useful for array in tiled) / whole if whole else None
 
 
-def _arrays(products: tuple[Instruction, ...]) -> tuple[Array, ...]:
-    return tuple(Array.of(shape) for one in products[:1] for shape in one.shapes)
+def _arrays(matmuls: tuple[Instruction, ...]) -> tuple[Array, ...]:
+    return tuple(Array.of(shape) for instruction in matmuls[:1] for shape in instruction.shapes)

@@ -32,8 +32,8 @@ def rounds_of(core: Plane, xla_programs: XlaPrograms) -> tuple[str, str]:
 def counted(line: Line) -> NDArray[np.bool_]:
     """Return (n,) whether an operation counts: loops and calls are not what they hold."""
     kinds = [str(kind.stats.get("hlo_category", "")) in CONTAINERS for kind in line.types]
-    found: NDArray[np.bool_] = leaves(line) | ~np.array(kinds, dtype=bool)[line.kind]
-    return found
+    counts: NDArray[np.bool_] = leaves(line) | ~np.array(kinds, dtype=bool)[line.kind]
+    return counts
 
 
 def starts_of(core: Plane, unit: str, program: str) -> tuple[NDArray[np.int64], int]:
@@ -41,7 +41,7 @@ def starts_of(core: Plane, unit: str, program: str) -> tuple[NDArray[np.int64], 
     line = next((line for line in core.lines if line.name == STEP_LINE and len(line)), None)
     if unit == STEPS and line is not None:
         return line.start_ps, int((line.start_ps + line.duration_ps).max())
-    module = next((one for one in module_runs(core) if one.title == program), None)
+    module = next((run for run in module_runs(core) if run.title == program), None)
     if module is None:
         return np.zeros(0, np.int64), 0
     return np.sort(module.first_ps), int(module.last_ps.max())

@@ -39,8 +39,8 @@ class Array:
     @property
     def bits(self) -> int:
         """The width of an element; predicates take a byte."""
-        found = BITS.match(self.dtype)
-        return int(found[1]) if found else 8
+        digits = BITS.match(self.dtype)
+        return int(digits[1]) if digits else 8
 
     @property
     def nbytes(self) -> int:
@@ -77,20 +77,24 @@ class Array:
 
 def arrays(text: str) -> tuple[Array, ...]:
     """Return the arrays in an instruction's text: its results, then its operands."""
-    return tuple(_array(found) for found in ARRAY.finditer(text))
+    return tuple(_array(match) for match in ARRAY.finditer(text))
 
 
 def convolves_each_alone(text: str) -> bool:
     """Say whether an instruction's text is that of a depthwise convolution: as many groups as features."""
-    groups, labels, found = GROUPS.search(text), LABELS.search(text), arrays(text)
-    if not groups or not labels or not found or "f" not in labels[1]:
+    groups, labels, shapes = GROUPS.search(text), LABELS.search(text), arrays(text)
+    if not groups or not labels or not shapes or "f" not in labels[1]:
         return False
-    at, number = labels[1].index("f"), int(groups[1])
-    return number > 1 and at < len(found[0].dims) and found[0].dims[at] == number
+    features, group_count = labels[1].index("f"), int(groups[1])
+    return (
+        group_count > 1
+        and features < len(shapes[0].dims)
+        and shapes[0].dims[features] == group_count
+    )
 
 
-def _array(found: re.Match[str]) -> Array:
-    dtype, sizes, order, layout = found.groups()
+def _array(match: re.Match[str]) -> Array:
+    dtype, sizes, order, layout = match.groups()
     tile = TILE.search(layout or "")
     space = SPACE.search(layout or "")
     first = tile[1].partition(")")[0].lstrip("(") if tile else ""

@@ -86,12 +86,12 @@ class TpuTime:
             raise Unavailable(device.missing)
         unit, program = rounds_of(device.busiest, xla_programs)
         cores = [_core(plane, unit, program) for plane in trace.devices(DeviceKind.TPU)]
-        found = [core for core in cores if core is not None]
-        if not found:
+        working = [core for core in cores if core is not None]
+        if not working:
             raise Unavailable(
                 "the TPU's trace holds neither steps nor whole runs of a compiled program"
             )
-        return cls(unit, program, tuple(sorted(found, key=lambda core: -core.busy_ms)))
+        return cls(unit, program, tuple(sorted(working, key=lambda core: -core.busy_ms)))
 
     @property
     def busiest(self) -> TpuCore:
@@ -102,9 +102,9 @@ class TpuTime:
     def skews_ms(self) -> tuple[float, ...]:
         """How much later the last core came to each barrier than the first; () without barriers."""
         waits = [core.barriers_ms for core in self.cores if core.barriers_ms]
-        if len(waits) < 2 or len({len(one) for one in waits}) > 1:  # noqa: PLR2004 - two to compare
+        if len(waits) < 2 or len({len(core_waits) for core_waits in waits}) > 1:  # noqa: PLR2004 - two to compare
             return ()
-        return tuple(max(one) - min(one) for one in zip(*waits, strict=True))
+        return tuple(max(core_waits) - min(core_waits) for core_waits in zip(*waits, strict=True))
 
     @property
     def uneven(self) -> float:
@@ -140,14 +140,14 @@ def _core(core: Plane, unit: str, program: str) -> TpuCore | None:
 def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[str, Intervals]:
     """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
     kinds = np.array(
-        [PARTS.index(part_of(str(k.stats.get("hlo_category", "")))) for k in line.types]
+        [PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types]
     )
     mask = inside & counted(line)
     layers, taken = {}, Intervals()
-    for at, part in enumerate(PARTS[:-1]):
-        own = mask & (kinds[line.kind] == at)
-        begin = line.start_ps[own]
-        pairs = zip(begin.tolist(), (begin + line.duration_ps[own]).tolist(), strict=True)
+    for index, part in enumerate(PARTS[:-1]):
+        of_part = mask & (kinds[line.kind] == index)
+        begin = line.start_ps[of_part]
+        pairs = zip(begin.tolist(), (begin + line.duration_ps[of_part]).tolist(), strict=True)
         layers[part] = Intervals.union(pairs).within(*window) - taken
         taken |= layers[part]
     return layers
