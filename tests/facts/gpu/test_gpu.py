@@ -22,16 +22,7 @@ from tests.builders import (
 from tfdoctor.diagnose.summary.gpu import device_time, device_time_missing
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.idle_gaps import (
-    BETWEEN,
-    DISPATCH,
-    INPUT,
-    PYTHON,
-    QUEUED,
-    SYNC,
-    UNSEEN,
-    IdleGaps,
-)
+from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
 from tfdoctor.facts.gpu.transfers import (
     CLEAR,
     D2D,
@@ -96,7 +87,9 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert busiest.busy_ms + gaps.idle_ms == pytest.approx(time.round_ms)
     assert sum(gaps.causes.values()) == pytest.approx(gaps.idle_ms)
     assert sum(gaps.sizes.values()) == pytest.approx(gaps.idle_ms)
-    assert sum(gaps.dispatching.values()) == pytest.approx(gaps.causes[DISPATCH], abs=tiny)
+    assert sum(gaps.dispatching.values()) == pytest.approx(
+        gaps.causes[IdleCause.DISPATCH], abs=tiny
+    )
     assert min(*gaps.causes.values(), *gaps.sizes.values()) >= 0
     assert busiest.busy_ms <= busiest.kernel_ms + busiest.copy_ms + busiest.collective_ms + tiny
     assert time.exposed_wait_ms <= time.wait_ms + tiny
@@ -107,7 +100,7 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert parts.step_ms == pytest.approx(time.round_ms)
     assert parts[Stage.INPUT] == pytest.approx(time.exposed_wait_ms, abs=tiny)
     assert parts[Stage.DEVICE] == pytest.approx(busiest.kernel_ms, abs=tiny)
-    assert parts[Stage.BETWEEN] == pytest.approx(gaps.causes[BETWEEN], abs=tiny)
+    assert parts[Stage.BETWEEN] == pytest.approx(gaps.causes[IdleCause.BETWEEN], abs=tiny)
     assert parts[Stage.COLLECTIVE] == pytest.approx(collectives.exposed_ms, abs=tiny)
 
 
@@ -229,9 +222,14 @@ def test_each_cause_of_an_idle_gpu_is_told() -> None:
     )
     gaps = known.fact(IdleGaps)
     assert seen(gaps.causes) == {
-        INPUT: 10, DISPATCH: 15, SYNC: 8, PYTHON: 10, BETWEEN: 10, UNSEEN: 42,
-    }  # fmt: skip
-    assert gaps.python_told
+        IdleCause.INPUT: 10,
+        IdleCause.DISPATCH: 15,
+        IdleCause.SYNC: 8,
+        IdleCause.PYTHON: 10,
+        IdleCause.BETWEEN: 10,
+        IdleCause.UNKNOWN: 42,
+    }
+    assert gaps.python_known
 
 
 def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
@@ -248,7 +246,7 @@ def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
         ),
     )
     gaps = known.fact(IdleGaps)
-    assert seen(gaps.causes) == {QUEUED: 0.008, DISPATCH: 8}
+    assert seen(gaps.causes) == {IdleCause.QUEUED: 0.008, IdleCause.DISPATCH: 8}
     assert seen(gaps.gaps) == {"below 10 µs": 2, "above 1 ms": 2}
     assert gaps.launching_ms == 0
 
@@ -277,13 +275,13 @@ def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
     )
     pool = line("tf_Compute/2", executor(0, 9, 7))
     gaps = facts(markers(1, each=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
-    assert gaps.causes[DISPATCH] == 0
+    assert gaps.causes[IdleCause.DISPATCH] == 0
 
 
 def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
     known = facts(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4)))
     gaps = known.fact(IdleGaps)
-    assert (gaps.python_told, seen(gaps.causes)) == (False, {UNSEEN: 2})
+    assert (gaps.python_known, seen(gaps.causes)) == (False, {IdleCause.UNKNOWN: 2})
 
 
 # Waits

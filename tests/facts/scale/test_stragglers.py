@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, skew
+from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, clock_skew
 from tfdoctor.facts.scale.host_matching import MatchedBy, match
 from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
-from tfdoctor.facts.scale.stragglers import Comparison, compare, lower
+from tfdoctor.facts.scale.stragglers import Comparison, compare, lower_bound
 from tfdoctor.facts.time.breakdown import PARTS
 
 SEED = np.random.default_rng(7)
@@ -148,9 +148,9 @@ def test_with_too_few_steps_nothing_is_told(hosts: int, needed: int) -> None:
 def test_the_lower_bound_is_the_sign_tests() -> None:
     """Of 10 values the median exceeds the second smallest with 98.9 % (Conover, table A3)."""
     values = np.arange(10.0)
-    assert lower(values, 0.011) == 1.0
-    assert lower(values, 0.0107) == 0.0
-    assert lower(values, 0.0009) == float("-inf")
+    assert lower_bound(values, 0.011) == 1.0
+    assert lower_bound(values, 0.0107) == 0.0
+    assert lower_bound(values, 0.0009) == float("-inf")
 
 
 # Which steps are the same
@@ -176,7 +176,7 @@ def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
     found = match(hosts)
     assert (found.by, found.count) == (MatchedBy.ORDER, 4)
     with pytest.raises(Unavailable, match="a: it has no clock"):
-        skew(hosts, found)
+        clock_skew(hosts, found)
 
 
 # Clock skew
@@ -193,7 +193,7 @@ def shifted(base: HostSteps, ms: float, **more: object) -> HostSteps:
 def test_skew_is_the_slowest_minus_the_median_host() -> None:
     base = host({"device": [10.0] * 20})
     hosts = {"a": base, "b": base, "c": shifted(base, 3.0)}
-    found = skew(hosts, match(hosts))
+    found = clock_skew(hosts, match(hosts))
     assert (found.start_ms, found.end_ms) == (pytest.approx(3.0), pytest.approx(0.0))
     assert found.late_ms == {"a": 0.0, "b": 0.0, "c": pytest.approx(3.0)}
     assert found.basis == ONE_CLOCK
@@ -205,7 +205,7 @@ def test_several_machines_are_taken_to_agree_and_the_report_says_so(
 ) -> None:
     base = host({"device": [10.0] * 20})
     hosts = {"a": base, "b": shifted(base, 1.0, **other)}
-    assert skew(hosts, match(hosts)).basis == NTP
+    assert clock_skew(hosts, match(hosts)).basis == NTP
 
 
 def test_clocks_that_cannot_agree_tell_nothing() -> None:
@@ -213,4 +213,4 @@ def test_clocks_that_cannot_agree_tell_nothing() -> None:
     ends = tuple(ns + 400 * NS_PER_MS for ns in base.ends_ns)
     hosts = {"a": base, "b": host({"device": [10.0] * 20}, ends_ns=ends)}
     with pytest.raises(Unavailable, match="400 ms apart on different hosts: their clocks disagree"):
-        skew(hosts, match(hosts))
+        clock_skew(hosts, match(hosts))
