@@ -80,5 +80,5 @@ def test_products_in_the_body_of_a_loop_are_not_called_healthy() -> None:
     looped = OperationTime(name="MatMul", type="MatMul", ms=5.0, calls=440.0)
     said = check(program(1), 0.05, looped)
     assert isinstance(said, NotApplicable)
-    assert said.reason.startswith("440 small products per step (5.00 ms)")
+    assert said.reason.startswith("440 small matmuls per step (5.00 ms)")
     assert isinstance(check(program(8), 0.05, looped), Finding)

@@ -82,7 +82,7 @@ LIMITS = Limits()
 
 def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIMITS) -> Verdict:
     """Leave one call of each group of small products."""
-    many = [group for group in siblings.groups if len(group.products) >= limits.products]
+    many = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
     small = [group for group in many if group.each_ms <= limits.each_ms]
     if not small and operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
@@ -120,7 +120,7 @@ def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIM
 
 def _effects(group: Siblings) -> tuple[Effect, ...]:
     """Let one call's time of each kind remain."""
-    left = 1.0 / len(group.products)
+    left = 1.0 / len(group.matmuls)
     return tuple(
         Effect(Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in group.rows
     )
@@ -128,7 +128,7 @@ def _effects(group: Siblings) -> tuple[Effect, ...]:
 
 def _table(groups: list[Siblings]) -> Table:
     rows = tuple(
-        (group.source, group.at or "unknown", count(len(group.products)),
+        (group.source, group.at or "unknown", count(len(group.matmuls)),
          " x ".join("?" if size is None else str(size) for size in group.weights), ms(group.ms))
         for group in groups
     )  # fmt: skip

@@ -42,9 +42,7 @@ def test_a_run_of_the_program_and_no_step(offload: Chart) -> None:
     assert (time.unit, time.program) == ("run", "jit_f")
     assert [core.rounds for core in time.cores] == [100] * 4
     assert time.busiest.round_ms == near(784)
-    with pytest.raises(
-        Unavailable, match=r"none of the compiled programs takes gradients.*jax\.profiler"
-    ):
+    with pytest.raises(Unavailable, match=r"no compiled program takes gradients.*jax\.profiler"):
         offload.fact(Steps)
 
 
@@ -107,9 +105,9 @@ def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("mi300x-jax-conv", "none of the compiled programs takes gradients: forward_3d_conv"),
-        ("mi300x-jax-attention", "none of the compiled programs takes gradients"),
-        ("mi355x-jax-te-attention", "loss_fn takes gradients .* nothing .* changes weights"),
+        ("mi300x-jax-conv", "no compiled program takes gradients .*forward_3d_conv"),
+        ("mi300x-jax-attention", "no compiled program takes gradients"),
+        ("mi355x-jax-te-attention", "loss_fn takes gradients .* not show that it changes weights"),
     ],
 )
 def test_runs_of_jax_on_amd_have_no_step_time(name: str, why: str) -> None:
