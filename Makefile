@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench samples rule chromium clean
+.PHONY: help demo test check docs bench samples rule fact chromium clean
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,25 +26,28 @@ check: $(READY) ## Check style, types, the direction of imports, and that the ge
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python scripts/document.py --check
+	@$(BIN)/python -m scripts.document --check
 
 docs: $(READY) ## Write the generated pages under docs/, and the real output in README and tutorial.
-	@$(BIN)/python scripts/document.py
+	@$(BIN)/python -m scripts.document
 
 bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this machine (over an hour).
-	@$(BIN)/python benchmarks/precision.py
-	@$(BIN)/python benchmarks/channels.py
-	@$(BIN)/python benchmarks/batch_norm.py
-	@$(BIN)/python benchmarks/steps.py
-	@$(BIN)/python benchmarks/overhead.py
-	@$(BIN)/python benchmarks/accuracy
+	@$(BIN)/python -m benchmarks.precision
+	@$(BIN)/python -m benchmarks.channels
+	@$(BIN)/python -m benchmarks.batch_norm
+	@$(BIN)/python -m benchmarks.steps
+	@$(BIN)/python -m benchmarks.overhead
+	@$(BIN)/python -m benchmarks.accuracy
 
 samples: $(READY) ## Make sample_traces/ anew: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py
 	@$(BIN)/python scripts/synthesize.py
 
 rule: $(READY) ## Begin a rule: make rule NAME=late-shrink TOPIC=input
-	@$(BIN)/python scripts/new_rule.py $(NAME) --topic $(TOPIC)
+	@$(BIN)/python -m scripts.new_rule $(NAME) --topic $(TOPIC)
+
+fact: $(READY) ## Begin a fact: make fact NAME=queue-depth ROOM=input
+	@$(BIN)/python -m scripts.new_fact $(NAME) --room $(ROOM)
 
 clean: ## Remove what make made: the environment, the demo, caches.
 	rm -rf $(VENV) demo dist tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

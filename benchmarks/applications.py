@@ -1,4 +1,4 @@
-"""What the changes that docs/gallery promises really save: ``python benchmarks/applications.py [MODEL ...]``.
+"""What the changes that docs/gallery promises really save: ``python -m benchmarks.applications [MODEL ...]``.
 
 Each model of keras.applications is trained as it comes, with fused batch normalization (the layer that
 `tfdoctor explain unfused-batch-norm` gives), in mixed_bfloat16, and with both, by turns and within one

@@ -1,12 +1,13 @@
 """Fused against separate batch normalization on this CPU, by number of channels.
 
-The figures behind ``rules/unfused_batch_norm.py``: ``python benchmarks/batch_norm.py``. Both take turns.
+The figures behind ``rules/unfused_batch_norm.py``: ``python -m benchmarks.batch_norm``. Both take turns.
 """
 
 import statistics
 
 import tensorflow as tf
-from precision import seconds, with_gradients
+
+from benchmarks.precision import seconds, with_gradients
 
 CHANNELS = (8, 16, 24, 30, 32, 33, 40, 48, 64, 66, 96)
 

@@ -1,12 +1,13 @@
 """What a convolution's time does between multiples of 16 channels on this CPU.
 
-The figures behind ``facts/run/hardware.py``'s ONEDNN_TILE: ``python benchmarks/channels.py``.
+The figures behind ``facts/run/hardware.py``'s ONEDNN_TILE: ``python -m benchmarks.channels``.
 """
 
 import statistics
 
 import tensorflow as tf
-from precision import conv, seconds, with_gradients
+
+from benchmarks.precision import conv, seconds, with_gradients
 
 CHANNELS = (16, 24, 30, 32, 33, 40, 48, 49, 63, 64, 65, 72, 80)
 

@@ -1,4 +1,4 @@
-"""What profiling costs the run: ``python benchmarks/overhead.py`` (``--table`` writes the page).
+"""What profiling costs the run: ``python -m benchmarks.overhead`` (``--table`` writes the page).
 
 Steps are compared by turns within one process, for two runs of the same script differ by more than
 what is to be measured. Commands are compared by turns as well.

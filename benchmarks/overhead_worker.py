@@ -1,6 +1,6 @@
 """Trains in one process, by turns with and without tfdoctor's hooks, and prints what each step took.
 
-``overhead.py`` runs this; ``python benchmarks/overhead_worker.py outside loop 256`` prints JSON.
+``overhead.py`` runs this; ``python -m benchmarks.overhead_worker outside loop 256`` prints JSON.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""What each edit of ``--patch`` saves, against what the report promised: ``python benchmarks/patches.py``.
+"""What each edit of ``--patch`` saves, against what the report promised: ``python -m benchmarks.patches``.
 
 For each kind of edit a script is recorded, `tfdoctor report --patch` writes the patch of the rule that advises
 it, `git apply` applies that to a copy, and both are timed by turns with the stopwatch in the script. A kind
@@ -18,16 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.accuracy.runs import LOOPS, QUIET, FailedError, step_ms
+from tfdoctor.edits.diff import FileChange, unified
+from tfdoctor.edits.kinds import KINDS
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.splice import spliced
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "accuracy"))
-
-from runs import LOOPS, QUIET, FailedError, step_ms  # noqa: E402 - beside the corpus
-
-from tfdoctor.edits.diff import FileChange, unified  # noqa: E402 - same
-from tfdoctor.edits.kinds import KINDS  # noqa: E402 - same
-from tfdoctor.edits.module import SyntaxTree  # noqa: E402 - same
-from tfdoctor.edits.splice import spliced  # noqa: E402 - same
-
 PAIRS, OWN = HERE / "accuracy" / "pairs", HERE / "patched"
 
 

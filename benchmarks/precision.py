@@ -1,7 +1,7 @@
 """How much faster oneDNN runs matmuls and convolutions in bfloat16 than in float32 on this CPU.
 
 The figures behind ``facts/run/hardware.py``'s CPU entries: run it on a quiet machine with
-``python benchmarks/precision.py``. Both types take turns, so that a noisy machine hits both.
+``python -m benchmarks.precision``. Both types take turns, so that a noisy machine hits both.
 """
 
 import statistics

@@ -1,6 +1,6 @@
 """Compares tfdoctor's steps with a plain stopwatch's, for training loops in every style.
 
-``python benchmarks/steps.py`` runs each script of ``loops/`` alone and under ``tfdoctor profile``.
+``python -m benchmarks.steps`` runs each script of ``loops/`` alone and under ``tfdoctor profile``.
 In both runs the script itself notes when a step begins. ``--only dcgan`` runs one script,
 ``--keras2 PYTHON`` runs `tf_keras_style` also by a Python that has Keras 2, and ``--table`` writes
 the figures into ``docs/explanation/steps.md``.
@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from loops.stopwatch import Span, read
-
+from benchmarks.loops.stopwatch import Span, read
 from tfdoctor.capture.agent.window import AFTERWARDS
 from tfdoctor.capture.machine import host
 from tfdoctor.recording import Recording
@@ -164,7 +163,7 @@ class Measurement:
             yield "the stopwatch sees whole epochs only: `off by` compares means"
         else:
             yield from self._numbering()
-        kinds = [f"{each['source']} {each['steps']}" for each in self.manifest.steps.candidates]
+        kinds = [f"{loop.source} {loop.steps}" for loop in self.manifest.steps.candidates]
         if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
             yield "loops that tfdoctor saw: " + ", ".join(kinds)
         yield from (f"missing: {entry.what}: {entry.why}" for entry in self.manifest.missing)
@@ -189,7 +188,7 @@ class Measurement:
             yield f"the window was closed by {window.stopped_by} after {window.steps} steps"
 
     def _every(self) -> int:
-        return sum(each["steps"] for each in self.manifest.steps.candidates)
+        return sum(candidate.steps for candidate in self.manifest.steps.candidates)
 
     def _ahead(self) -> int | None:
         """Return the stopwatch's number of the first step in the window, less tfdoctor's."""

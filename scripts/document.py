@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import typer
 
+from scripts.code_map import facts_page, package_map
 from tfdoctor.cli import FOUND, app
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.errors import TfdoctorError
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 
 BANNER = (
     "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
@@ -36,7 +38,7 @@ BANNER = (
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 SAMPLES = ROOT / "sample_traces"
 
-MARKED = re.compile(r"(<!-- (rules|sample) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- (rules|sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
 """A passage to fill in, in a page written by hand: the table of rules, or the report on a sample."""
 
 ANSWERS = """\
@@ -90,6 +92,10 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
         REFERENCE / "configuration.md": configuration_page(rules),
+        REFERENCE / "facts.md": "\n".join(
+            [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
+        ),
+        CONTRIBUTING: filled(CONTRIBUTING, rules),
         README: filled(README, rules),
         TUTORIAL: filled(TUTORIAL, rules),
     }
@@ -187,7 +193,7 @@ def configuration_page(rules: tuple[Rule, ...]) -> str:
     """Return every setting, and the limits of every rule."""
     keys = [(f"`{name}`", f"`{key.default}`", key.meaning) for name, key in KEYS.items()]
     lines = [
-        BANNER.format(source="src/tfdoctor/config/ and the rules' limits"),
+        BANNER.format(source="src/tfdoctor/rulebook/config/ and the rules' limits"),
         "# Configuration\n",
         CONFIGURATION,
         *table(("key", "default", "meaning"), keys),
@@ -242,7 +248,8 @@ def filled(path: Path, rules: tuple[Rule, ...]) -> str:
 
     def fill(marked: re.Match[str]) -> str:
         start, kind, name, end = marked.groups()
-        lines = _rules_table(rules) if kind == "rules" else _report_on(name)
+        fillers = {"rules": lambda: _rules_table(rules), "map": package_map}
+        lines = fillers.get(kind, lambda: _report_on(name))()
         return start + "\n".join(lines) + "\n" + end
 
     return MARKED.sub(fill, path.read_text(encoding="utf-8"))

@@ -4,14 +4,12 @@ make rule NAME=late-shrink TOPIC=input
 """
 
 import argparse
-import re
-import sys
 from pathlib import Path
 
+from scripts import new_module
+from scripts.new_module import ROOT
 from tfdoctor import __version__
 from tfdoctor.rule import Topic
-
-ROOT = Path(__file__).resolve().parent.parent
 
 RULE = '''\
 """TODO: one sentence that states the fault.
@@ -50,9 +48,9 @@ SINCE = "{since}"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
-    share: float = limit(0.05, "of the step. TODO: why this much, and where that is from")
+    share: float = limit(0.05, "share of the step that TODO: why this much, and its source", most=1.0)
 
 
 LIMITS = Limits()
@@ -109,17 +107,8 @@ def main() -> None:
     parser.add_argument("name", help="a noun that names the fault, such as late-shrink")
     parser.add_argument("--topic", choices=[str(topic) for topic in Topic], required=True)
     wanted = parser.parse_args()
-    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", wanted.name):
-        sys.exit(
-            f"{wanted.name} is no rule's name: use small letters and hyphens, as in late-shrink"
-        )
-    for path, text in files(wanted.name, Topic(wanted.topic)).items():
-        if path.exists():
-            sys.exit(f"{path.relative_to(ROOT)} exists: choose another name")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        print(f"wrote {path.relative_to(ROOT)}")
-    print("Fill in each TODO, then run `make docs check test`.")
+    new_module.check_name(wanted.name, "late-shrink")
+    new_module.write(files(wanted.name, Topic(wanted.topic)))
 
 
 def files(name: str, topic: Topic) -> dict[Path, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tensorflow.tsl.profiler.protobuf import (  # type: ignore[import-untyped] # it has no types
+from tensorflow.tsl.profiler.protobuf import (
     profiler_options_pb2,
 )
 

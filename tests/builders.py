@@ -19,6 +19,9 @@ from tfdoctor.facts.operations.operations import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine, Manifest
+from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.samples import Sample
+from tfdoctor.recording.typed import read
 from tfdoctor.trace import EventType, Line, Plane, Trace
 
 PS = 1_000_000_000
@@ -152,7 +155,9 @@ def recording(
     *,
     manifest: Manifest | None = None,
 ) -> Recording:
-    return Recording(None, manifest, (), program, tuple(samples), ())
+    built = read(ProgramRecord, program, []) if program else None
+    seen = tuple(read(Sample, sample, []) for sample in samples)
+    return Recording(None, manifest, (), built, seen, ())
 
 
 def chart(of: Trace, beside: Recording | None = None) -> Chart:

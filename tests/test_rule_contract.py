@@ -1,9 +1,11 @@
-"""What every rule promises, whatever it looks for."""
+"""What every rule promises, whatever it looks for. Each test names the rules that break the promise."""
 
 import importlib
 import inspect
 import re
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,123 +15,169 @@ import pytest
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rule import SECTIONS, Rule
 from tfdoctor.rules import all_rules
-from tfdoctor.verdict import Finding, Healthy, Verdict
+from tfdoctor.verdict import Finding, Healthy, Measure, Table, Verdict
 
 RULES = all_rules()
 
 VERBS = ("add", "avoid", "check", "enable", "fix", "improve", "reduce", "set", "use")
 """A name that begins with one of these states a remedy; names state faults."""
 
-pytestmark = pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+LEANING = (
+    "of",
+    "that",
+    "their",
+    "beside",
+    "its",
+    "the same",
+    "those",
+    "which",
+    "whose",
+    "it",
+    "this",
+)
+"""A label that begins with one of these needs its neighbor to be understood."""
+
+MOST_WORDS = 9
+"""Of a title."""
+
+LEAST_WORDS = 4
+"""Of the reason for a limit."""
+
+PRIVATE_TESTS = Path(__file__).parent / "rules"
 
 
 def module_of(rule: Rule) -> ModuleType:
     return importlib.import_module(rule.check.__module__)
 
 
-def found(rule: Rule) -> Finding:
+def finding(rule: Rule) -> Finding:
     verdict = rule.sick()
-    assert isinstance(verdict, Finding)
+    assert isinstance(verdict, Finding), rule.name
     return verdict
 
 
-def test_the_sick_example_is_found(rule: Rule) -> None:
-    assert isinstance(rule.sick(), Finding)
+def examples(rule: Rule) -> Iterator[Finding | Healthy]:
+    for verdict in (rule.sick(), rule.healthy()):
+        assert isinstance(verdict, Finding | Healthy), rule.name
+        yield verdict
 
 
-def test_the_healthy_example_is_healthy(rule: Rule) -> None:
-    assert isinstance(rule.healthy(), Healthy)
+def limits_of(rule: Rule) -> tuple[Field[Any], ...]:
+    limits: Any = rule.limits
+    return fields(limits) if limits else ()
 
 
-def test_a_finding_has_proof_and_remedy(rule: Rule) -> None:
-    assert found(rule).evidence
-    assert found(rule).remedies
-    assert all(remedy.action for remedy in found(rule).remedies)
+def labels(verdict: Finding | Healthy) -> Iterator[str]:
+    for evidence in verdict.evidence:
+        match evidence:
+            case Measure(label=label):
+                yield label
+            case Table(columns=columns):
+                yield from columns
 
 
-def test_a_finding_has_an_effect_on_the_step_or_a_severity_of_its_own(rule: Rule) -> None:
-    assert found(rule).effects or found(rule).severity
+def leans(label: str) -> bool:
+    return bool(re.match(rf"(?:{'|'.join(LEANING)})\b", label, re.IGNORECASE))
 
 
-def test_effects_never_make_a_stage_slower(rule: Rule) -> None:
-    assert all(0.0 <= effect.scales <= 1.0 for effect in found(rule).effects)
-
-
-@pytest.mark.parametrize("example", ["sick", "healthy"])
-def test_a_summary_is_one_plain_line_without_full_stop(rule: Rule, example: str) -> None:
-    verdict: Verdict = getattr(rule, example)()
+def is_plain_line(verdict: Verdict) -> bool:
     assert isinstance(verdict, Finding | Healthy)
-
-    assert verdict.summary.strip() == verdict.summary
-    assert verdict.summary
-    assert not re.search(r"[\n`*<>]|\.$", verdict.summary)
+    summary = verdict.summary
+    return bool(summary) and summary == summary.strip() and not re.search(r"[\n`*<>]|\.$", summary)
 
 
-def test_the_examples_say_what_they_are(rule: Rule) -> None:
-    for example in (rule.sick, rule.healthy):
-        assert re.fullmatch(r"[A-Z0-9].*\.", inspect.getdoc(example) or "", re.DOTALL)
-
-
-def test_the_name_states_a_fault(rule: Rule) -> None:
-    assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name)
-    assert not rule.name.startswith(VERBS)
-
-
-def test_the_module_begins_with_the_fault_in_a_sentence(rule: Rule) -> None:
-    first = inspect.getdoc(module_of(rule)) or ""
-
-    assert re.fullmatch(r"[A-Z].*\.", first.splitlines()[0])
-    assert rule.doc.title
-
-
-def test_the_documentation_has_its_sections_and_no_other(rule: Rule) -> None:
-    assert tuple(rule.doc.sections) == SECTIONS
-
-
-def test_links_are_https_and_well_formed(rule: Rule) -> None:
+def has_good_links(rule: Rule) -> bool:
     text = "\n".join(rule.doc.sections.values())
     links = re.findall(r"\]\(([^)]*)\)", text)
+    parts = [urlsplit(link) for link in links]
+    return (
+        bool(links)
+        and len(links) == len(re.findall(r"https?://", text))
+        and not any(re.search(r"\s", link) for link in links)
+        and all(part.scheme == "https" for part in parts)
+        and all(re.fullmatch(r"([a-z0-9-]+\.)+[a-z]{2,}", part.netloc) for part in parts)
+    )
 
-    assert links
-    assert len(links) == len(re.findall(r"https?://", text))
-    for link in links:
-        parts = urlsplit(link)
-        assert parts.scheme == "https"
-        assert re.fullmatch(r"([a-z0-9-]+\.)+[a-z]{2,}", parts.netloc)
-        assert not re.search(r"\s", link)
 
-
-def test_what_it_needs_are_facts(rule: Rule) -> None:
+def asks_for_facts_alone(rule: Rule) -> bool:
     kinds = [kind_of(annotation) for annotation in needs(rule.check).values()]
+    return bool(kinds) and all(
+        kind.__module__.startswith("tfdoctor.facts.") and callable(getattr(kind, "measure", None))
+        for kind in kinds
+    )
 
-    assert kinds
-    for kind in kinds:
-        assert kind.__module__.startswith("tfdoctor.facts.")
-        assert callable(getattr(kind, "measure", None))
 
-
-def test_limits_say_what_they_limit(rule: Rule) -> None:
+def has_limits_that_reach_it(rule: Rule) -> bool:
     if rule.limits is None:
-        assert not hasattr(module_of(rule), "Limits")
-        return
-    assert "limits" in inspect.signature(rule.check).parameters
-    for one in fields(rule.limits):  # type: ignore[arg-type] # a rule's Limits are a dataclass
-        assert isinstance(one.default, float)
-        assert len(one.metadata["why"].split()) >= MIN_WORDS
+        return not hasattr(module_of(rule), "Limits")
+    return "limits" in inspect.signature(rule.check).parameters
 
 
-def test_a_share_has_an_upper_end(rule: Rule) -> None:
-    """With more than the whole its rule would be off, and nobody told."""
-    limits: Any = rule.limits
-    for one in fields(limits) if limits else ():
-        if one.metadata["why"].startswith(WHOLES):
-            assert one.metadata["most"] == 1.0, one.name
+def examples_say_what_they_are(rule: Rule) -> bool:
+    texts = [inspect.getdoc(example) or "" for example in (rule.sick, rule.healthy)]
+    return all(re.fullmatch(r"[A-Z0-9].*\.", text, re.DOTALL) for text in texts)
 
 
-WHOLES = ("of the step", "of the compute time", "of the time", "of the traced time")
+def has_a_title(rule: Rule) -> bool:
+    first = (inspect.getdoc(module_of(rule)) or "").partition("\n")[0]
+    return bool(re.fullmatch(r"[A-Z].*\.", first)) and len(rule.doc.title.split()) <= MOST_WORDS
 
-MIN_WORDS = 5
+
+PROMISES: dict[str, Callable[[Rule], bool]] = {
+    "the sick example is found": lambda rule: isinstance(rule.sick(), Finding),
+    "the healthy example is healthy": lambda rule: isinstance(rule.healthy(), Healthy),
+    "a finding has evidence": lambda rule: bool(finding(rule).evidence),
+    "a finding has remedies": lambda rule: (
+        bool(finding(rule).remedies) and all(remedy.action for remedy in finding(rule).remedies)
+    ),
+    "a finding has effects or a severity": lambda rule: bool(
+        finding(rule).effects or finding(rule).severity
+    ),
+    "effects never make a stage slower": lambda rule: all(
+        0.0 <= effect.scales <= 1.0 for effect in finding(rule).effects
+    ),
+    "a summary is one plain line without full stop": lambda rule: all(
+        map(is_plain_line, examples(rule))
+    ),
+    "the examples say what they are": examples_say_what_they_are,
+    "the name is in lower case and states a fault": lambda rule: (
+        bool(re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name))
+        and not rule.name.startswith(VERBS)
+    ),
+    "the title is a sentence of at most nine words": has_a_title,
+    "the page has its sections and no other": lambda rule: tuple(rule.doc.sections) == SECTIONS,
+    "links are https and well formed": has_good_links,
+    "what it asks for are facts": asks_for_facts_alone,
+    "its limits reach it": has_limits_that_reach_it,
+    "a limit is a number with a reason that stands alone": lambda rule: all(
+        isinstance(field.default, float)
+        and len(field.metadata["why"].split()) >= LEAST_WORDS
+        and not leans(field.metadata["why"])
+        for field in limits_of(rule)
+    ),
+    "a limit that is a share ends at the whole": lambda rule: all(
+        field.metadata["most"] == 1.0
+        for field in limits_of(rule)
+        if re.match(r"\w+ share of\b", field.metadata["why"])
+    ),
+    "a label stands alone": lambda rule: (
+        not any(leans(label) for verdict in examples(rule) for label in labels(verdict))
+    ),
+    "it says since when it exists": lambda rule: bool(re.fullmatch(r"\d+\.\d+\.\d+", rule.since)),
+    "it has tests": lambda rule: (
+        PRIVATE_TESTS / f"test_{rule.name.replace('-', '_')}.py"
+    ).is_file(),
+}
 
 
-def test_it_says_since_when_it_exists(rule: Rule) -> None:
-    assert re.fullmatch(r"\d+\.\d+\.\d+", rule.since)
+@pytest.mark.parametrize("promise", PROMISES)
+def test_every_rule_keeps(promise: str) -> None:
+    assert [rule.name for rule in RULES if not PROMISES[promise](rule)] == []
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("of it without compute", True), ("that it holds", True), ("offset of the window", False)],
+)
+def test_a_label_that_needs_its_neighbor_is_recognized(label: str, *, expected: bool) -> None:
+    assert leans(label) is expected

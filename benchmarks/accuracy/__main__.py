@@ -1,6 +1,6 @@
 """Compares what tfdoctor says of scripts with planted faults with what is true, and with a stopwatch.
 
-``python benchmarks/accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
+``python -m benchmarks.accuracy`` runs each pair of ``pairs/``: the faulty and the fixed twin in turns, alone
 and with a stopwatch, then each under ``tfdoctor profile``. ``--only plain_map`` or ``--only
 plain_map/fault`` chooses, ``--rounds 0`` times nothing, ``--table`` writes the figures into
 ``docs/explanation/accuracy.md``. ``--keep DIR`` keeps times and recordings; ``--again DIR`` runs no
@@ -15,10 +15,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from corpus import TWINS, Pair, chosen
-from runs import Report, step_ms
-from scores import Measured
-from tables import markdown, pair_row, summaries
+from benchmarks.accuracy.corpus import TWINS, Pair, chosen
+from benchmarks.accuracy.runs import Report, step_ms
+from benchmarks.accuracy.scores import Measured
+from benchmarks.accuracy.tables import markdown, pair_row, summaries
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "accuracy.md"
 MARKED = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)

@@ -1,6 +1,6 @@
 """Makes some of the advised changes by hand, to any script of the corpus, and times what they do.
 
-``python benchmarks/accuracy/judge.py random_crop_map/fixed`` runs the script alone, with its input
+``python -m benchmarks.accuracy.judge random_crop_map/fixed`` runs the script alone, with its input
 ready (the first batch again and again), in mixed_bfloat16, and with what its maps make kept in memory.
 What ``corpus.py`` declares beside the planted faults rests on this: a wait for input is there when ready
 input saves at least 5 % of the step, slow float32 products when 16 bit do, and work that a cache would
@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from corpus import chosen
-from runs import step_ms
+from benchmarks.accuracy.corpus import chosen
+from benchmarks.accuracy.runs import step_ms
 
 BATCHES = 150
 
@@ -77,7 +77,7 @@ def savings(script: str, changes: Sequence[str], rounds: int) -> dict[str, list[
     for _ in range(rounds):
         alone = step_ms(script)
         for change, shares in found.items():
-            shares.append(1.0 - step_ms(__file__, "--inside", change, script) / alone)
+            shares.append(1.0 - step_ms("-m", __spec__.name, "--inside", change, script) / alone)
     return found
 
 

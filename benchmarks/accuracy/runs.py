@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-LOOPS = Path(__file__).parents[1] / "loops"
-sys.path.insert(0, str(LOOPS))
+from benchmarks.loops.stopwatch import read
 
-from stopwatch import read  # noqa: E402 - beside the scripts that it times
+LOOPS = Path(__file__).parents[1] / "loops"
 
 QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 

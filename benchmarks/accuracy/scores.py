@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from corpus import Pair
-from runs import Promise, Report
+from benchmarks.accuracy.corpus import Pair
+from benchmarks.accuracy.runs import Promise, Report
 
 
 @dataclass(slots=True)

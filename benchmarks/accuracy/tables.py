@@ -3,9 +3,18 @@
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
+from benchmarks.accuracy.scores import (
+    Errors,
+    Measured,
+    Score,
+    broken,
+    errors,
+    precision,
+    recall,
+    scores,
+    summary,
+)
 from tfdoctor.capture.machine import host
-
-from scores import Errors, Measured, Score, broken, errors, precision, recall, scores, summary
 
 Row = tuple[str, ...]
 

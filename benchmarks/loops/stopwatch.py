@@ -4,21 +4,23 @@ Each line it writes at the script's end is a moment, in ns since 1970, and how m
 It needs Python 3.9 and the standard library only, as it runs where the scripts run.
 """
 
+from __future__ import annotations  # Python 3.9 knows no `str | Path` at run time
+
 import atexit
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-TICKS = []
+TICKS: list[tuple[int, int]] = []  # (ns of the performance counter, steps)
 
 
-def tick(steps=1):
+def tick(steps: int = 1) -> None:
     """Note that so many steps begin now; 0 says that those before are over."""
     TICKS.append((time.perf_counter_ns(), steps))
 
 
-def _write(path, offset):
+def _write(path: str, offset: int) -> None:
     lines = [f"{moment + offset} {steps}\n" for moment, steps in TICKS]
     Path(path).write_text("".join(lines), encoding="utf-8")
 
@@ -36,15 +38,17 @@ class Span:
     end_ns: int
 
     @property
-    def ms(self):
+    def ms(self) -> float:
         """Milliseconds per step."""
         return (self.end_ns - self.start_ns) / 1e6 / self.steps
 
 
-def read(path):
+def read(path: str | Path) -> tuple[list[Span], int]:
     """Return what a script wrote: the spans with steps in them, and how many steps began in all."""
     text = Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
-    ticks = [tuple(map(int, line.split())) for line in text.splitlines()]
+    pairs = [line.split() for line in text.splitlines()]
+    ticks = [(int(moment), int(steps)) for moment, steps in pairs]
     following = [moment for moment, _ in ticks[1:]]
-    spans = [Span(*ticks[i], then) for i, then in enumerate(following) if ticks[i][1]]
+    pieces = [(*ticks[i], end) for i, end in enumerate(following)]
+    spans = [Span(start, steps, end) for start, steps, end in pieces if steps]
     return spans, sum(steps for _, steps in ticks)

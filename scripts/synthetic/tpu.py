@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from xprof.protobuf import op_stats_pb2  # type: ignore[import-untyped]
+from xprof.protobuf import op_stats_pb2
 
 from scripts.synthetic.host import Host, environment, input_work
 from scripts.synthetic.operation import Op, Shape

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from xprof.protobuf import op_metrics_pb2  # type: ignore[import-untyped]
+from xprof.protobuf import op_metrics_pb2
 
 from scripts.synthetic.operation import Kind, Op, Shape
 from scripts.synthetic.xspace import U64, Plane, Ref

@@ -1,30 +1,35 @@
-"""What can go wrong, and the exit code each fault ends in.
+"""Errors that a user can fix, with their exit codes.
 
 TfdoctorError               2
-├── InputError              2   what was given cannot be read as a recording or a trace
-├── OutputError             2   where to write cannot be written
-├── ConfigError             2   a setting, a rule's name, or a rule of the user's own cannot be used
-└── CaptureError            2   the script could not be started under the profiler, or no running job be traced
+├── InputError              2   the input is not a recording or a trace, or cannot be read
+├── OutputError             2   the output cannot be written
+│   └── NotEmptyError       2   the output folder already has files
+├── ConfigError             2   a setting, a rule name or one of the user's own rules is invalid
+└── CaptureError            2   the script could not be profiled, or no running job traced
 """
 
 
 class TfdoctorError(Exception):
-    """One sentence for the user: what is wrong and what to do about it."""
+    """One sentence for the user: what is wrong, and what to do."""
 
     exit_code = 2
 
 
 class InputError(TfdoctorError):
-    """What was given cannot be read as a recording or a trace."""
+    """The input is not a recording or a trace, or cannot be read."""
 
 
 class OutputError(TfdoctorError):
-    """Where to write cannot be written."""
+    """The output cannot be written."""
+
+
+class NotEmptyError(OutputError):
+    """The output folder already has files."""
 
 
 class ConfigError(TfdoctorError):
-    """A setting, a rule's name, or a rule of the user's own cannot be used."""
+    """A setting, a rule name or one of the user's own rules is invalid."""
 
 
 class CaptureError(TfdoctorError):
-    """The script could not be started under the profiler, or no running job could be traced."""
+    """The script could not be profiled, or no running job traced."""

@@ -70,6 +70,13 @@ def milliseconds(value: float | None) -> str:
     return f"{value:.2f} ms" if rounded >= _MICROSECONDS_BELOW_MS else _microseconds(value)
 
 
+def time_span(low: float | None, high: float | None) -> str:
+    """Return a range of times, its unit once where both ends share it: ``26.8 to 38.7 ms``."""
+    start, end = milliseconds(low), milliseconds(high)
+    number_, _, unit = start.rpartition(" ")
+    return f"{number_ if number_ and end.endswith(f' {unit}') else start} to {end}"
+
+
 def _microseconds(milliseconds: float) -> str:
     if milliseconds == 0:
         return "0 ms"

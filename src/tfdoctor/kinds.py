@@ -1,4 +1,4 @@
-"""What is told apart by name in facts, rules and reports alike: devices, step sources, levels of trust."""
+"""What is told apart by name in facts, rules and reports alike: devices, step sources, inputs, levels of trust."""
 
 from enum import StrEnum
 
@@ -35,3 +35,14 @@ class TrustLevel(StrEnum):
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
+
+
+class InputKind(StrEnum):
+    """What the user gives to ``fit``, as the recording names it; classes unknown to it keep their own name."""
+
+    TF_DATA = "tf.data"
+    ARRAYS = "arrays"
+    PY_DATASET = "PyDataset"
+    GENERATOR = "generator"
+    TORCH = "torch"
+    GRAIN = "grain"

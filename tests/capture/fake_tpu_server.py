@@ -6,7 +6,7 @@ Attribute{key=1, value=2}, AttrValue{int_attr=3}, Gauge{as_double=1, as_int=2}.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
 
@@ -37,11 +37,11 @@ def _field(number: int, value: float | bytes) -> bytes:
 
 def _gauge(device: int, value: float) -> bytes:
     attribute = _field(1, b"device-id") + _field(2, _field(3, device))
-    reading = _field(1, value) if isinstance(value, float) else _field(2, value)
+    reading = _field(2, value) if type(value) is int else _field(1, value)
     return _field(1, attribute) + _field(3, reading)
 
 
-def _response(name: str, values: list[float]) -> bytes:
+def _response(name: str, values: Sequence[int | float]) -> bytes:
     metrics = b"".join(_field(3, _gauge(i, value)) for i, value in enumerate(values))
     return _field(1, _field(1, name.encode()) + metrics)
 
@@ -49,7 +49,7 @@ def _response(name: str, values: list[float]) -> bytes:
 @contextmanager
 def serve(chips: int = 4, duty: float = 37.5, *, wrong: bool = False) -> Iterator[int]:
     """Serve on the loopback interface and yield the port; `wrong` answers are no messages."""
-    readings = {
+    readings: dict[str, list[float]] = {
         "tpu.runtime.hbm.memory.total.bytes": [16 * GIB] * chips,
         "tpu.runtime.hbm.memory.usage.bytes": [4 * GIB + i for i in range(chips)],
         "tpu.runtime.tensorcore.dutycycle.percent": [duty] * chips,

@@ -1,5 +1,6 @@
 """Runs scripts with and without tfdoctor, in real processes."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording import PROGRAM, Manifest, Recording
 
 DRIVER = Path(__file__).with_name("driver.py")
 SOURCES = Path(__file__).parents[2] / "src"
@@ -38,9 +39,9 @@ class Run:
 
     @property
     def program(self) -> Mapping[str, Any]:
-        program = self.recording.program
-        assert program is not None
-        return program
+        """What was written, without the reading of it."""
+        written: Mapping[str, Any] = json.loads(gzip.decompress((self.out / PROGRAM).read_bytes()))
+        return written
 
     def missing(self) -> dict[str, str]:
         return {entry.what: entry.why for entry in self.manifest.missing}

@@ -143,7 +143,10 @@ def missing(recording: Recording) -> dict[str, str]:
 
 
 def begun_unix_ns(recording: Recording) -> int:
-    return int((said(recording).plan or {})["started_unix_ns"])
+    plan = said(recording).plan
+    assert plan is not None
+    assert plan.started_unix_ns is not None
+    return plan.started_unix_ns
 
 
 @pytest.mark.tensorflow

@@ -70,13 +70,11 @@ def test_a_child_has_the_hook_and_does_not_see_it(folder: Path, tmp_path: Path, 
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
     assert run.stdout.endswith("[]\nextra None\n")
     found = [
-        process
-        for process in run.manifest.processes
-        if process["why"] == "it took no training step"
+        process for process in run.manifest.processes if process.why == "it took no training step"
     ]
     assert len(found) == 1
-    assert found[0]["trained"] is False
-    assert found[0]["argv"]
+    assert found[0].trained is False
+    assert found[0].argv
 
 
 def test_a_command_passes_it_on_by_hand(folder: Path, tmp_path: Path) -> None:
@@ -89,7 +87,7 @@ def test_a_command_passes_it_on_by_hand(folder: Path, tmp_path: Path) -> None:
     assert run.code == 0
     assert "extra 7" in run.stdout
     assert "capture/site" not in run.stdout
-    assert [process["why"] for process in run.manifest.processes] == [
+    assert [process.why for process in run.manifest.processes] == [
         "it did not import TensorFlow",
         "it took no training step",
     ]
@@ -110,7 +108,7 @@ def test_a_script_that_replaces_itself_keeps_both_stories(folder: Path, tmp_path
         "if len(sys.argv) == 1:\n    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n"
     )
     run = profiled(script, tmp_path / "out", sample_every_ms=0)
-    pids = [process["pid"] for process in run.manifest.processes]
+    pids = [process.pid for process in run.manifest.processes]
     assert len(pids) == 2
     assert pids[0] == pids[1]
 
@@ -424,7 +422,7 @@ def test_a_process_of_multiprocessing_is_the_recording(tmp_path: Path, method: s
     run = profiled(script, tmp_path / "out", sample_every_ms=100)
     assert run.code == 0
     complete(run.recording)
-    assert [process["trained"] for process in run.manifest.processes] == [True, False]
+    assert [process.trained for process in run.manifest.processes] == [True, False]
 
 
 FORKS = """

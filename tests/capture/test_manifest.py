@@ -1,5 +1,6 @@
 """What the manifest keeps to itself, and what it says."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.masking import masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import processes
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.manifest import CapturePlan, Manifest
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_the_environment_is_recorded_by_name_only(monkeypatch: pytest.MonkeyPatc
         "HOME_ADDRESS": "no",
     }.items():
         monkeypatch.setenv(name, value)
-    found = manifest.begin(Plan("train.py"), ["python", "train.py"])["environment"]
+    found = manifest.begin(Plan("train.py"), ["python", "train.py"]).environment
     assert found["TF_CPP_MIN_LOG_LEVEL"] == "2"
     assert found["CUDA_VISIBLE_DEVICES"] == "0"
     assert found["OMP_NUM_THREADS"] == "4"
@@ -114,20 +115,21 @@ def test_exit_codes_are_those_of_a_shell(returned: int, code: int) -> None:
 
 def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
     begun = manifest.begin(Plan("train.py", ("--lr", "1")), ["python3", "train.py"])
-    read = Manifest.from_json(begun)
+    manifest.write(tmp_path, begun)
+    read = Manifest.from_json(json.loads((tmp_path / "tfdoctor.json").read_text()))
+    assert read == begun
     assert not read.finished
     assert read.host.memory_bytes > 0
-    assert read.plan == {
-        "kind": "script",
-        "script": "train.py",
-        "steps": 20,
-        "warmup": 10,
-        "seconds": None,
-        "stop_after": False,
-        "sample_every_ms": 200,
-        "watch_s": 60.0,
-    }
-    manifest.write(tmp_path, begun)
+    assert read.plan == CapturePlan(
+        kind="script",
+        script="train.py",
+        steps=20,
+        warmup=10,
+        seconds=None,
+        stop_after=False,
+        sample_every_ms=200,
+        watch_s=60.0,
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor.json"]
 
 
@@ -159,7 +161,7 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
     (folder / "agent.json").write_text(agent)
     (process,) = processes.read(tmp_path)
     done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
-    assert said in " ".join(entry["why"] for entry in done["missing"])
+    assert said in " ".join(entry.why for entry in done.missing)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +170,9 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
         (
             1,
             '{"wanted": "tensorflow", "finished": true}',
-            "the script ended with exit code 1, and its import of TensorFlow had failed: mend that",
+            "the script ended with exit code 1, and its import of TensorFlow had failed: fix that",
         ),
-        (3, '{"wanted": "tensorflow"}', "exit code 3 before the traced window: mend that first"),
+        (3, '{"wanted": "tensorflow"}', "exit code 3 before the traced window: fix that first"),
         (-15, '{"wanted": "tensorflow"}', "ended by SIGTERM before the traced window: let it come"),
         (-36, '{"wanted": "tensorflow"}', "the script was ended by signal 36 before the traced"),
         (
@@ -184,14 +186,14 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
         (
             1,
             "{}",
-            "the script ended with exit code 1 before it imported TensorFlow: mend that first",
+            "the script ended with exit code 1 before it imported TensorFlow: fix that first",
         ),
-        (2, '{"versions": {"tensorflow": "2"}}', "exit code 2 before a training step: mend that"),
+        (2, '{"versions": {"tensorflow": "2"}}', "exit code 2 before a training step: fix that"),
         (-11, '{"versions": {"tensorflow": "2"}}', "ended by SIGSEGV before a training step"),
         (
             1,
             '{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}',
-            "exit code 1 after 1 step, during warm-up (10): mend that first",
+            "exit code 1 after 1 step, during warm-up (10): fix that first",
         ),
     ],
 )
@@ -204,7 +206,7 @@ def test_a_run_that_failed_is_to_be_mended_first(
     (process,) = processes.read(tmp_path)
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
-    assert said in " ".join(entry["why"] for entry in done["missing"])
+    assert said in " ".join(entry.why for entry in done.missing)
 
 
 def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
@@ -215,8 +217,8 @@ def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
     (folder / "agent.json").write_text('{"wanted": "tensorflow", "finished": true}')
     (process,) = processes.read(tmp_path)
     ended = manifest.end(manifest.begin(plan, ["python3"]), 1, (), [process])
-    (gap,) = manifest.of_process(ended, process)["missing"]
-    assert gap["why"] == (
+    (gap,) = manifest.of_process(ended, process).missing
+    assert gap.why == (
         "the script ended with exit code 1: tensorflow.py beside what was run hides TensorFlow: rename it first"
     )
 

@@ -32,7 +32,10 @@ print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
 
 
 def sampled(
-    tmp_path: Path, *flags: str, seconds: float = 0.7, **extra: str
+    tmp_path: Path,
+    *flags: str,
+    seconds: float = 0.7,
+    extra: dict[str, str] | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Sample the stand-in, compiled with these flags, in a process of its own."""
     compiler = shutil.which("cc")
@@ -44,7 +47,7 @@ def sampled(
     out = tmp_path / "samples.jsonl"
     done = subprocess.run(
         [sys.executable, "-c", SAMPLE, str(out), str(seconds)],
-        env=environment(LD_LIBRARY_PATH=str(tmp_path), PYTHONPATH=str(SOURCES)) | extra,
+        env=environment(LD_LIBRARY_PATH=str(tmp_path), PYTHONPATH=str(SOURCES)) | (extra or {}),
         capture_output=True,
         text=True,
         check=True,
@@ -58,7 +61,7 @@ ALL = {"CUDA_VISIBLE_DEVICES": "GPU-00000000,GPU-00000001"}
 
 
 def test_every_gpu_tells_what_it_can(tmp_path: Path) -> None:
-    summary, samples = sampled(tmp_path, **ALL)
+    summary, samples = sampled(tmp_path, extra=ALL)
     assert summary["status"] == "on"
     assert summary["count"] == len(samples) >= 2
     first, second = samples[0]["gpu"]
@@ -203,7 +206,8 @@ def test_a_passing_error_is_tried_again() -> None:
 
 
 def test_a_success_forgives_what_was_before() -> None:
-    answers = iter([pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT), 3] * FAILURES)
+    given: list[Exception | int] = [pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT), 3] * FAILURES
+    answers = iter(given)
 
     def call() -> int:
         answer = next(answers)

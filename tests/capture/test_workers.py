@@ -14,7 +14,7 @@ from tfdoctor.capture import Plan, arrange, folder, manifest
 from tfdoctor.capture.agent.rank import rank
 from tfdoctor.errors import OutputError
 from tfdoctor.recording import Recording, processes
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.manifest import Manifest
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 
@@ -86,7 +86,7 @@ def leave(out: Path, name: str, steps: int = 0, *, trace: bool = False, **state:
         (run / "vm.xplane.pb").write_bytes(XSPACE + name.encode())
 
 
-def end(out: Path, *, finish: bool = True) -> Json:
+def end(out: Path, *, finish: bool = True) -> Manifest:
     """End a run as tfdoctor does, or as when it is killed."""
     begun = manifest.begin(Plan("train.py"), ["python", "train.py"])
     manifest.write(out, begun)
@@ -116,7 +116,7 @@ def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
     assert recording.traces[0].read_bytes() == XSPACE + b"vm.8"
     assert recording.workers == ()
     assert said(recording).steps.seen == 30
-    assert [(each["pid"], each["trained"], each["why"]) for each in said(recording).processes] == [
+    assert [(each.pid, each.trained, each.why) for each in said(recording).processes] == [
         (8, True, ""),
         (7, False, "it took no training step"),
         (9, False, "it did not import TensorFlow"),
@@ -127,14 +127,14 @@ def test_traces_of_one_second_are_all_kept(tmp_path: Path) -> None:
     for number, worker in ((5, 1), (6, 0), (7, 2)):
         launcher = {"name": f"worker-{worker}", "rank": worker, "size": 3}
         leave(tmp_path, f"vm.{number}", 40, trace=True, rank=launcher, host="elsewhere")
-    assert end(tmp_path)["workers"] == ["worker-0", "worker-1", "worker-2"]
+    assert end(tmp_path).workers == ("worker-0", "worker-1", "worker-2")
     assert sorted(path.read_bytes() for path in tmp_path.glob("plugins/profile/*/*")) == [
         XSPACE + name for name in (b"vm.5", b"vm.6", b"vm.7")
     ]
     recording = Recording.open(tmp_path)
     assert recording.root == tmp_path
     assert [path.name for path in recording.workers] == ["worker-0", "worker-1", "worker-2"]
-    assert said(recording).worker["rank"] == 0
+    assert said(recording).worker.rank == 0
     (note,) = recording.notes
     assert note.startswith("3 workers were recorded and are compared; to see one alone:")
     assert f"`tfdoctor report {tmp_path / 'workers' / 'worker-1'}`" in note
@@ -148,7 +148,7 @@ def test_ranks_that_are_given_twice_do_not_share_a_name(tmp_path: Path) -> None:
     launcher = {"name": "worker-0", "rank": 0, "size": 2}
     leave(tmp_path, "vm.5", 40, trace=True, rank=launcher)
     leave(tmp_path, "vm.6", 30, trace=True, rank=launcher)
-    assert end(tmp_path)["workers"] == ["worker-0", "worker-0-vm-6"]
+    assert end(tmp_path).workers == ("worker-0", "worker-0-vm-6")
     assert len(list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))) == 2
 
 
@@ -156,7 +156,7 @@ def test_without_ranks_the_most_steps_come_first(tmp_path: Path) -> None:
     leave(tmp_path, "vm.5", 90)
     leave(tmp_path, "vm.6", 30, trace=True)
     leave(tmp_path, "vm.10", 40, trace=True)
-    assert end(tmp_path)["workers"] == ["vm-10", "vm-6", "vm-5"]
+    assert end(tmp_path).workers == ("vm-10", "vm-6", "vm-5")
     assert said(Recording.open(tmp_path)).steps.seen == 40
     assert "trace" in {
         each.what for each in said(Recording.open(tmp_path / "workers/vm-5")).missing
@@ -168,7 +168,7 @@ def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
     leave(tmp_path, "vm.6")
     (tmp_path / "processes" / "vm.6" / "agent.json").write_text("{")
     done = end(tmp_path)
-    assert [each["why"] for each in done["processes"]] == [
+    assert [each.why for each in done.processes] == [
         "",
         "agent.json is damaged and was left out",
     ]
@@ -268,7 +268,7 @@ def test_both_may_start_in_the_same_moment(tmp_path: Path, size: dict[str, str])
     ]
     assert [(run.communicate()[0], run.returncode) for run in runs] == [("ran\n", 0)] * 2
     recording = Recording.open(tmp_path / "run")
-    assert [said(Recording.open(path)).worker["rank"] for path in recording.workers] == [0, 1]
+    assert [said(Recording.open(path)).worker.rank for path in recording.workers] == [0, 1]
     assert "workers were recorded" in recording.notes[-1]
 
 
@@ -280,4 +280,4 @@ def test_a_worker_may_have_workers(tmp_path: Path) -> None:
     recording = Recording.open(tmp_path)
     assert recording.root == tmp_path
     assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
-    assert said(recording).worker["name"] == "vm-6"
+    assert said(recording).worker.name == "vm-6"

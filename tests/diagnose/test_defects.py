@@ -1,15 +1,13 @@
 """A defect in one fact neither takes a report down nor disappears: it is shown once, in the trust section."""
 
-import importlib
-import pkgutil
+import inspect
 from pathlib import Path
 
 import pytest
 
-from tfdoctor import facts
+from scripts.fact_index import measured
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.facts.operations.onednn import OneDnn
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.tpu.padding import Padding
@@ -18,18 +16,6 @@ from tfdoctor.report import html, json_, markdown
 from tfdoctor.rules import all_rules
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
-
-
-def measured() -> list[type]:
-    """Return every class below facts that a chart can measure."""
-    names = [m.name for m in pkgutil.walk_packages(facts.__path__, "tfdoctor.facts.")]
-    classes = [
-        kind
-        for name in names
-        for kind in vars(importlib.import_module(name)).values()
-        if isinstance(kind, type) and kind.__module__ == name and "measure" in vars(kind)
-    ]
-    return [kind for kind in classes if needs(kind.measure)]
 
 
 def report(sample: str) -> Diagnosis:
@@ -44,7 +30,7 @@ def break_(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
         del given
         return 1 / 0
 
-    measure.__signature__ = __import__("inspect").signature(original)  # type: ignore[attr-defined]
+    measure.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
     monkeypatch.setattr(fact, "measure", measure)
 
 
@@ -79,4 +65,3 @@ def test_no_defect_of_a_fact_takes_the_report_down(
 
 def test_the_facts_are_found() -> None:
     assert {Device, OneDnn, Padding} <= set(measured())
-    assert all(kind_of(kind) is kind for kind in measured())

@@ -15,6 +15,7 @@ from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Missing
+from tfdoctor.recording.program import ProgramRecord, RecordedLayer
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Bound, Errored, Finding, Healthy, NotApplicable
 
@@ -198,8 +199,8 @@ def test_a_recording_without_a_trace_is_diagnosed_all_the_same() -> None:
 
 
 def test_a_program_without_a_trace_claims_nothing_about_its_run() -> None:
-    layer = {"name": "bn", "class": "BatchNormalization"}
-    found = empty(program={"graphs": [], "layers": [layer]}, manifest=manifest())
+    layer = RecordedLayer("bn", "BatchNormalization")
+    found = empty(program=ProgramRecord(layers=(layer,)), manifest=manifest())
     assert not any(isinstance(r.outcome, Healthy) for r in found.results)
 
 

@@ -110,7 +110,7 @@ def slowed() -> Chart:
 def test_nor_is_found_what_is_little_even_of_those() -> None:
     found = examine(states("small", part(4.9)), states("some", part(5.0)), chart=slowed())
     assert isinstance(found["small"].outcome, NotApplicable)
-    assert "cannot be told" in found["small"].outcome.reason
+    assert "cannot be judged" in found["small"].outcome.reason
     assert isinstance(found["some"].outcome, Finding)
 
 
@@ -190,7 +190,7 @@ def test_a_saving_below_half_a_percent_is_healthy_with_what_was_seen() -> None:
     result = examine(states("fault", part(0.49)))["fault"]
     assert isinstance(result.outcome, Healthy)
     assert result.outcome.evidence == (SEEN,)
-    assert result.outcome.summary.startswith("Something is slow: changing that would save less")
+    assert result.outcome.summary.startswith("Something is slow; fixing it would save less")
     assert (result.saving, result.severity) == (None, None)
 
 
@@ -226,7 +226,7 @@ def test_it_is_told_how_a_saving_was_computed() -> None:
     result = examine(states("fault", part(30, "a"), part(10, "b")))["fault"]
     assert result.saving
     assert "100 ms" in result.saving.how
-    assert "device work of 2 of its parts" in result.saving.how
+    assert "two parts of its device work" in result.saving.how
     assert "60.0 ms" in result.saving.how
 
 

@@ -13,7 +13,7 @@ from tfdoctor.diagnosis import Order, Relationship
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.step_model import StepModel
-from tfdoctor.report.order import said
+from tfdoctor.report.order import sentences
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Finding, Remedy, Severity, Stage
@@ -67,8 +67,8 @@ def test_first_the_input_then_the_batch_size() -> None:
 def test_first_the_input_then_the_precision() -> None:
     found = follow(MATMUL, MAP, chart=bound_by_input())
     assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
-    assert said(found) == (
-        "In this order: first sequential-map (saves 40.0 ms), then float32-matmul (saves 4.00 ms more).",
+    assert sentences(found) == (
+        "Fix sequential-map (saves 40.0 ms) first, then float32-matmul (saves 4.00 ms more).",
     )
 
 
@@ -79,8 +79,8 @@ def test_of_two_changes_to_one_stage_the_larger_leaves_little_or_nothing() -> No
     found = follow(cache, threads, chart=bound_by_input())
     assert turns(found) == [("uncached-preprocessing", 40.0)]
     assert told(found, Relationship.UNNEEDED) == [("sequential-map", ("uncached-preprocessing",))]
-    assert said(found) == (
-        "Once uncached-preprocessing is followed, sequential-map saves nothing more.",
+    assert sentences(found) == (
+        "Once uncached-preprocessing is fixed, sequential-map saves nothing more.",
     )
 
 
@@ -95,17 +95,18 @@ def test_changes_that_gain_only_together_come_one_after_the_other() -> None:
     chart = chart_of(PipelineSegment({"map": 100.0}, overlapped=True), device=100.0)
     found = follow(MAP, states("light-model", Effect(Stage.DEVICE, 0.1)), chart=chart)
     assert turns(found) == [("light-model", 0.0), ("sequential-map", 90.0)]
-    assert said(found)[0].startswith("In this order: first light-model (saves nothing by itself)")
+    assert sentences(found)[0].startswith(
+        "Fix light-model (saves nothing alone) first, then sequential-map (saves 90.0 ms more)"
+    )
 
 
 def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> None:
     found = follow(INPUT, MAP, MATMUL, chart=bound_by_input())
     assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
     assert told(found, Relationship.CEILING) == [("input-bound", ("sequential-map",))]
-    assert said(found)[1] == (
-        "input-bound is a ceiling for the time that the step waits for input; sequential-map names a "
-        "cause of it: "
-        "follow that first, then record again."
+    assert sentences(found)[1] == (
+        "input-bound is an upper bound for the whole input time; sequential-map names a cause: "
+        "fix that first, then record again."
     )
 
 
@@ -125,7 +126,7 @@ def test_what_runs_eagerly_is_mended_before_it_is_compiled() -> None:
     found = follow(compiled, eager)
     assert turns(found) == [("eager-step", 10.0), ("unfused-elementwise", 30.0)]
     assert told(found, Relationship.FIRST) == [("unfused-elementwise", ("eager-step",))]
-    assert "First eager-step, then unfused-elementwise: a step that runs eagerly" in said(found)[1]
+    assert "Fix eager-step before unfused-elementwise: XLA cannot compile" in sentences(found)[1]
 
 
 def test_the_compiler_and_the_fused_layer_exclude_each_other() -> None:
@@ -133,7 +134,7 @@ def test_the_compiler_and_the_fused_layer_exclude_each_other() -> None:
     compiled = edit("unfused-elementwise", "jit-compile", part(30, "y"))
     found = follow(layer, compiled)
     assert told(found, Relationship.INSTEAD) == [("unfused-batch-norm", ("unfused-elementwise",))]
-    assert any("not both: XLA fuses" in sentence for sentence in said(found))
+    assert any("not both: XLA fuses" in sentence for sentence in sentences(found))
 
 
 def test_callbacks_are_mended_before_several_steps_are_run_at_once() -> None:
@@ -170,7 +171,7 @@ def test_several_that_go_first_are_named_in_one_sentence() -> None:
     found = follow(several, callbacks, outliers, chart=chart)
     assert told(found, Relationship.FIRST) == [("small-batch", ("between-steps", "step-outlier"))]
     assert turns(found)[-1] == ("small-batch", 27.0)
-    assert said(found)[1].startswith("First between-steps and step-outlier, then small-batch: ")
+    assert sentences(found)[1].startswith("Fix between-steps and step-outlier before small-batch: ")
 
 
 def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
@@ -244,4 +245,4 @@ def test_turns_add_up_and_no_advice_is_lost(made: float, stated: list[tuple[Effe
     assert sorted(r.rule.name for r in in_order(results, found)) == sorted(
         r.rule.name for r in results
     )
-    assert all("\n" not in sentence for sentence in said(found))
+    assert all("\n" not in sentence for sentence in sentences(found))

@@ -28,6 +28,7 @@ from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import AgentError, Ending, Manifest, Missing, Sampling, StepsSeen
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof import Opinion
@@ -221,19 +222,19 @@ def test_every_number_of_the_model_is_shown() -> None:
     samples = [{"unix_ns": 1, "host": {"run_cpu_pct": 300.0}}]
     shown = {m.label: m.value.value for m in run.model(on_cpu(samples=samples))}
     assert shown["measured step (median)"] == pytest.approx(100)
-    assert shown["input, exposed"] == pytest.approx(40)
-    assert shown["device, exposed"] == pytest.approx(50)
+    assert shown["input, not overlapped"] == pytest.approx(40)
+    assert shown["device, not overlapped"] == pytest.approx(50)
     assert shown["input work beside the step: Map > Zip > Range"] == pytest.approx(90)
     assert shown["input work while the step waits: Root"] == pytest.approx(0.05)
     assert shown["cores at work"] == 0.75
-    assert "host's launching work" not in shown
+    assert "launch work on the host" not in shown
     assert "transfer, exposed" not in shown
 
 
 def test_on_an_accelerator_the_launching_is_shown() -> None:
     gpu = v100(line("Stream #1", ("k", 0, 5)))
     shown = [m.label for m in run.model(chart(trace([markers(4, 10)], gpus=[gpu])))]
-    assert "host's launching work" in shown
+    assert "launch work on the host" in shown
 
 
 def test_without_a_model_there_is_nothing_to_show() -> None:
@@ -246,7 +247,7 @@ def test_the_machine_and_the_settings_of_the_run() -> None:
     )
     assert rows["device"] == "AMD EPYC"
     assert rows["matrix unit"] == "AVX512-BF16"
-    assert rows["cores that the run may use"] == "4 of 4"
+    assert rows["usable cores"] == "4 of 4"
     assert rows["precision policy"] == "float32"
     assert rows["jit_compile"] == "False"
     assert rows["batch size"] == "32"
@@ -257,7 +258,7 @@ def test_the_machine_and_the_settings_of_the_run() -> None:
 def test_what_was_sampled() -> None:
     samples = [{"unix_ns": 1, "host": {"run_cpu_pct": 150.0}, "gpu": [{"gpu_pct": 40}]}]
     shown = {m.label: m.value.value for m in machine.samples(on_cpu(samples=samples))}
-    assert shown == {"cores used by the run": 1.5, "GPU time with any kernel (NVML)": 0.4}
+    assert shown == {"cores used by the run": 1.5, "GPU utilization (NVML)": 0.4}
     assert machine.samples(EMPTY) == ()
 
 
@@ -272,7 +273,7 @@ def test_everything_that_is_missing_is_said_once() -> None:
     )
     silent = trace([], gpus=[v100()], errors=("Failed to load libcupti",), warnings=("w", "w"))
     said = machine.unrecorded(chart(silent, recording(manifest=beside)))
-    assert said[:3] == ("program: no room", "hook, graph: boom", "sampler nvml: no library")
+    assert said[:3] == ("program: no room", "agent, graph: boom", "sampler nvml: no library")
     assert "CUPTI" in said[3]
     assert said[4:] == ("Failed to load libcupti", "w")
 
@@ -282,7 +283,7 @@ def test_a_whole_recording_lacks_nothing() -> None:
 
 
 def test_trust_falls_with_every_doubt() -> None:
-    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced={"median_ms": 85.0})))
+    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=85.0))))
     found = run.trust(doubted)
     assert found.level == "medium"
     assert any("tracing made the steps" in reason for reason in found.reasons)
@@ -298,8 +299,8 @@ def test_a_model_that_explains_too_little_lowers_the_trust() -> None:
         model = StepModel(device="CPU", exposed=exposed, segments=segments)
         return " ".join(run.trust(Chart([*given, model])).reasons)
 
-    assert "ceilings" not in reasons(50.0)
-    assert "ceilings" in reasons(10.0)
+    assert "upper bounds" not in reasons(50.0)
+    assert "upper bounds" in reasons(10.0)
 
 
 def test_a_defect_in_the_model_is_told_with_the_trust() -> None:

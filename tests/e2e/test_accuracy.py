@@ -2,32 +2,19 @@
 
 import ast
 import difflib
-import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from benchmarks.accuracy import corpus
+from benchmarks.accuracy.corpus import Pair
 from tfdoctor.rules import all_rules
 
-ACCURACY = Path(__file__).parents[2] / "benchmarks" / "accuracy"
+ROOT = Path(__file__).parents[2]
 
-
-def module(name: str) -> ModuleType:
-    """Import a module of the benchmark: it is no package."""
-    spec = importlib.util.spec_from_file_location(f"accuracy_{name}", ACCURACY / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = loaded  # dataclasses look their module up
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-corpus = module("corpus")
 
 pairs = pytest.mark.parametrize("pair", corpus.CORPUS, ids=lambda pair: pair.name)
 
@@ -48,8 +35,8 @@ def test_declarations_name_rules_that_exist() -> None:
 
 
 @pairs
-def test_twins_differ_in_little(pair: object) -> None:
-    fault, fixed = (pair.script(twin).read_text("utf-8") for twin in corpus.TWINS)  # type: ignore[attr-defined]
+def test_twins_differ_in_little(pair: Pair) -> None:
+    fault, fixed = (pair.script(twin).read_text("utf-8") for twin in corpus.TWINS)
     assert ast.get_docstring(ast.parse(fault)) == ast.get_docstring(ast.parse(fixed))
     same = difflib.SequenceMatcher(None, fault.splitlines(), fixed.splitlines()).ratio()
     assert 0.5 < same < 1.0
@@ -60,8 +47,8 @@ def test_planted_faults_are_found_and_traps_are_not() -> None:
     chosen = ("smoothing_in_numpy/fault", "batch_norm_by_name/fault")
     only = [word for name in chosen for word in ("--only", name)]
     done = subprocess.run(
-        [sys.executable, str(ACCURACY), "--rounds", "0", *only],
-        capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "benchmarks.accuracy", "--rounds", "0", *only],
+        capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "recall: 1.000" in done.stdout

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import nbclient
-import nbformat
 import pytest
 from jupyter_client.kernelspec import NoSuchKernel
+from nbformat import v4
 from playwright.sync_api import sync_playwright
 
 from tests.capture.running import environment, own_lines
@@ -238,7 +238,7 @@ def test_other_models_are_left_out(did: Did) -> None:
 
 def executed(folder: Path, *cells: str) -> Any:
     """Return a notebook that a real kernel has executed in this folder."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call] # nbformat has no types here
     client = nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
@@ -297,8 +297,9 @@ def test_cells_are_called_by_their_numbers(notebook: tuple[Any, Path]) -> None:
     assert recording.manifest.command == ("In [2]:2",)
     assert recording.manifest.steps.at == ("In [2]", 7)
     assert recording.program is not None
-    mapped = next(d for d in recording.program["datasets"] if d["class"] == "_MapDataset")
-    assert (mapped["at"], mapped["function"]["at"]) == (["In [2]", 4], ["In [1]", 4])
+    mapped = next(d for d in recording.program.datasets if d.kind == "_MapDataset")
+    assert mapped.function is not None
+    assert (mapped.at, mapped.function.at) == (("In [2]", 4), ("In [1]", 4))
     assert "In [2]:2" in frames(book.cells[2])[0]
 
 

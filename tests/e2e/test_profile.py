@@ -102,15 +102,17 @@ def test_training_is_bit_identical(fit: Run, script: Path) -> None:
 def test_fit_says_what_it_cost(fit: Run) -> None:
     untraced = fit.manifest.steps.untraced
     assert untraced is not None
-    assert untraced["count"] == 38  # 60 less 20 traced, the one that builds, and the last
-    assert 0 < untraced["median_ms"] < 1000
+    assert untraced.count == 38  # 60 less 20 traced, the one that builds, and the last
+    assert 0 < (untraced.median_ms or 0.0) < 1000
 
 
 def test_versions_and_host_are_known(fit: Run) -> None:
     assert fit.manifest.versions is not None
     assert set(fit.manifest.versions) >= {"python", "tensorflow", "keras", "numpy"}
     assert fit.manifest.host.cores_usable > 0
-    assert fit.recording.samples[-1]["host"]["memory_total_bytes"] > 0
+    host = fit.recording.samples[-1].host
+    assert host is not None
+    assert (host.memory_total_bytes or 0) > 0
 
 
 def test_operations_have_shapes_lines_and_layers(fit: Run, script: Path) -> None:
@@ -213,7 +215,7 @@ def test_the_first_fit_that_gets_there_is_traced(profile: Profile) -> None:
     run = profile("two_fits", warmup=35, steps=5)
     clean(run)
     assert kept(run) == list(range(35, 40))
-    assert [candidate["steps"] for candidate in run.manifest.steps.candidates] == [40, 40]
+    assert [candidate.steps for candidate in run.manifest.steps.candidates] == [40, 40]
 
 
 # Ends
@@ -314,13 +316,14 @@ def test_a_custom_loop_is_traced_over_epochs(custom: Run) -> None:
     assert (custom.manifest.window.first_step, custom.manifest.window.steps) == (1, 25)
     assert custom.manifest.steps.seen == 36
     assert len(custom.manifest.steps.discarded) == 2  # the end of the data, at each epoch's end
-    assert [c["source"] for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
+    assert [c.source for c in custom.manifest.steps.candidates] == ["tf-data-loop"]
 
 
 def test_validation_is_in_no_step(custom: Run) -> None:
     numbers = kept(custom)
     steps = [mark for mark in traced(custom) if mark.stat("step_num") in numbers]
-    between, usual = [], []
+    between: list[int] = []
+    usual: list[int] = []
     for step, after in pairwise(steps):
         gap = after.start_ps - step.start_ps - step.duration_ps
         skipped = after.stat("step_num") - step.stat("step_num") - 1

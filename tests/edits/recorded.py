@@ -8,6 +8,8 @@ from tests.report.diagnoses import rule
 from tfdoctor.diagnosis import Result
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.typed import read
 from tfdoctor.verdict import Finding, Location, Remedy
 
 
@@ -22,7 +24,9 @@ def recorded(
         str(folder / name): hashlib.sha256((folder / name).read_bytes()).hexdigest()
         for name in files
     }
-    program = {"sources": hashes, "run": run or {}, "layers": layers}
+    written = [{"name": f"layer{at}", **layer} for at, layer in enumerate(layers or ())]
+    data = {"sources": hashes, "run": run, "layers": None if layers is None else written}
+    program = read(ProgramRecord, data, [])
     return Recording(None, Manifest(cwd=str(folder)), (), program, (), ())
 
 

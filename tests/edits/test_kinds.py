@@ -7,6 +7,7 @@ import pytest
 from tests.edits.editing import edited
 from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.splice import Declined
+from tfdoctor.recording.program import ProgramRecord, RecordedDataset
 
 AUTO = "tf.data.AUTOTUNE"
 HEAD = "import tensorflow as tf\n"
@@ -251,6 +252,11 @@ def test_a_policy_is_left_to_the_user_where_the_output_is_not_plain(text: str) -
 
 @pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])
 def test_examples_keep_their_order_whatever_file_says_otherwise(edit_id: str) -> None:
-    CHECKS[edit_id]({"datasets": [{"options": None}, {"options": {"deterministic": True}}]}, "")
+    CHECKS[edit_id](_with_options(None, {"deterministic": True}), "")
     with pytest.raises(Declined, match="in another order"):
-        CHECKS[edit_id]({"datasets": [{"options": {"deterministic": False}}]}, "")
+        CHECKS[edit_id](_with_options({"deterministic": False}), "")
+
+
+def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:
+    stages = [RecordedDataset(at, "_MapDataset", options=one) for at, one in enumerate(options)]
+    return ProgramRecord(datasets=tuple(stages))

@@ -18,6 +18,7 @@ from tests.builders import (
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.quality import FEW_STEPS, Quality
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import Manifest, StepsSeen, TracedWindow
 from tfdoctor.trace import Trace
 
@@ -101,20 +102,20 @@ def test_a_recording_that_was_cut_off() -> None:
 
 @pytest.mark.parametrize(("before", "slowed"), [(9.2, False), (9.0, True)])
 def test_steps_that_profiling_slowed_down(before: float, *, slowed: bool) -> None:
-    seen = StepsSeen(untraced={"count": 50, "median_ms": before})
+    seen = StepsSeen(untraced=UntracedSteps(count=50, median_ms=before))
     assert ("tracing made the steps" in doubts(None, manifest(steps=seen))) is slowed
 
 
-@pytest.mark.parametrize(("of", "times"), [("steps", "25 %"), (None, "")])
-def test_whole_steps_are_compared_with_whole_steps(of: str | None, times: str) -> None:
-    seen = StepsSeen(untraced={"count": 50, "median_ms": 8.0, "of": of})
+@pytest.mark.parametrize(("of", "times"), [("steps", "25 %"), ("", "")])
+def test_whole_steps_are_compared_with_whole_steps(of: str, times: str) -> None:
+    seen = StepsSeen(untraced=UntracedSteps(count=50, median_ms=8.0, of=of))
     found = doubts(trace([markers(8, 10, call=8)]), manifest(steps=seen))
     assert times in found
     assert bool(found) is bool(times)
 
 
 def test_calls_that_hold_the_steps_show_what_tracing_costs_them() -> None:
-    calls = {"count": 9, "median_ms": 400.0, "traced_ms": 500.0, "of": "calls"}
+    calls = UntracedSteps(count=9, median_ms=400.0, traced_ms=500.0, of="calls")
     found = doubts(trace([markers(8, 10)]), manifest(steps=StepsSeen(untraced=calls)))
     assert "tracing made the steps 25 % slower (8.00 ms without it)" in found
 
@@ -211,7 +212,7 @@ def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
 
 
 def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
-    slowed = manifest(steps=StepsSeen(untraced={"median_ms": 5.0}))
+    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=5.0)))
     found = quality(trace([markers(20, 10)]), slowed)
     assert found.level == "low"
     assert "timer" in found.doubts[0].remedy

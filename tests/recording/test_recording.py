@@ -10,7 +10,9 @@ import pytest
 
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Manifest, fold
+from tfdoctor.recording.agent import AgentState
+from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, fold
+from tfdoctor.recording.program import ProgramRecord
 
 XSPACE = b"\x0a\x10\x08\x01\x12\x0c/host:python" + bytes(8)
 """The first bytes of a trace: a plane (field 1) with an id and a name."""
@@ -48,8 +50,8 @@ def test_a_recording(tmp_path: Path) -> None:
     assert [path.name for path in recording.traces] == ["vm.xplane.pb"]
     assert recording.manifest is not None
     assert recording.manifest.finished
-    assert recording.program == PROGRAM
-    assert [sample["unix_ns"] for sample in recording.samples] == [1, 2]
+    assert recording.program == ProgramRecord(layers=())
+    assert [sample.unix_ns for sample in recording.samples] == [1, 2]
     assert recording.notes == ()
 
 
@@ -190,7 +192,7 @@ def test_damaged_samples(tmp_path: Path) -> None:
     lines = b'{"unix_ns":1}\n{"unix_ns":\n\xff\n[]\n{"unix_ns":"late"}\n{"unix_ns":2}\n{"unix'
     (tmp_path / "samples.jsonl").write_bytes(lines)
     recording = Recording.open(tmp_path)
-    assert [sample["unix_ns"] for sample in recording.samples] == [1, 2]
+    assert [sample.unix_ns for sample in recording.samples] == [1, 2]
     assert recording.notes == ("5 damaged line(s) of samples.jsonl were left out",)
 
 
@@ -259,15 +261,10 @@ def test_what_does_not_fit_keeps_its_default(data: object) -> None:
 
 
 def test_folding_adds_to_what_is_missing() -> None:
-    manifest = {
-        "missing": [{"what": "samples", "why": "off"}],
-        "window": None,
-        "steps": {"seen": 0},
-    }
-    folded = fold(manifest, {"missing": [{"what": "trace", "why": "gone"}], "errors": []})
-    assert [entry["what"] for entry in folded["missing"]] == ["samples", "trace"]
-    assert folded["steps"] == {"seen": 0}
-    assert manifest["missing"] == [{"what": "samples", "why": "off"}]
+    manifest = Manifest(missing=(Missing("samples", "off"),), steps=StepsSeen(seen=3))
+    folded = fold(manifest, AgentState(missing=(Missing("trace", "gone"),)))
+    assert [entry.what for entry in folded.missing] == ["samples", "trace"]
+    assert folded.steps.seen == 3
 
 
 def test_what_is_no_regular_file_is_no_trace(tmp_path: Path) -> None:

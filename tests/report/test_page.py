@@ -1,11 +1,13 @@
 """The words of the verdict, and what a page holds in which order."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary
+from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.sentences import PART_LABELS
@@ -18,15 +20,15 @@ def verdict(diagnosis: Diagnosis) -> str:
     return " ".join(page(diagnosis).verdict)
 
 
-def with_steps(**changes: object) -> Diagnosis:
+def with_steps(**changes: Any) -> Diagnosis:
     full = diagnoses.full()
     return replace(full, steps=replace(full.steps, **changes))
 
 
 def test_the_verdict_says_what_a_step_takes_and_what_changes_it() -> None:
     assert verdict(diagnoses.full()) == (
-        "Each step takes 52.0 ms, 43.1 ms of it waiting for input. "
-        "Three changes would bring it to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
+        "Each step takes 52.0 ms, including 43.1 ms waiting for input. "
+        "Three changes would reduce it to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
     )
 
 
@@ -34,30 +36,30 @@ def test_a_ceiling_is_called_one() -> None:
     full = diagnoses.full()
     assert full.together
     capped = replace(full, together=replace(full.together, bound=Bound.AT_MOST))
-    assert "bring it to 9 ms at best" in verdict(capped)
+    assert "reduce it to 9 ms at best" in verdict(capped)
 
 
-def test_a_mean_far_beyond_a_usual_step_is_told_and_no_factor_of_usual_steps() -> None:
-    said = verdict(with_steps(mean_ms=90.0))
-    assert said.startswith("A usual step takes 52.0 ms, 43.1 ms of it waiting for input; ")
-    assert "others of" in said
-    assert "so that the mean is 90.0 ms." in said
-    assert "would bring usual steps to about 9 ms." in said
+def test_outliers_that_raise_the_mean_are_stated_and_no_factor_of_typical_steps() -> None:
+    words = verdict(with_steps(mean_ms=90.0))
+    start = "A typical step takes 52.0 ms, including 43.1 ms waiting for input; two outliers in "
+    assert words.startswith(start)
+    assert "so the mean is 90.0 ms." in words
+    assert "would reduce typical steps to about 9 ms." in words
 
 
-def test_why_few_steps_took_long_comes_before_what_usual_ones_could_save() -> None:
+def test_the_cause_of_long_steps_comes_before_the_saving_of_typical_ones() -> None:
     mixed = with_steps(mean_ms=90.0)
     outcome = mixed.results[0].outcome
     assert isinstance(outcome, Finding)
     about_long_steps = replace(outcome, concern=Concern.LONG_STEPS)
     compiled = replace(mixed.results[0], outcome=about_long_steps, saving=None)
-    said = page(replace(mixed, results=(*mixed.results, compiled))).verdict[1]
-    assert said.startswith(f"{outcome.summary} Three changes")
-    assert "would bring usual steps" in said
+    words = page(replace(mixed, results=(*mixed.results, compiled))).verdict[1]
+    assert words.startswith(f"{outcome.summary} Three changes")
+    assert "would reduce typical steps" in words
 
 
 @pytest.mark.parametrize("mean", [64.9, None])
-def test_a_mean_near_a_usual_step_is_not_told(mean: float | None) -> None:
+def test_a_mean_near_the_median_is_not_stated(mean: float | None) -> None:
     assert verdict(with_steps(mean_ms=mean)).startswith("Each step takes 52.0 ms")
 
 
@@ -67,33 +69,33 @@ def test_a_mean_near_a_usual_step_is_not_told(mean: float | None) -> None:
         ("transfer", "copying between host and device"),
         ("host", "in Python and op dispatch on the host"),
         ("device", "computing"),
-        ("collective", "in collective communication between replicas"),
+        ("collective", "in collectives"),
         ("between", "between steps"),
         ("unknown", "unaccounted for"),
     ],
 )
 def test_the_largest_part_has_its_own_words(part: str, words: str) -> None:
     diagnosis = with_steps(breakdown_ms={part: 40.0, "input": 12.0})
-    assert verdict(diagnosis).startswith(f"Each step takes 52.0 ms, 40.0 ms of it {words}.")
+    assert verdict(diagnosis).startswith(f"Each step takes 52.0 ms, including 40.0 ms {words}.")
 
 
-def test_a_single_part_is_all_of_it() -> None:
-    assert "all of it computing" in verdict(with_steps(breakdown_ms={"device": 52.0}))
+def test_a_single_part_is_the_whole_step() -> None:
+    assert "52.0 ms, all computing." in verdict(with_steps(breakdown_ms={"device": 52.0}))
 
 
-def test_an_accelerators_figures_without_steps_are_not_called_a_steps() -> None:
+def test_device_times_without_steps_are_not_called_per_step() -> None:
     full = diagnoses.full()
-    assert page(full).device_time_title == "What the GPUs do in a step"
-    without = replace(full, steps=StepsSummary(source="none", missing="no marker"))
-    assert page(without).device_time_title == "What the GPUs do in the whole trace"
-    tpu = replace(without, subject=replace(full.subject, device="TPU"))
-    assert page(tpu).device_time_title == "What the TPUs do in a run"
+    assert page(full).device_time.title == "GPU time per step"
+    without = replace(full, steps=StepsSummary(source=StepSource.NONE, missing="no marker"))
+    assert page(without).device_time.title == "GPU time in the whole trace"
+    tpu = replace(without, subject=replace(full.subject, device=DeviceKind.TPU))
+    assert page(tpu).device_time.title == "TPU time per program run"
 
 
 def test_a_single_step_is_not_each_step() -> None:
     shown = page(diagnoses.single_step())
-    assert shown.verdict[0].startswith("The only step recorded took 52.0 ms")
-    assert not any("Eight steps in ten" in reason for reason in shown.trust)
+    assert shown.verdict[0].startswith("The only recorded step took 52.0 ms")
+    assert not any("p10" in reason for reason in shown.trust)
 
 
 def test_steps_without_a_breakdown_have_no_bar() -> None:
@@ -104,59 +106,57 @@ def test_steps_without_a_breakdown_have_no_bar() -> None:
 
 def test_no_steps_says_why_and_claims_no_health() -> None:
     assert verdict(diagnoses.no_steps()) == (
-        "No training step was found: the trace holds no step marker and no repeated call. "
-        "Nothing can be said about its health: two rules could not be checked, and no other was."
+        "No training step found: the trace holds no step marker and no repeated call. "
+        "The health of the run is unknown: two rules not checked."
     )
 
 
 def test_healthy_counts_what_was_and_was_not_checked() -> None:
     assert page(diagnoses.healthy()).verdict[1] == (
-        "Nothing that tfdoctor checks would make it faster: "
-        "two rules were healthy, one rule could not be checked."
+        "No problem found: two rules healthy, one rule not checked."
     )
 
 
 def test_few_checks_are_no_bill_of_health() -> None:
     results = (diagnoses.healthy_results()[0], *diagnoses.not_applicable_results())
-    said = page(replace(diagnoses.healthy(), results=results)).verdict[1]
-    assert said == (
-        "No fault was found, which says little: "
-        "one rule was healthy, but two rules could not be checked."
+    assert page(replace(diagnoses.healthy(), results=results)).verdict[1] == (
+        "No problem found, but most rules could not be checked: "
+        "one rule healthy, two rules not checked."
     )
 
 
 def test_a_crash_is_no_health() -> None:
-    assert "Nothing can be said about its health" in verdict(diagnoses.errored())
+    assert "The health of the run is unknown" in verdict(diagnoses.errored())
 
 
 def test_findings_without_a_total_name_the_best() -> None:
     diagnosis = replace(diagnoses.full(), together=None)
     assert verdict(diagnosis).endswith(
-        "Four faults were found; the costliest takes 41.5 ms (80 %) of each step."
+        "Four problems found; the largest saving is 41.5 ms (80 %) per step."
     )
 
 
 def test_findings_without_any_saving_give_no_number() -> None:
     base = diagnoses.full()
     results = tuple(replace(result, saving=None) for result in base.results)
-    said = verdict(replace(base, together=None, results=results))
-    assert said.endswith("Four faults were found; what fixing would save could not be computed.")
+    words = verdict(replace(base, together=None, results=results))
+    assert words.endswith("Four problems found; the saving could not be computed.")
 
 
 def test_a_poor_recording_is_no_fault_of_the_run() -> None:
     fault = diagnoses.full().results[0]
     poor = replace(fault, rule=diagnoses.rule("unfinished-recording", Topic.RECORDING))
     healthy = diagnoses.healthy()
-    said = page(replace(healthy, results=(poor, *healthy.results)))
-    assert said.verdict == page(healthy).verdict
-    assert said.faults[0].rule == "unfinished-recording"
+    shown = page(replace(healthy, results=(poor, *healthy.results)))
+    assert shown.verdict == page(healthy).verdict
+    assert shown.faults[0].rule == "unfinished-recording"
 
 
 def test_an_impossible_total_is_not_shown() -> None:
     full = diagnoses.full()
     assert full.together
     impossible = replace(full, together=replace(full.together, per_step=ms(60)))
-    assert "bring it to" not in verdict(impossible)
+    assert "reduce it to" not in verdict(impossible)
 
 
 def test_fixes_say_what_where_and_how_much() -> None:
@@ -189,16 +189,16 @@ def test_every_part_has_a_label_and_a_colour() -> None:
 
 
 def test_calls_of_several_steps_are_counted_as_steps() -> None:
-    assert page(with_steps(count=200)).trust[0].startswith("200 steps seen")
+    assert page(with_steps(count=200)).trust[0].startswith("200 steps traced")
 
 
 def test_an_exit_code_lowers_nothing_silently() -> None:
-    assert "The run itself ended with exit code 3." in page(diagnoses.hostile()).trust
+    assert "The run ended with exit code 3." in page(diagnoses.hostile()).trust
 
 
 def test_unknown_steps_give_no_spread() -> None:
-    bare = replace(diagnoses.full(), steps=StepsSummary(source="none"))
-    assert page(bare).verdict[0] == "No training step was found."
+    bare = replace(diagnoses.full(), steps=StepsSummary(source=StepSource.NONE))
+    assert page(bare).verdict[0] == "No training step found."
 
 
 @pytest.mark.parametrize("colour", PART_COLOURS.values())

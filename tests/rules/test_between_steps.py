@@ -1,4 +1,4 @@
-"""between-steps: what passes between two calls, less tracing and batches, and where it was seen."""
+"""between-steps: the time between two calls without tracing and making batches, and the lines it is spent on."""
 
 import pytest
 
@@ -35,43 +35,44 @@ def test_a_share_of_the_step_and_more_than_keras_takes(
     assert isinstance(check(between, step=step), kind)
 
 
-def test_unseen_time_is_found_without_a_name_and_as_a_ceiling() -> None:
-    found = check(10.0)
-    assert isinstance(found, Finding)
-    assert found.summary == "10.0 ms pass between two steps"
-    assert found.effects[0].bound is Bound.AT_MOST
-    assert found.effects[0].of is not None
-    assert found.effects[0].of.value == pytest.approx(10.0)
+def test_time_without_stack_samples_has_no_name_and_a_ceiling() -> None:
+    finding = check(10.0)
+    assert isinstance(finding, Finding)
+    assert "mostly" not in finding.summary
+    assert finding.effects[0].bound is Bound.AT_MOST
+    assert finding.effects[0].of is not None
+    assert finding.effects[0].of.value == pytest.approx(10.0)
 
 
 def test_a_callback_is_named_over_all_of_its_lines() -> None:
     other = Location("train.py", 41)
-    found = check(
+    finding = check(
         10.0,
         SampledLine(LOGS, 4, "Log.on_batch_end"),
         SampledLine(other, 3, "Log.on_batch_end"),
         SampledLine(MAKES, 6),
     )
-    assert isinstance(found, Finding)
-    assert "most of it in Log.on_batch_end" in found.summary
-    assert found.remedies[0].at == LOGS
+    assert isinstance(finding, Finding)
+    assert "Log.on_batch_end" in finding.summary
+    assert finding.remedies[0].at == LOGS
 
 
 def test_what_takes_less_than_half_is_not_named_in_the_summary() -> None:
-    found = check(10.0, *(SampledLine(Location("train.py", n), 2) for n in (1, 2, 3)))
-    assert isinstance(found, Finding)
-    assert "most of it" not in found.summary
-    assert any(isinstance(one, Table) and len(one.rows) == 3 for one in found.evidence)
+    finding = check(10.0, *(SampledLine(Location("train.py", n), 2) for n in (1, 2, 3)))
+    assert isinstance(finding, Finding)
+    assert "train.py" not in finding.summary
+    assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [3]
 
 
-def test_few_looks_name_nothing() -> None:
-    found = check(10.0, SampledLine(LOGS, 4))
-    assert isinstance(found, Finding)
-    assert found.remedies[0].at is None
+def test_few_stack_samples_name_no_line() -> None:
+    few, enough = check(10.0, SampledLine(LOGS, 4)), check(10.0, SampledLine(LOGS, 5))
+    assert isinstance(few, Finding)
+    assert isinstance(enough, Finding)
+    assert (few.remedies[0].at, enough.remedies[0].at) == (None, LOGS)
 
 
-def test_making_batches_is_not_its_business() -> None:
-    """Trap: 90 % of the looks fell on the lines that make the arguments."""
+def test_making_batches_is_left_to_python_input() -> None:
+    """Trap: 90 % of the stack samples are on the lines that make the arguments."""
     places = SampledLine(MAKES, 18, makes=True), SampledLine(LOGS, 2, makes=False)
     assert isinstance(check(8.0, *places, anew=((128, 32),)), Healthy)
     assert isinstance(check(12.0, *places, anew=((128, 32),)), Finding)
@@ -81,14 +82,14 @@ def test_lines_that_make_what_stays_the_same_make_no_batch() -> None:
     assert isinstance(check(8.0, SampledLine(MAKES, 18, makes=True)), Finding)
 
 
-def test_tracing_and_tensorflow_s_own_way_into_a_function_are_not_its_business() -> None:
+def test_tracing_and_calling_functions_are_left_out() -> None:
     """Trap: a marked call begins within the tf.function, after Python has found or made its graph."""
     assert isinstance(check(10.0, retracing=Retracing((), 0.0, 9.5)), Healthy)
     assert isinstance(check(1.2, retracing=Retracing((), calling_ms=0.3)), Healthy)
 
 
 def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
-    found = check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2))
-    assert isinstance(found, Finding)
-    assert found.effects[0].bound is Bound.EXPECTED
-    assert found.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)
+    finding = check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2))
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.EXPECTED
+    assert finding.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)

@@ -1,4 +1,4 @@
-"""broadcast-cost: repetitions that an operation would do by itself."""
+"""broadcast-cost: repetitions that broadcasting makes unnecessary."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import broadcast_cost
 from tfdoctor.rules.broadcast_cost import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
 
-GPU = Hardware("GPU", "x")
+GPU = Hardware(DeviceKind.GPU, "x")
 
 
 def check(
@@ -37,9 +38,9 @@ def check(
 
 
 def test_the_whole_repetition_is_a_ceiling() -> None:
-    found = check()
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check()
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.subject, effect.scales, effect.bound) == ("tile", 0.0, Bound.AT_MOST)
 
 
@@ -56,14 +57,14 @@ def test_what_reads_the_repetition_reads_the_small_tensor_instead() -> None:
     size = 8 * 128 * 64 * 4
     times = [
         OperationTime(
-            name=one.name, type=one.type, ms=3.0, operation=one,
-            nbytes=size * (129 / 128 if one.type == "Tile" else 3),
+            name=operation.name, type=operation.type, ms=3.0, operation=operation,
+            nbytes=size * (129 / 128 if operation.type == "Tile" else 3),
         )
-        for one in program.operations
+        for operation in program.operations
     ]  # fmt: skip
-    found = Chart([program, Operations(tuple(times)), GPU]).call(broadcast_cost.check)
-    assert isinstance(found, Finding)
-    assert {effect.subject: effect.scales for effect in found.effects} == {
+    finding = Chart([program, Operations(tuple(times)), GPU]).call(broadcast_cost.check)
+    assert isinstance(finding, Finding)
+    assert {effect.subject: effect.scales for effect in finding.effects} == {
         "tile": 0.0,
         "use": pytest.approx(2 / 3),
         "gradient_tape/use/Mul": pytest.approx(2 / 3),
@@ -94,7 +95,7 @@ def test_only_dimensions_of_size_one_broadcast(given: Any, kind: type) -> None:
 
 
 def chained(*, last: str = "Mul", kind: str = "GPU") -> Verdict:
-    """A vector that is repeated 128 times before its sigmoid; another operation takes that."""
+    """A vector is repeated 128 times before its sigmoid, whose result another operation takes."""
     small, full = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
     rows = [
         graph_operation("tile", "Tile", [small], [full], **{"from": [None]}),
@@ -104,8 +105,8 @@ def chained(*, last: str = "Mul", kind: str = "GPU") -> Verdict:
     record = {"graphs": [{"kind": "function", "operations": rows}]}
     program: Program = chart(trace([]), recording(record)).fact(Program)
     times = tuple(
-        OperationTime(name=one.name, type=one.type, ms=10.0, operation=one)
-        for one in program.operations
+        OperationTime(name=operation.name, type=operation.type, ms=10.0, operation=operation)
+        for operation in program.operations
     )
     facts = [program, Operations(times), Hardware(kind, "x")]
     return Chart(facts).call(broadcast_cost.check)
@@ -122,12 +123,12 @@ def chained(*, last: str = "Mul", kind: str = "GPU") -> Verdict:
 def test_an_activation_belongs_before_the_repetition(
     last: str, kind: str, expected: dict[str, float]
 ) -> None:
-    found = chained(last=last, kind=kind)
-    assert isinstance(found, Finding)
-    assert {one.subject: one.scales for one in found.effects} == expected
+    finding = chained(last=last, kind=kind)
+    assert isinstance(finding, Finding)
+    assert {effect.subject: effect.scales for effect in finding.effects} == expected
 
 
 def test_a_cpu_broadcasts_no_faster_than_it_repeats() -> None:
-    said = check(hardware=Hardware("CPU", "x"))
-    assert isinstance(said, Healthy)
-    assert "20.0 ms" in said.summary
+    verdict = check(hardware=Hardware(DeviceKind.CPU, "x"))
+    assert isinstance(verdict, Healthy)
+    assert "20.0 ms" in verdict.summary

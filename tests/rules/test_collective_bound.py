@@ -1,4 +1,4 @@
-"""collective-bound: the exchange itself, told from waiting for others where that can be told."""
+"""collective-bound: the exchange, separated from waiting where the trace allows."""
 
 import pytest
 
@@ -16,16 +16,16 @@ def test_a_tenth_of_the_step_in_the_exchange_is_found(exchange: float, kind: typ
 
 
 def test_waiting_for_a_slow_replica_is_not_the_exchange() -> None:
-    """Trap: NCCL's kernel runs for 5 ms on the fast device, of which 4 are the other's lateness."""
+    """Trap: the NCCL kernel runs for 5 ms on the fast device, 4 of them because the other one is late."""
     result = examine(collective_bound, replica(8, 12), replica(12, 12))
     assert isinstance(result.outcome, Healthy)
     assert "delays each step by 1.00 ms" in result.outcome.summary
 
 
-def test_with_one_device_waiting_is_included_and_said() -> None:
+def test_with_one_device_the_summary_says_that_waiting_is_included() -> None:
     result = examine(collective_bound, replica(8, 12))
     assert isinstance(result.outcome, Finding)
-    assert "waiting for others included" in result.outcome.summary
+    assert "including waiting" in result.outcome.summary
     assert result.saving is not None
     assert result.saving.per_step.value == pytest.approx(5.0, abs=1e-3)
 
@@ -38,15 +38,15 @@ def test_hidden_collectives_cost_nothing() -> None:
     assert isinstance(examine(collective_bound, v100(*both)).outcome, Healthy)
 
 
-def test_without_collectives_nothing_is_said() -> None:
+def test_without_collectives_nothing_is_judged() -> None:
     kernels = [("kernel", at + 1, at + 12) for at in range(0, STEPS * EACH, EACH)]
     lone = v100(line("Stream #14(Kernel)", *kernels))
     assert isinstance(examine(collective_bound, lone).outcome, NotApplicable)
 
 
-def test_on_a_cpu_worker_the_breakdown_alone_tells() -> None:
+def test_on_a_cpu_worker_the_breakdown_is_enough() -> None:
     parts = Breakdown.of(device=15.0, collective=5.0)
     replicas = Replicas("MultiWorkerMirroredStrategy", 2, 0, batch=64, divided=True)
-    found = collective_bound.check(parts, None, None, replicas)
-    assert isinstance(found, Finding)
-    assert "32 examples" in found.remedies[1].action
+    finding = collective_bound.check(parts, None, None, replicas)
+    assert isinstance(finding, Finding)
+    assert "32 examples" in finding.remedies[1].action

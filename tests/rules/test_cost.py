@@ -1,4 +1,4 @@
-"""cost: what steps and savings cost at a price, and nothing without one."""
+"""cost: the cost of steps and savings at a given price, and nothing without one."""
 
 import json
 import subprocess
@@ -31,13 +31,13 @@ PRICE = Price(3.6)
 EVEN = Steps.uniform(20, 100.0)
 
 
-def told(verdict: Verdict) -> dict[str, float]:
+def measures(verdict: Verdict) -> dict[str, float]:
     assert isinstance(verdict, Finding | Healthy)
-    return {m.label: m.value.value for m in verdict.evidence if isinstance(m, Measure)}
+    return {row.label: row.value.value for row in verdict.evidence if isinstance(row, Measure)}
 
 
 @pytest.mark.parametrize(("idle", "kind"), [(51.0, Finding), (100 * LIMITS.idle, Healthy)])
-def test_from_half_of_the_step_on_most_of_the_money_goes_elsewhere(idle: float, kind: type) -> None:
+def test_an_idle_share_above_half_is_found(idle: float, kind: type) -> None:
     verdict = check(PRICE, Breakdown.of(device=100 - idle, input=idle), None, None, EVEN)
     assert isinstance(verdict, kind)
 
@@ -50,25 +50,25 @@ def test_a_note_that_promises_nothing() -> None:
 
 def test_steps_epochs_and_flops_at_a_price() -> None:
     matrix = MatrixUnit(unit="AMX", busy_ms=90.0, matrix_ms=50.0, matrix_rate=2e12)
-    found = told(check(PRICE, Breakdown.of(device=90.0, input=10.0), Epoch(500), matrix, EVEN))
-    assert found["a step"] == pytest.approx(1e-4)
-    assert found["an epoch of 500 steps"] == pytest.approx(0.05)
-    assert found["matmuls and convolutions that a dollar buys"] == pytest.approx(1e12 * 3600 / 3.6)
+    costs = measures(check(PRICE, Breakdown.of(device=90.0, input=10.0), Epoch(500), matrix, EVEN))
+    assert costs["cost per step"] == pytest.approx(1e-4)
+    assert costs["cost per epoch (500 steps)"] == pytest.approx(0.05)
+    assert costs["FLOPs of matmuls and convolutions per dollar"] == pytest.approx(1e12 * 3600 / 3.6)
 
 
 @pytest.mark.parametrize(("mean", "kind"), [(125.0, Healthy), (126.0, NotApplicable)])
 def test_a_few_long_steps_decide_what_a_run_costs(mean: float, kind: type) -> None:
-    """Trap: four steps in twenty compiled, and a usual one was a sixtieth of the mean."""
+    """Trap: four steps in twenty compiled, and a steady step was a sixtieth of the mean."""
     steps = Steps.uniform(20, mean)
     assert isinstance(check(PRICE, Breakdown.of(device=100.0), None, None, steps), kind)
 
 
-def test_what_nobody_knows_is_not_called_idle() -> None:
+def test_unknown_time_is_not_called_idle() -> None:
     assert isinstance(
         check(PRICE, Breakdown.of(unknown=60.0, device=40.0), None, None, EVEN), NotApplicable
     )
-    known = told(check(PRICE, Breakdown.of(unknown=40.0, device=60.0), None, None, EVEN))
-    assert known["of it without computing"] == pytest.approx(0.0)
+    known = measures(check(PRICE, Breakdown.of(unknown=40.0, device=60.0), None, None, EVEN))
+    assert known["share of the step without compute"] == pytest.approx(0.0)
 
 
 def test_a_price_is_never_guessed() -> None:
@@ -78,7 +78,10 @@ def test_a_price_is_never_guessed() -> None:
 
 @pytest.mark.parametrize(("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)])
 def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
-    record = {"feeds": 3, "datasets": [{"id": 3, "cardinality": cardinality}]}
+    record = {
+        "feeds": 3,
+        "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}],
+    }
     of = chart(trace(), recording(record))
     if steps is None:
         with pytest.raises(Unavailable):
@@ -99,7 +102,7 @@ def test_a_report_says_what_its_savings_are_worth() -> None:
     assert isinstance(last, Measure)
     assert "when all findings are followed" in last.label
     assert last.value.unit is Unit.US_DOLLARS
-    assert 0 < last.value.value < 1000 * told(found)["a step"]
+    assert 0 < last.value.value < 1000 * measures(found)["cost per step"]
 
 
 def test_without_a_price_the_rule_says_what_is_missing() -> None:
@@ -132,7 +135,7 @@ def test_the_option_reaches_the_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("price", ["0", "-1", "free", "nan", "inf", "-inf", "1e400", "1e12"])
-def test_what_is_no_price_is_a_usage_error(price: str) -> None:
+def test_a_price_that_is_no_amount_is_a_usage_error(price: str) -> None:
     done = CliRunner().invoke(cli.app, ["report", str(SAMPLE), f"--usd-per-hour={price}"])
     assert done.exit_code == 2
     assert "wrote" not in done.output

@@ -1,4 +1,4 @@
-"""eager-step: more time in single operations than in functions."""
+"""eager-step: more time in operations outside of functions than in functions."""
 
 import pytest
 
@@ -25,17 +25,17 @@ def check(
         (100.0, 2.1, 2.0, Finding),
     ],
 )
-def test_operations_beside_a_function_are_no_eager_step(
+def test_operations_next_to_a_function_are_no_eager_step(
     operations: float, single: float, whole: float, kind: type
 ) -> None:
-    """Trap: metrics and losses that are read beside a step that is a function."""
+    """Trap: metrics and losses that are read next to a step that is a function."""
     assert isinstance(check(operations, single, whole), kind)
 
 
-def test_calling_a_function_is_left() -> None:
-    found = check(200.0, 5.0)
-    assert isinstance(found, Finding)
-    assert found.effects[0].scales == pytest.approx(0.05)
+def test_the_call_of_one_function_remains() -> None:
+    finding = check(200.0, 5.0)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].scales == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_calling_a_function_is_left() -> None:
     ],
 )
 def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, words: str) -> None:
-    found = check(200.0, 5.0, asked=asked)
-    assert isinstance(found, Finding)
-    assert (found.remedies[0].edit_id, words in found.remedies[0].action) == (edit_id, True)
+    finding = check(200.0, 5.0, asked=asked)
+    assert isinstance(finding, Finding)
+    assert (finding.remedies[0].edit_id, words in finding.remedies[0].action) == (edit_id, True)

@@ -1,4 +1,4 @@
-"""embedding-gradient: one-hot products, and updates of whole tables."""
+"""embedding-gradient: one-hot matmuls, and updates of whole tables."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
-CPU = Hardware("CPU", "x")
+CPU = Hardware(DeviceKind.CPU, "x")
 ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384
 F = "float32"
 HOT: Any = [F, [64, 6, ENTRIES]]
@@ -38,10 +39,10 @@ def ran(program: Program, **times: float) -> list[OperationTime]:
     sizes = {"OneHot": 9.2e6}
     return [
         OperationTime(
-            name=one.name, type=one.type, ms=times[one.name], operation=one, layer=one.layer,
-            nbytes=sizes.get(one.type),
+            name=operation.name, type=operation.type, ms=times[operation.name],
+            operation=operation, layer=operation.layer, nbytes=sizes.get(operation.type),
         )
-        for one in program.operations
+        for operation in program.operations
     ]  # fmt: skip
 
 
@@ -54,47 +55,51 @@ def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> V
 
 def test_one_hot_rows_before_a_table_are_found_with_their_gradients() -> None:
     program = one_hot()
-    found = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
-    assert isinstance(found, Finding)
-    scales = {effect.subject: effect.scales for effect in found.effects}
+    finding = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
+    assert isinstance(finding, Finding)
+    scales = {effect.subject: effect.scales for effect in finding.effects}
     assert (scales["m"], scales[GRADIENT.name]) == (0.0, 0.0)
-    # its calls, and five passes over 384 x 32 float32 at the rate at which the one-hot rows were written
-    left = embedding_gradient.LOOKUP_MS + 5 * LOOKUPS * WIDTH * 4 / (9.2e6 / 0.5)
-    assert scales["hot"] == pytest.approx(left / 0.5)
-    assert all(effect.bound is Bound.EXPECTED for effect in found.effects)
+    # Its calls, and five passes over 384 x 32 float32 at the rate that wrote the one-hot rows.
+    lookup_ms = embedding_gradient.LOOKUP_MS + 5 * LOOKUPS * WIDTH * 4 / (9.2e6 / 0.5)
+    assert scales["hot"] == pytest.approx(lookup_ms / 0.5)
+    assert all(effect.bound is Bound.EXPECTED for effect in finding.effects)
 
 
 def test_a_lookup_that_would_take_as_long_saves_nothing() -> None:
     program = one_hot()
-    found = check(program, *ran(program, hot=0.02, m=0.03), GRADIENT_OF_NOTHING)
-    assert isinstance(found, Finding)
-    assert {effect.scales for effect in found.effects} == {1.0}
+    finding = check(program, *ran(program, hot=0.02, m=0.03), GRADIENT_OF_NOTHING)
+    assert isinstance(finding, Finding)
+    assert {effect.scales for effect in finding.effects} == {1.0}
 
 
 GRADIENT_OF_NOTHING = OperationTime(name="gradient_tape/other/MatMul", type="MatMul", ms=3.0)
 
 
-def test_how_many_are_looked_up_is_not_guessed() -> None:
+def test_an_unknown_number_of_lookups_is_not_guessed() -> None:
     program = one_hot(["int32", [None]])
-    found = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
-    assert isinstance(found, Finding)
-    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+    finding = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
+    assert isinstance(finding, Finding)
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
 
 def test_on_a_gpu_the_saving_is_a_ceiling() -> None:
     program = one_hot()
-    found = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware("GPU", "x"))
-    assert isinstance(found, Finding)
-    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+    finding = check(
+        program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.GPU, "x")
+    )
+    assert isinstance(finding, Finding)
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
 
-def test_on_a_tpu_one_hot_products_are_no_fault() -> None:
+def test_on_a_tpu_one_hot_matmuls_are_no_fault() -> None:
     program = one_hot()
-    said = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware("TPU", "x"))
-    assert isinstance(said, NotApplicable)
+    verdict = check(
+        program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.TPU, "x")
+    )
+    assert isinstance(verdict, NotApplicable)
 
 
-def test_one_hot_labels_feed_no_product() -> None:
+def test_one_hot_labels_feed_no_matmul() -> None:
     program = one_hot(sources=(None, None))
     assert isinstance(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT), Healthy)
 
@@ -102,9 +107,9 @@ def test_one_hot_labels_feed_no_product() -> None:
 def test_one_hot_rows_that_others_use_too_stay() -> None:
     other = graph_operation("loss", "Sub", [HOT], [], **{"from": [0]})
     program = one_hot(rows=[other])
-    found = check(program, *ran(program, hot=0.5, m=1.0, loss=0.1), GRADIENT)
-    assert isinstance(found, Finding)
-    assert "hot" not in {effect.subject for effect in found.effects}
+    finding = check(program, *ran(program, hot=0.5, m=1.0, loss=0.1), GRADIENT)
+    assert isinstance(finding, Finding)
+    assert "hot" not in {effect.subject for effect in finding.effects}
 
 
 def dense(lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum") -> Verdict:
@@ -120,9 +125,9 @@ def dense(lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum") -
 
 
 def test_an_update_of_all_rows_for_a_few_in_use_is_found() -> None:
-    found = dense(100, 20.0)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = dense(100, 20.0)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert effect.of
     assert (effect.scales, effect.of.value, effect.bound) == (0.1, 20.0, Bound.AT_MOST)
 
@@ -135,14 +140,14 @@ def test_tables_whose_rows_are_mostly_in_use_are_not(lookups: int | None, kind: 
 
 
 @pytest.mark.parametrize(("spent", "kind"), [(100 * LIMITS.update, Finding), (9.9, Healthy)])
-def test_small_updates_are_not_worth_another_optimizer(spent: float, kind: type) -> None:
+def test_short_updates_are_not_worth_another_optimizer(spent: float, kind: type) -> None:
     assert isinstance(dense(100, spent), kind)
 
 
 def test_scattered_updates_are_healthy() -> None:
-    said = dense(100, 20.0, "ResourceScatterSub")
-    assert isinstance(said, Healthy)
-    assert "Only the rows" in said.summary
+    verdict = dense(100, 20.0, "ResourceScatterSub")
+    assert isinstance(verdict, Healthy)
+    assert "looked up" in verdict.summary
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
@@ -155,7 +160,6 @@ def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
         graph_operation("hot", "OneHot", [IDS], [HOT]),
         graph_operation("m", "BatchMatMulV2", [HOT, TABLE], []),
     )
-    said = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
-    assert isinstance(said, NotApplicable)
-    assert "record the run again" in said.reason
+    verdict = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
+    assert isinstance(verdict, NotApplicable)
     assert isinstance(check(program, GRADIENT), Healthy)

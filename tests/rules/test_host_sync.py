@@ -1,4 +1,4 @@
-"""host-sync: the GPU idles after values that are read in each step."""
+"""host-sync: the GPU idles after values are read in each step."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def steps(count: int = 10) -> SteadySteps:
 
 
 @pytest.mark.parametrize(
-    ("idle", "often", "count", "kind"),
+    ("idle_ms", "reads", "count", "kind"),
     [
         (0.4501, 0.9, 10, Finding),
         (0.449, 0.9, 10, Healthy),
@@ -29,28 +29,28 @@ def steps(count: int = 10) -> SteadySteps:
     ],
 )
 def test_a_value_that_is_read_in_each_step(
-    idle: float, often: float, count: int, kind: type
+    idle_ms: float, reads: float, count: int, kind: type
 ) -> None:
     """Trap: a loss that is printed every few steps; a trace of one step, which the profiler ends.
 
-    Nothing follows the last step's value: of four steps three are seen to wait, each for a third of it all.
+    Nothing follows the last step's value: of four steps only three are seen to wait.
     """
-    syncs = HostSyncs(1.0, often, host_ms=idle / 2, between_ms=idle / 2)
+    syncs = HostSyncs(1.0, reads, host_ms=idle_ms / 2, between_ms=idle_ms / 2)
     step = Breakdown.of(host=5.0, device=5.0)
-    found = host_sync.check(syncs, steps(count), step, None)
-    assert isinstance(found, kind)
-    if isinstance(found, Finding):
-        assert {effect.stage for effect in found.effects} == {Stage.HOST, Stage.BETWEEN}
+    verdict = host_sync.check(syncs, steps(count), step, None)
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        assert {effect.stage for effect in verdict.effects} == {Stage.HOST, Stage.BETWEEN}
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(3.0, Finding), (4.6, Healthy)])
-def test_a_gpu_that_waits_for_the_compiler_waits_for_no_value(ms: float, kind: type) -> None:
+def test_waiting_for_the_compiler_is_not_waiting_for_a_value(ms: float, kind: type) -> None:
     syncs, compiling = HostSyncs(1.0, 0.9, host_ms=4.5), CompileTime(10, 10, 5, ms)
     step = Breakdown.of(host=5.0, device=5.0)
     assert isinstance(host_sync.check(syncs, steps(), step, compiling), kind)
 
 
-def test_without_steps_nothing_is_said() -> None:
+def test_without_steps_nothing_is_judged() -> None:
     whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
-    found = host_sync.check(HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None)
-    assert found == NotApplicable(reason="no step is marked")
+    verdict = host_sync.check(HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None)
+    assert verdict == NotApplicable(reason="no step is marked")

@@ -1,4 +1,4 @@
-"""idle-device: devices that nobody uses, and those that only seem so."""
+"""idle-device: devices that nobody uses, and those that only seem idle."""
 
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
+from tfdoctor.recording.manifest import EndedProcess, WorkerRank
 from tfdoctor.rule import Rule
 from tfdoctor.rules import idle_device
 from tfdoctor.rules.idle_device import LIMITS
@@ -28,7 +30,7 @@ ALONE = Replicas()
 def check(
     visible: int, used: int, replicas: Replicas = ALONE, *, steps: int = 20, missing: str = ""
 ) -> Verdict:
-    device = Device("GPU", visible, used, missing=missing)
+    device = Device(DeviceKind.GPU, visible, used, missing=missing)
     return idle_device.check(device, replicas, Steps.uniform(steps, 10.0), Framework())
 
 
@@ -38,7 +40,7 @@ def test_one_idle_device_is_enough(used: int, kind: type) -> None:
 
 
 @pytest.mark.parametrize(("steps", "kind"), [(int(LIMITS.steps), Finding), (2, NotApplicable)])
-def test_a_part_of_a_step_proves_nothing(steps: int, kind: type) -> None:
+def test_a_part_of_a_step_is_not_judged(steps: int, kind: type) -> None:
     assert isinstance(check(4, 1, steps=steps), kind)
 
 
@@ -57,7 +59,7 @@ def test_kernels_that_were_not_recorded_prove_no_idleness() -> None:
 
 
 def test_a_run_on_the_cpu_is_not_judged() -> None:
-    device = Device("CPU", 1, 1)
+    device = Device(DeviceKind.CPU, 1, 1)
     steps = Steps.uniform(20, 10.0)
     assert isinstance(idle_device.check(device, ALONE, steps, Framework()), NotApplicable)
 
@@ -73,14 +75,15 @@ def test_replicas_are_as_the_run_recorded_them() -> None:
 
 
 def test_a_batch_that_nobody_divides_is_each_replicas_own() -> None:
-    """As distribute_datasets_from_function makes it."""
+    """distribute_datasets_from_function makes the batch of one replica."""
     assert Replicas("MirroredStrategy", 2, 2, batch=16).each == 16
 
 
 def test_workers_of_a_job_and_processes_of_a_run_count() -> None:
-    job = recording(manifest=manifest(worker={"name": "worker-0", "rank": 0, "size": 4}))
+    job = recording(manifest=manifest(worker=WorkerRank("worker-0", 0, 4)))
     assert chart(trace(), job).fact(Replicas).workers == 4
-    two = recording(manifest=manifest(processes=({"trained": True}, {"trained": True}, {})))
+    trained = EndedProcess(trained=True)
+    two = recording(manifest=manifest(processes=(trained, trained, EndedProcess())))
     assert chart(trace(), two).fact(Replicas).workers == 2
 
 
@@ -94,7 +97,7 @@ def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
     of = Recording.open(tmp_path)
     result = examine(Chart([xplane.read(of.traces[0]), of]))
     assert isinstance(result.outcome, Finding)
-    assert result.outcome.summary == "3 of 4 GPUs do nothing"
+    assert result.outcome.summary.startswith("3 of 4 GPUs")
     assert result.saving is not None
     assert result.saving.bound is Bound.AT_MOST
     assert result.saving.per_step.value <= 0.75 * truth.compute_ms + 1e-3

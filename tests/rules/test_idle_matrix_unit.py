@@ -1,5 +1,7 @@
 """idle-matrix-unit: below 30 % of the peak, or most matrix time off the unit."""
 
+from typing import Any
+
 import pytest
 
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
@@ -7,9 +9,9 @@ from tfdoctor.rules import idle_matrix_unit
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 
 
-def check(**parts: float | None) -> Verdict:
+def check(**parts: Any) -> Verdict:
     given = {"busy_ms": 50.0, "matrix_ms": 40.0} | parts
-    return idle_matrix_unit.check(MatrixUnit(unit="Tensor Core", **given))  # type: ignore[arg-type]
+    return idle_matrix_unit.check(MatrixUnit(unit="Tensor Core", **given))
 
 
 @pytest.mark.parametrize(("use", "kind"), [(0.30, Healthy), (0.29, Finding), (0.0, Finding)])
@@ -26,10 +28,10 @@ def test_use_by_kernels(on: float, off: float, kind: type) -> None:
 
 
 def test_kernels_with_unknown_names_count_for_neither_side() -> None:
-    found = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
-    assert isinstance(found, Healthy)
+    finding = check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0)
+    assert isinstance(finding, Healthy)
     unknown = [
-        m.value.value for m in found.evidence if isinstance(m, Measure) and "unknown" in m.label
+        m.value.value for m in finding.evidence if isinstance(m, Measure) and "unknown" in m.label
     ]
     assert unknown == [35.0]
 
@@ -39,25 +41,25 @@ def test_when_no_kernel_is_known_nothing_is_said() -> None:
     assert isinstance(check(), NotApplicable)
 
 
-def test_a_step_without_matrix_work_leaves_the_unit_idle_rightly() -> None:
+def test_a_step_without_matmuls_is_healthy() -> None:
     assert isinstance(check(matrix_ms=0.0), Healthy)
 
 
 @pytest.mark.parametrize(("matrix_ms", "kind"), [(5.0, Finding), (4.9, Healthy)])
-def test_little_matrix_work_is_not_where_the_time_goes(matrix_ms: float, kind: type) -> None:
+def test_few_matmuls_are_not_judged(matrix_ms: float, kind: type) -> None:
     assert isinstance(check(matrix_ms=matrix_ms, on_unit_ms=0.0, off_unit_ms=matrix_ms), kind)
 
 
 def test_it_claims_no_saving_of_its_own() -> None:
-    found = check(utilization=0.1)
-    assert isinstance(found, Finding)
-    assert found.effects == ()
-    assert found.severity is Severity.NOTE
+    finding = check(utilization=0.1)
+    assert isinstance(finding, Finding)
+    assert finding.effects == ()
+    assert finding.severity is Severity.NOTE
 
 
-def test_it_says_what_the_time_goes_to() -> None:
-    found = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
-    assert isinstance(found, Finding)
-    values = {m.label: m.value.value for m in found.evidence if isinstance(m, Measure)}
-    assert values["of it in other operations, which the unit cannot run"] == 10.0
-    assert values["rate of the matmuls and convolutions"] == 1e12
+def test_the_evidence_shows_where_the_time_goes() -> None:
+    finding = check(utilization=0.1, matrix_rate=1e12, peak_flop_s=1e13)
+    assert isinstance(finding, Finding)
+    values = {m.label: m.value.value for m in finding.evidence if isinstance(m, Measure)}
+    assert values["time in other operations, which the unit cannot run"] == 10.0
+    assert values["FLOP rate of the matmuls and convolutions"] == 1e12

@@ -1,4 +1,4 @@
-"""layout-change: there and back around operations on images."""
+"""layout-change: conversions in both directions around operations on images."""
 
 from typing import Any
 
@@ -40,48 +40,48 @@ def there_and_back(image: str = "Conv2D", between: int = 0) -> Program:
 
 def check(program: Program, *rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
     ran = [
-        OperationTime(name=one.name, type=one.type, ms=2.0, operation=one)
-        for one in program.operations
+        OperationTime(name=operation.name, type=operation.type, ms=2.0, operation=operation)
+        for operation in program.operations
     ]
     return Chart([program, Operations((*ran, *rows)), hardware]).call(layout_change.check)
 
 
-def gone(said: Verdict) -> set[str]:
-    assert isinstance(said, Finding)
-    assert all(effect.scales == 0.0 for effect in said.effects)
-    return {effect.subject for effect in said.effects}
+def removed(verdict: Verdict) -> set[str]:
+    assert isinstance(verdict, Finding)
+    assert all(effect.scales == 0.0 for effect in verdict.effects)
+    return {effect.subject for effect in verdict.effects}
 
 
-def test_all_but_the_first_conversion_go() -> None:
-    found = check(there_and_back(), GRADIENT)
-    assert gone(found) == {"back"}
-    assert isinstance(found, Finding)
-    assert found.effects[0].bound is Bound.EXPECTED
+def test_all_conversions_but_the_first_are_removed() -> None:
+    finding = check(there_and_back(), GRADIENT)
+    assert removed(finding) == {"back"}
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.EXPECTED
 
 
 def test_their_gradients_go_with_them() -> None:
     back = OperationTime(name="gradient_tape/back/transpose", type="Transpose", ms=3.0)
     there = OperationTime(name="gradient_tape/there/transpose", type="Transpose", ms=3.0)
-    assert gone(check(there_and_back(), back, there, GRADIENT)) == {"back", back.name}
+    assert removed(check(there_and_back(), back, there, GRADIENT)) == {"back", back.name}
 
 
 def test_one_direction_alone_is_healthy() -> None:
     rows = [operation("there", "Transpose", FIRST, LAST, None)]
     rows.append(operation("image", "Conv2D", LAST, LAST, 0))
-    said = check(graph(*rows), GRADIENT)
-    assert isinstance(said, Healthy)
-    assert "one direction" in said.summary
+    verdict = check(graph(*rows), GRADIENT)
+    assert isinstance(verdict, Healthy)
+    assert "one direction" in verdict.summary
 
 
 @pytest.mark.parametrize("kind", ["BatchMatMulV2", "Einsum", "Softmax"])
 def test_attentions_heads_are_no_layout(kind: str) -> None:
-    said = check(there_and_back(kind), GRADIENT)
-    assert isinstance(said, Healthy)
-    assert "never" in said.summary
+    verdict = check(there_and_back(kind), GRADIENT)
+    assert isinstance(verdict, Healthy)
+    assert "never" in verdict.summary
 
 
 @pytest.mark.parametrize(("between", "kind"), [(3, Finding), (4, Healthy)])
-def test_what_lies_between_is_within_reach(between: int, kind: type) -> None:
+def test_few_operations_may_lie_between(between: int, kind: type) -> None:
     assert isinstance(check(there_and_back(between=between), GRADIENT), kind)
 
 
@@ -93,7 +93,7 @@ def test_a_transposition_of_height_and_width_keeps_the_format() -> None:
     assert isinstance(check(graph(*rows), GRADIENT), Healthy)
 
 
-def test_a_cube_does_not_tell_which_way_it_was_turned() -> None:
+def test_a_cube_does_not_show_its_direction() -> None:
     cube: Any = ["float32", [16, 8, 8, 8]]
     rows = [operation("a", "Transpose", cube, cube, None)]
     rows += [operation("conv", "Conv2D", cube, cube, 0)]
@@ -102,9 +102,8 @@ def test_a_cube_does_not_tell_which_way_it_was_turned() -> None:
 
 
 def test_a_record_without_edges_gives_no_verdict() -> None:
-    said = check(graph(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT)
-    assert isinstance(said, NotApplicable)
-    assert "which operations feed which" in said.reason
+    verdict = check(graph(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT)
+    assert isinstance(verdict, NotApplicable)
 
 
 def test_kernels_that_convert_within_a_convolution_are_a_ceiling() -> None:
@@ -112,31 +111,31 @@ def test_kernels_that_convert_within_a_convolution_are_a_ceiling() -> None:
         name="conv", type="Conv2D", ms=10.0, ran=("void nchwToNhwcKernel<half>", "volta_h884cudnn"),
         ran_ms=(2.5, 7.5),
     )  # fmt: skip
-    found = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(there_and_back("Softmax"), conv, GRADIENT, hardware=GPU)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.subject, effect.scales, effect.bound) == ("conv", 0.75, Bound.AT_MOST)
 
 
 def test_what_xla_calls_data_formatting_is_a_ceiling() -> None:
     copy = OperationTime(name="copy.3", type="x", ms=4.0, category="data formatting")
-    found = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
-    assert gone(found) == {"copy.3"}
+    finding = check(there_and_back("Softmax"), copy, GRADIENT, hardware=TPU)
+    assert removed(finding) == {"copy.3"}
 
 
-def test_an_operation_that_goes_is_not_counted_again_for_its_kernels() -> None:
+def test_a_removed_operation_is_not_counted_again_for_its_kernels() -> None:
     program = there_and_back()
     rows = [
         OperationTime(
-            name=one.name, type=one.type, ms=2.0, operation=one, ran=("SwapDimension1And2",),
+            name=operation.name, type=operation.type, ms=2.0, operation=operation, ran=("SwapDimension1And2",),
             ran_ms=(2.0,),
         )
-        for one in program.operations
-        if one.type == "Transpose"
+        for operation in program.operations
+        if operation.type == "Transpose"
     ]  # fmt: skip
-    found = Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
-    assert isinstance(found, Finding)
-    assert [effect.subject for effect in found.effects] == ["back"]
+    finding = Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
+    assert isinstance(finding, Finding)
+    assert [effect.subject for effect in finding.effects] == ["back"]
 
 
 @pytest.mark.parametrize(("hardware", "parts"), [
@@ -148,6 +147,6 @@ def test_the_first_conversion_stays_whatever_runs_it(hardware: Hardware, parts: 
     program = graph(*rows, operation("image", "Conv2D", LAST, LAST, 0))
     there = program.by_name["there"]
     ran = OperationTime(name="there", type="Transpose", ms=2.0, operation=there, **parts)
-    said = Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
-    assert isinstance(said, Healthy)
-    assert "one direction" in said.summary
+    verdict = Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
+    assert isinstance(verdict, Healthy)
+    assert "one direction" in verdict.summary

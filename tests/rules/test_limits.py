@@ -11,6 +11,7 @@ from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import (
     all_rules,
@@ -36,7 +37,7 @@ def by_input(**limits: float) -> Verdict:
 def by_map(**limits: float) -> Verdict:
     pipeline = InputPipeline.of(SLOW)
     return sequential_map.check(
-        pipeline, WAITING, Device("GPU", 1, 1), None, None, sequential_map.Limits(**limits)
+        pipeline, WAITING, Device(DeviceKind.GPU, 1, 1), None, None, sequential_map.Limits(**limits)
     )
 
 
@@ -62,7 +63,7 @@ def by_depthwise(**limits: float) -> Verdict:
     rows = tuple(
         OperationTime(name=kind, type=kind, ms=10.0) for kind in ("DepthwiseConv2dNative", "Conv2D")
     )
-    hardware = Hardware("GPU", "example", bandwidth_bytes_s=4e10)
+    hardware = Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10)
     return depthwise_convolution.check(
         Operations(rows), hardware, depthwise_convolution.Limits(**limits)
     )
@@ -70,7 +71,7 @@ def by_depthwise(**limits: float) -> Verdict:
 
 def by_width(**limits: float) -> Verdict:
     (row,) = (unaligned_dimension._conv(33),)  # noqa: SLF001 - its own example
-    hardware = Hardware("CPU", "example", tile=Tile(16, "an example"))
+    hardware = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
     return unaligned_dimension.check(
         Operations((row,)), hardware, unaligned_dimension.Limits(**limits)
     )
@@ -79,7 +80,7 @@ def by_width(**limits: float) -> Verdict:
 def by_channels(**limits: float) -> Verdict:
     norms = unfused_batch_norm._norms(unfused_batch_norm.MOMENTS)  # noqa: SLF001 - its own example, of 48 channels
     return unfused_batch_norm.check(
-        norms, Hardware("CPU", "example"), unfused_batch_norm.Limits(**limits)
+        norms, Hardware(DeviceKind.CPU, "example"), unfused_batch_norm.Limits(**limits)
     )
 
 

@@ -1,4 +1,4 @@
-"""loss-scaling: who must scale, who does, and of whom nobody knows."""
+"""loss-scaling: which runs must scale the loss, which do, and which are unknown."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.rules.loss_scaling import check
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 
@@ -25,7 +25,7 @@ def judged(
 ) -> Verdict:
     operations = [Operation(name=name, type="MatMul", outputs=((dtype, (8, 8)),), layer="dense")]
     operations += [Operation(name="check", type=also)] if also else []
-    known = {"optimizer": "SGD", "loss_scale": False, **settings}
+    known = RunSettings(**{"optimizer": "SGD", "loss_scale": False, **settings})
     return check(Program(tuple(operations), settings=known))
 
 
@@ -44,11 +44,13 @@ def test_a_frozen_backbone_in_float16_needs_none() -> None:
     """Its forward operations are in float16, the gradients are not."""
     forward = Operation(name="backbone/MatMul", type="MatMul", outputs=(("float16", (8, 8)),))
     head = Operation(name="gradient_tape/head/MatMul", type="MatMul", outputs=(("float32", (8,)),))
-    assert isinstance(check(Program((forward, head), settings={"optimizer": "SGD"})), Healthy)
+    assert isinstance(
+        check(Program((forward, head), settings=RunSettings(optimizer="SGD"))), Healthy
+    )
 
 
 @pytest.mark.parametrize("kind", ["IsFinite", "IsNan", "CheckNumerics"])
-def test_a_script_that_checks_for_infinities_may_scale_by_itself(kind: str) -> None:
+def test_a_script_that_checks_for_infinities_may_scale_the_loss(kind: str) -> None:
     assert isinstance(judged(also=kind), NotApplicable)
 
 
@@ -94,7 +96,7 @@ def recorded(folder: Path, wrap: str) -> Mapping[str, Any]:
     ("wrap", "kind"),
     [("", Finding), ("optimizer = keras.optimizers.LossScaleOptimizer(optimizer)", Healthy)],
 )
-def test_a_custom_loop_is_judged_by_what_it_made(tmp_path: Path, wrap: str, kind: type) -> None:
+def test_a_custom_loop_is_judged_by_its_optimizer(tmp_path: Path, wrap: str, kind: type) -> None:
     pytest.importorskip("keras", minversion="3")
     program = chart(trace(), recording(recorded(tmp_path, wrap))).fact(Program)
     assert isinstance(check(program), kind)

@@ -4,11 +4,12 @@ import pytest
 
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import max_pool_gradient
 from tfdoctor.rules.max_pool_gradient import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
-GPU, CPU = Hardware("GPU", "x"), Hardware("CPU", "x")
+GPU, CPU = Hardware(DeviceKind.GPU, "x"), Hardware(DeviceKind.CPU, "x")
 NAME = "gradient_tape/m/pool/MaxPoolGrad"
 
 
@@ -22,9 +23,9 @@ def check(
 
 @pytest.mark.parametrize("kind", ["MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradWithArgmax"])
 def test_its_whole_time_is_a_ceiling(kind: str) -> None:
-    found = check(kind=kind)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(kind=kind)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.subject, effect.scales, effect.bound) == (NAME, 0.0, Bound.AT_MOST)
 
 
@@ -34,26 +35,26 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 
 
 def test_onednns_gradient_is_fast() -> None:
-    said = check(40.0, f"{NAME}:_MklNativeMaxPoolGrad", hardware=CPU)
-    assert isinstance(said, Healthy)
-    assert "oneDNN" in said.summary
+    verdict = check(40.0, f"{NAME}:_MklNativeMaxPoolGrad", hardware=CPU)
+    assert isinstance(verdict, Healthy)
+    assert "oneDNN" in verdict.summary
 
 
 def test_eigens_gradient_on_a_cpu_is_slow() -> None:
-    found = check(40.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
-    assert isinstance(found, Finding)
-    assert "run_eagerly" in found.remedies[0].code
+    finding = check(40.0, f"{NAME}:MaxPoolGrad", hardware=CPU)
+    assert isinstance(finding, Finding)
+    assert "run_eagerly" in finding.remedies[0].code
 
 
-def test_the_gradient_of_average_pooling_is_none_of_it() -> None:
+def test_the_gradient_of_average_pooling_is_not_counted() -> None:
     assert isinstance(check(40.0, kind="AvgPoolGrad"), Healthy)
 
 
 def test_xla_searches_for_the_maxima_again() -> None:
     row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
     rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
-    said = max_pool_gradient.check(Operations((row, rest)), Hardware("TPU", "x"))
-    assert isinstance(said, Finding)
+    verdict = max_pool_gradient.check(Operations((row, rest)), Hardware(DeviceKind.TPU, "x"))
+    assert isinstance(verdict, Finding)
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:

@@ -1,4 +1,4 @@
-"""memory-headroom: both sides of each limit, and what the trace and the samples say of memory."""
+"""memory-headroom: both sides of each limit, and the memory figures of trace and samples."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ def host(share: float, stalled: float | None = 0.0) -> Verdict:
 
 @pytest.mark.parametrize(("used", "kind"), [(LIMITS.device, Finding), (0.94, Healthy)])
 def test_a_device_that_is_nearly_full(used: float, kind: type) -> None:
-    """The peak of the whole run is at the limit in both: cuDNN's search is no need."""
+    """Trap: the peak of the whole run is at the limit in both cases, because cuDNN tries algorithms."""
     assert isinstance(device(used), kind)
 
 
@@ -46,7 +46,7 @@ def test_waiting_is_a_warning_and_being_full_a_note() -> None:
     assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
 
 
-def test_where_nothing_is_known_nothing_is_said() -> None:
+def test_without_figures_nothing_is_judged() -> None:
     assert isinstance(check(NONE, NONE), NotApplicable)
 
 

@@ -36,34 +36,34 @@ def check(*stages: StageTime, wait: float = 10.0, cores: Cores | None = FREE) ->
 def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free(
     cores: Cores | None, bound: Bound
 ) -> None:
-    found = check(stage("Root::Map", 10.0), cores=cores)
-    assert isinstance(found, Finding)
-    assert [effect.bound for effect in found.effects] == [bound]
+    verdict = check(stage("Root::Map", 10.0), cores=cores)
+    assert isinstance(verdict, Finding)
+    assert [effect.bound for effect in verdict.effects] == [bound]
 
 
 def test_a_map_right_before_the_trainer_is_found() -> None:
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
-    found = check(stage("Root", 0.05), stage("Root::Map", 10.0, dataset=written))
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    verdict = check(stage("Root", 0.05), stage("Root::Map", 10.0, dataset=written))
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert (effect.stage, effect.overlaps, effect.subject) == (Stage.INPUT, True, "")
-    assert found.remedies[0].at == Location("t.py", 9)
-    assert "prefetch(tf.data.AUTOTUNE)" in found.remedies[0].code
+    assert verdict.remedies[0].at == Location("t.py", 9)
+    assert "prefetch(tf.data.AUTOTUNE)" in verdict.remedies[0].code
 
 
 @pytest.mark.parametrize("kind", ["Prefetch", "ParallelMapV2", "MapAndBatch", "ParallelBatch"])
 def test_a_stage_that_works_ahead_is_enough(kind: str) -> None:
     ahead = stage(f"Root::{kind}", asynchronous=True)
-    found = check(ahead, stage(f"Root::{kind}::Map", 10.0))
-    assert isinstance(found, Healthy)
-    assert kind in found.summary
+    verdict = check(ahead, stage(f"Root::{kind}::Map", 10.0))
+    assert isinstance(verdict, Healthy)
+    assert kind in verdict.summary
 
 
 def test_a_prefetch_that_tf_data_added_is_called_so() -> None:
     ahead = stage("Root::Prefetch", asynchronous=True, name="inject/prefetch_Map/_3")
-    found = check(ahead, stage("Root::Prefetch::Map", 10.0))
-    assert isinstance(found, Healthy)
-    assert "by itself" in found.summary
+    verdict = check(ahead, stage("Root::Prefetch::Map", 10.0))
+    assert isinstance(verdict, Healthy)
+    assert "tf.data" in verdict.summary
 
 
 def test_a_prefetch_below_heavy_work_does_not_help() -> None:

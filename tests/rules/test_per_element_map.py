@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
@@ -32,8 +32,8 @@ def stage(kind: str = "MapAndBatch", work: float = 7.7, **more: Any) -> StageTim
 ALONE = CpuContention(crowded=False)
 
 
-def check(  # noqa: PLR0913 - one argument for each thing that it looks at
-    one: StageTime | None = None,
+def check(  # noqa: PLR0913 - one argument for each fact
+    slow: StageTime | None = None,
     types: frozenset[str] = CHEAP,
     nbytes: int | None = 300,
     batch: int = 256,
@@ -43,7 +43,7 @@ def check(  # noqa: PLR0913 - one argument for each thing that it looks at
     contention: CpuContention = ALONE,
 ) -> Verdict:
     return per_element_map.check(
-        InputPipeline.of(AHEAD, one or stage()),
+        InputPipeline.of(AHEAD, slow or stage()),
         Breakdown.of(input=wait, host=2.0),
         MapFunctions({1: MapFunction(types, 2, nbytes, batch, fixed)}),
         contention,
@@ -51,14 +51,14 @@ def check(  # noqa: PLR0913 - one argument for each thing that it looks at
 
 
 def test_rows_decoded_one_by_one_are_found_with_their_line() -> None:
-    said = check()
-    assert isinstance(said, Finding)
-    (effect,) = said.effects
+    verdict = check()
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert effect.scales == pytest.approx(0.00998, rel=0.01)
     assert effect.bound is Bound.AT_MOST
-    assert said.remedies[0].at == Location("t.py", 9)
-    assert said.remedies[0].edit_id == "vectorized-map"
-    assert "map(columns" in said.remedies[0].code
+    assert verdict.remedies[0].at == Location("t.py", 9)
+    assert verdict.remedies[0].edit_id == "vectorized-map"
+    assert "map(columns" in verdict.remedies[0].code
 
 
 def test_a_map_that_is_asked_for_elements_counts_its_own_calls() -> None:
@@ -81,21 +81,22 @@ def test_few_calls_do_not_matter(batch: int, kind: type) -> None:
     assert isinstance(check(stage(work=0.3), batch=batch), kind)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If",
-     "StatelessWhile", "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where",
-     "StatefulPartitionedCall"],
+SINGLE_ITEMS = (
+    "DecodeJpeg", "DecodePng", "ReadFile", "RandomUniform", "StatelessRandomUniformV2", "If", "StatelessWhile",
+    "MatMul", "BatchMatMulV2", "RFFT", "ResizeBilinear", "EagerPyFunc", "Where", "StatefulPartitionedCall",
 )  # fmt: skip
-def test_what_is_not_done_to_many_as_to_one_is_left_out(name: str) -> None:
-    said = check(types=CHEAP | {name})
-    assert isinstance(said, Healthy)
-    assert name in said.summary
 
 
-@pytest.mark.parametrize("name", ["DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"])
-def test_what_takes_rows_as_it_takes_one_is_found(name: str) -> None:
-    assert isinstance(check(types=frozenset((name,))), Finding)
+def test_functions_that_take_single_items_are_left_out() -> None:
+    for name in SINGLE_ITEMS:
+        verdict = check(types=CHEAP | {name})
+        assert isinstance(verdict, Healthy), name
+        assert name in verdict.summary
+
+
+def test_functions_that_take_batches_are_found() -> None:
+    for name in ("DecodeCSV", "DecodeRaw", "ParseExampleV2", "OneHot", "Cast"):
+        assert isinstance(check(types=frozenset((name,))), Finding), name
 
 
 def test_elements_of_several_shapes_cannot_be_batched_first() -> None:
@@ -103,7 +104,7 @@ def test_elements_of_several_shapes_cannot_be_batched_first() -> None:
     assert isinstance(check(nbytes=None), Healthy)
 
 
-def test_without_a_batch_behind_it_there_is_nothing_to_turn_round() -> None:
+def test_a_map_without_a_batch_after_it_is_healthy() -> None:
     assert isinstance(check(stage("ParallelMapV2", calls=256.0), batch=0), Healthy)
 
 
@@ -117,13 +118,13 @@ def test_a_step_that_does_not_wait_gains_nothing() -> None:
 
 def test_a_function_that_was_not_recorded_is_not_judged() -> None:
     assert isinstance(check(stage(dataset=None)), NotApplicable)
-    said = per_element_map.check(
+    verdict = per_element_map.check(
         InputPipeline.of(AHEAD, stage()),
         Breakdown.of(input=6.0, host=2.0),
         Unavailable("nothing recorded"),
         ALONE,
     )
-    assert isinstance(said, NotApplicable)
+    assert isinstance(verdict, NotApplicable)
 
 
 TEXT = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -132,8 +133,8 @@ OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:
     rows = [
-        {"name": f"o{at}", "type": one, "outputs": [["float32", shape]]}
-        for at, one in enumerate(types)
+        {"name": f"o{at}", "type": kind, "outputs": [["float32", shape]]}
+        for at, kind in enumerate(types)
     ]
     return {"name": f"Dataset_map_{name}", "kind": "dataset", "operations": rows}
 
@@ -143,15 +144,17 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
         Dataset(id=0, kind="TextLineDatasetV2", element=element),
         Dataset(id=1, kind="_ParallelMapDataset", inputs=(0,), function="columns"),
         Dataset(id=2, kind=f"_{between}Dataset", inputs=(1,)),
-        Dataset(id=3, kind="_BatchDataset", inputs=(2,), parameters={"batch_size": 256}),
+        Dataset(
+            id=3, kind="_BatchDataset", inputs=(2,), parameters=DatasetParameters(batch_size=256)
+        ),
     )
     program = Program(datasets=datasets, feeds=3)
     return MapFunctions.measure(program, recording({"graphs": list(graphs)})).by_dataset.get(1)
 
 
 def test_a_function_is_read_from_the_graph_of_its_name() -> None:
-    found = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
-    assert found == MapFunction(CHEAP, 2, 240, 256, fixed=True)
+    verdict = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
+    assert verdict == MapFunction(CHEAP, 2, 240, 256, fixed=True)
 
 
 def test_open_shapes_are_told() -> None:

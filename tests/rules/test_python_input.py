@@ -36,33 +36,34 @@ def test_a_tenth_of_the_slowest_segment(python: float, kind: type) -> None:
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
 def test_only_a_step_that_waits(wait: float, kind: type) -> None:
-    said = check(stage("Map", 40.0, 38.0), wait=wait)
-    assert isinstance(said, kind)
-    assert "not wait" not in said.summary  # type: ignore[union-attr]
+    assert isinstance(check(stage("Map", 40.0, 38.0), wait=wait), kind)
 
 
 def test_replacing_the_python_leaves_the_rest_of_the_stage() -> None:
-    found = check(stage("Map", 40.0, 30.0))
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    verdict = check(stage("Map", 40.0, 30.0))
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert effect.scales == pytest.approx(0.25)
     assert effect.subject == "Root::Prefetch::Map"
     assert effect.bound is Bound.AT_MOST
 
 
-def test_the_loops_own_python_may_gain_where_the_pipelines_ran_beside_it() -> None:
-    """One interpreter: while it makes a batch, the loop waits for its lock, which no event shows."""
+def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
+    """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
-    found = python_input.check(InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None)
-    assert isinstance(found, Finding)
-    effect = next(one for one in found.effects if one.stage is Stage.HOST)
+    verdict = python_input.check(
+        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None
+    )
+    assert isinstance(verdict, Finding)
+    (effect,) = (effect for effect in verdict.effects if effect.stage is Stage.HOST)
     assert effect.of
-    assert (effect.of.value, effect.scales) == (8.0, pytest.approx(0.25))  # 30 of 40 ms
+    assert effect.of.value == 8.0
+    assert effect.scales == pytest.approx(0.25)  # 30 of 40 ms
     assert effect.bound is Bound.AT_MOST
     inside = replace(stage("Map", 40.0, 30.0), path="Root::Map")
     alone = python_input.check(InputPipeline.of(inside), steps, None, None)
     assert isinstance(alone, Finding)
-    assert {one.stage for one in alone.effects} == {Stage.INPUT}
+    assert {effect.stage for effect in alone.effects} == {Stage.INPUT}
 
 
 def test_python_on_another_thread_than_the_slowest_does_not_count() -> None:
@@ -88,15 +89,15 @@ def test_python_on_another_thread_than_the_slowest_does_not_count() -> None:
     ("kind", "fed_by", "words"),
     [
         ("Map", "", "TensorFlow operations"),
-        ("Generator", "", "tf.data instead of a generator"),
-        ("Generator", "generator", "tf.data instead of a generator"),
-        ("Generator", "PyDataset", "several processes"),
+        ("Generator", "", "generator"),
+        ("FlatMap", "generator", "generator"),
+        ("Generator", "PyDataset", "processes"),
     ],
 )
 def test_the_remedy_follows_what_makes_the_batches(kind: str, fed_by: str, words: str) -> None:
-    found = check(stage(kind, 40.0, 40.0), fed_by=fed_by)
-    assert isinstance(found, Finding)
-    assert words in found.remedies[0].action
+    verdict = check(stage(kind, 40.0, 40.0), fed_by=fed_by)
+    assert isinstance(verdict, Finding)
+    assert words in verdict.remedies[0].action
 
 
 def test_a_pipeline_without_work_is_healthy() -> None:
@@ -129,7 +130,7 @@ def test_a_loop_that_makes_its_batches(between: float, makes: int, others: int, 
 
 
 def test_the_line_that_makes_them_is_named() -> None:
-    found = loop(10.0, 9)
-    assert isinstance(found, Finding)
-    assert found.remedies[0].at == Location("train.py", 12)
-    assert found.effects[0].bound is Bound.AT_MOST
+    verdict = loop(10.0, 9)
+    assert isinstance(verdict, Finding)
+    assert verdict.remedies[0].at == Location("train.py", 12)
+    assert verdict.effects[0].bound is Bound.AT_MOST

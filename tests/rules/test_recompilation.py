@@ -1,4 +1,4 @@
-"""recompilation: what goes on being compiled."""
+"""recompilation: compilations that continue during training."""
 
 import pytest
 
@@ -12,18 +12,18 @@ from tfdoctor.verdict import Finding, Healthy, Location, Severity
 @pytest.mark.parametrize(
     ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (9, 0, Healthy), (0, 0, Healthy)]
 )
-def test_what_is_compiled_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
-    """Trap: a window that holds the first calls."""
+def test_compiling_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
+    """Trap: a trace that holds the first calls."""
     step = Breakdown.of(host=20.0, device=5.0)
     assert isinstance(recompilation.check(CompileTime(steps, 20, late, 15.0), step, None), kind)
 
 
 def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
-    found = recompilation.check(
+    finding = recompilation.check(
         CompileTime(3, 20, 2, 0.0, 0.0, 300.0), Breakdown.of(host=1.0, device=5.0), None
     )
-    assert isinstance(found, Finding)
-    assert (found.effects, found.severity) == ((), Severity.NOTE)
+    assert isinstance(finding, Finding)
+    assert (finding.effects, finding.severity) == ((), Severity.NOTE)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +35,15 @@ def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
         (0.01, Severity.NOTE),
     ],
 )
-def test_what_few_steps_compile_weighs_by_the_traced_time(share: float, severity: Severity) -> None:
-    """Trap: what is left of it in typical steps is no measure of what it costs."""
+def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace(
+    share: float, severity: Severity
+) -> None:
+    """Trap: compiling in steady steps says little of what all of it costs."""
     compiling = CompileTime(5, 20, 3, 2.5, 0.0, 850.0, share, frozenset((2, 5, 11, 17)))
-    found = recompilation.check(compiling, Breakdown.of(host=3.0, device=0.5), None)
-    assert isinstance(found, Finding)
-    assert (found.effects, found.severity) == ((), severity)
-    assert "of the traced time" in found.summary
+    finding = recompilation.check(compiling, Breakdown.of(host=3.0, device=0.5), None)
+    assert isinstance(finding, Finding)
+    assert (finding.effects, finding.severity) == ((), severity)
+    assert "of the traced time" in finding.summary
 
 
 LINE = Location("train.py", 7)
@@ -50,19 +52,22 @@ LINE = Location("train.py", 7)
 @pytest.mark.parametrize(
     ("shapes", "edit_id", "words"),
     [
-        (None, "", "Keep the shapes"),
-        (OpenShapes(size=True, at=LINE), "drop-remainder", "Leave out the smaller batch"),
-        (OpenShapes(size=True), "", "Keep the shapes"),
-        (OpenShapes(at=LINE), "", "Keep the shapes"),
+        (None, "", "Keep the input shapes"),
+        (OpenShapes(size=True, at=LINE), "drop-remainder", "smaller batch"),
+        (OpenShapes(size=True), "", "Keep the input shapes"),
+        (OpenShapes(at=LINE), "", "Keep the input shapes"),
         (OpenShapes(size=True, lengths=True, at=LINE), "", "a few lengths"),
     ],
 )
 def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
     shapes: OpenShapes | None, edit_id: str, words: str
 ) -> None:
-    """Trap: sequences of another length each, which drop_remainder does nothing for."""
+    """Trap: drop_remainder does not help with sequences of different lengths."""
     step = Breakdown.of(host=268.0, device=4.0)
-    found = recompilation.check(CompileTime(20, 20, 10, 250.0), step, shapes)
-    assert isinstance(found, Finding)
-    assert (found.remedies[0].edit_id, found.remedies[0].at) == (edit_id, LINE if edit_id else None)
-    assert words in found.remedies[0].action
+    finding = recompilation.check(CompileTime(20, 20, 10, 250.0), step, shapes)
+    assert isinstance(finding, Finding)
+    assert (finding.remedies[0].edit_id, finding.remedies[0].at) == (
+        edit_id,
+        LINE if edit_id else None,
+    )
+    assert words in finding.remedies[0].action

@@ -1,4 +1,4 @@
-"""retracing: functions that are traced again and again, and what changes."""
+"""retracing: functions that are retraced repeatedly, and what changes."""
 
 import pytest
 
@@ -19,14 +19,14 @@ def check(*functions: Retraced) -> Verdict:
 @pytest.mark.parametrize(
     ("traced", "tracings", "kind"), [(2, 3, Finding), (1, 9, Healthy), (2, 2, Healthy)]
 )
-def test_the_first_tracings_and_a_last_smaller_batch_are_none(
+def test_the_first_traces_and_a_last_smaller_batch_are_no_fault(
     traced: int, tracings: int, kind: type
 ) -> None:
-    """Trap: a window that holds a function's first calls; one odd batch at an epoch's end."""
+    """Trap: a trace that holds a function's first calls; one smaller batch at the end of an epoch."""
     assert isinstance(check(Retraced("train_step", 20, traced, tracings)), kind)
 
 
-def test_without_a_function_there_is_nothing_to_say() -> None:
+def test_without_a_function_nothing_is_judged() -> None:
     assert isinstance(check(), NotApplicable)
 
 
@@ -39,21 +39,21 @@ def test_without_a_function_there_is_nothing_to_say() -> None:
         (("TensorSpec(shape=(32, 41))", "TensorSpec(shape=(32, 57))"), "a few lengths"),
         (
             ("TensorSpec(shape=(3,), dtype=tf.int32)", "TensorSpec(shape=(3,), dtype=tf.int64)"),
-            "what is new",
+            "what changes",
         ),
-        (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what is new"),
-        (("<object at 1>", "<object at 2>"), "what is new"),
-        ((), "what is new"),
+        (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what changes"),
+        (("<object at 1>", "<object at 2>"), "what changes"),
+        ((), "what changes"),
     ],
 )
 def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -> None:
-    found = check(Retraced("train_step", 20, 20, 30, changed))
-    assert isinstance(found, Finding)
-    assert words in found.remedies[0].action
+    finding = check(Retraced("train_step", 20, 20, 30, changed))
+    assert isinstance(finding, Finding)
+    assert words in finding.remedies[0].action
 
 
-def test_it_saves_what_tracing_takes_where_it_takes_it() -> None:
-    found = check(Retraced("train_step", 20, 20, 30))
-    assert isinstance(found, Finding)
-    taken = {effect.stage: effect.of and effect.of.value for effect in found.effects}
-    assert taken == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
+def test_the_effects_are_the_tracing_time_of_each_stage() -> None:
+    finding = check(Retraced("train_step", 20, 20, 30))
+    assert isinstance(finding, Finding)
+    times = {effect.stage: effect.of and effect.of.value for effect in finding.effects}
+    assert times == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}

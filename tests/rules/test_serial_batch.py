@@ -1,4 +1,4 @@
-"""serial-batch: one thread copies large examples into the batches that a step waits for."""
+"""serial-batch: one thread copies large examples into batches for a waiting step."""
 
 import pytest
 
@@ -21,14 +21,15 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import serial_batch
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-ON_GPU, ON_CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
+ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE_BUSY = Cores(4.0, busy=1.0)
 PARALLEL = "experimental_optimization.parallel_batch"
 OFF = DataOptions({PARALLEL: False}, Location("t.py", 5))
@@ -39,7 +40,7 @@ def written(width: int = 8192, **more: object) -> Dataset:
     parts = {
         "id": 1,
         "kind": "_BatchDataset",
-        "parameters": {"batch_size": 16},
+        "parameters": DatasetParameters(batch_size=16),
         "element": f"TensorSpec(shape=(None, {width}), dtype=tf.float32, name=None)",
         "at": Location("t.py", 9),
     } | more
@@ -92,12 +93,12 @@ def test_a_batch_that_takes_next_to_nothing_is_healthy(work: float, kind: type) 
 
 
 @pytest.mark.parametrize("kind", ["MapAndBatch", "ParallelBatch", "PaddedBatchV2", "Map"])
-def test_what_copies_in_parallel_or_cannot_is_left_alone(kind: str) -> None:
+def test_stages_that_copy_in_parallel_or_never_can_are_healthy(kind: str) -> None:
     asynchronous = kind in {"MapAndBatch", "ParallelBatch"}
     assert isinstance(check(batch(kind=kind, asynchronous=asynchronous)), Healthy)
 
 
-def test_a_batch_that_does_not_limit_the_pipeline_is_left_alone() -> None:
+def test_a_batch_that_does_not_limit_the_pipeline_is_healthy() -> None:
     slow = StageTime(
         path="Root::Prefetch::BatchV2::ParallelMapV2",
         kind="ParallelMapV2",
@@ -140,16 +141,16 @@ def test_without_a_program_record_nothing_is_claimed() -> None:
 def test_the_saving_is_a_ceiling_set_by_the_cores(
     device: Device, cores: Cores | None, scales: float
 ) -> None:
-    found = check(batch(), device=device, cores=cores)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    verdict = check(batch(), device=device, cores=cores)
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (scales, Bound.AT_MOST, True)
 
 
 def test_the_remedy_is_the_users_own_batch() -> None:
-    found = check(batch())
-    assert isinstance(found, Finding)
-    remedy, option = found.remedies
+    verdict = check(batch())
+    assert isinstance(verdict, Finding)
+    remedy, option = verdict.remedies
     assert remedy.at == Location("t.py", 9)
     assert (option.at, PARALLEL in option.code) == (Location("t.py", 5), True)
     assert "batch(16, num_parallel_calls=" in remedy.code
@@ -157,7 +158,7 @@ def test_the_remedy_is_the_users_own_batch() -> None:
 
 
 MEBIBYTE = 1 << 14
-"""Float32 values of each of 16 examples that make a batch of 1 MiB."""
+"""Float32 values per example, if 16 examples make a batch of 1 MiB."""
 
 
 @pytest.mark.parametrize(("width", "kind"), [(MEBIBYTE, Healthy), (MEBIBYTE - 1, Finding)])
@@ -184,7 +185,7 @@ def test_only_some_options_leave_the_copy_to_one_thread(
     assert isinstance(check(batch(written(MEBIBYTE)), options=DataOptions(values)), kind)
 
 
-def test_of_options_that_were_not_recorded_nothing_is_claimed() -> None:
+def test_unrecorded_options_are_not_judged() -> None:
     assert isinstance(check(batch(written(MEBIBYTE)), options=None), NotApplicable)
 
 
@@ -246,11 +247,11 @@ def test_the_same_steps_with_batches_of_numbers_are_healthy() -> None:
     assert isinstance(in_a_trace("8").outcome, Healthy)
 
 
-def test_an_option_that_keras_set_is_not_the_users_to_leave_out() -> None:
+def test_an_option_set_by_keras_is_not_for_the_user_to_remove() -> None:
     wide = batch(written(MEBIBYTE))
-    mine, kerass = (
+    own, by_keras = (
         check(wide, options=DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True)
     )
-    assert isinstance(mine, Finding)
-    assert isinstance(kerass, Finding)
-    assert (len(mine.remedies), len(kerass.remedies)) == (2, 1)
+    assert isinstance(own, Finding)
+    assert isinstance(by_keras, Finding)
+    assert (len(own.remedies), len(by_keras.remedies)) == (2, 1)

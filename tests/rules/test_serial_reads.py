@@ -1,4 +1,4 @@
-"""serial-reads: the reader that limits a waited-for pipeline works on one thread."""
+"""serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
 import pytest
 
@@ -8,10 +8,11 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import serial_reads
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
-GPU, CPU = Device("GPU", 1, 1), Device("CPU", 1, 1)
+GPU, CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE_BUSY = Cores(8.0, busy=1.0)
 EIGHT = SourceFiles(8)
 TOP = "Root::Prefetch"
@@ -46,18 +47,18 @@ def check(
     return serial_reads.check(pipeline, Breakdown.of(input=wait, device=10.0), device, cores, files)
 
 
-def found(verdict: Verdict) -> Finding:
+def finding(verdict: Verdict) -> Finding:
     assert isinstance(verdict, Finding)
     return verdict
 
 
 @pytest.mark.parametrize("kind", ["TFRecord", "TFRecordV2", "TextLine", "FixedLengthRecord"])
 def test_an_interleave_on_one_thread_is_found_with_its_line(kind: str) -> None:
-    said = found(check(interleaved(kind=kind)))
-    assert {e.subject.rpartition("::")[2] for e in said.effects} == {kind, "FlatMap"}
-    assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in said.effects)
-    assert said.remedies[0].at == Location("t.py", 9)
-    assert said.remedies[0].edit_id == "parallel-interleave"
+    verdict = finding(check(interleaved(kind=kind)))
+    assert {e.subject.rpartition("::")[2] for e in verdict.effects} == {kind, "FlatMap"}
+    assert all(effect.bound is Bound.AT_MOST and effect.spreads for effect in verdict.effects)
+    assert verdict.remedies[0].at == Location("t.py", 9)
+    assert verdict.remedies[0].edit_id == "parallel-interleave"
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(1.2, Finding), (1.3, Healthy)])
@@ -68,22 +69,18 @@ def test_the_threads_at_work_tell_whether_it_is_serial(threads: float, kind: typ
 
 @pytest.mark.parametrize("threads", [1.0001, 3.0])
 def test_a_parallel_interleave_that_finds_no_free_core_is_not_serial(threads: float) -> None:
-    said = check(interleaved(threads=threads))
-    assert isinstance(said, Healthy)
-    assert "several files" in said.summary
+    verdict = check(interleaved(threads=threads))
+    assert isinstance(verdict, Healthy)
 
 
 @pytest.mark.parametrize(("work", "kind"), [(2.74, Healthy), (2.76, Finding)])
-def test_a_reader_that_takes_little_of_the_segment_is_not_what_limits_it(
-    work: float, kind: type
-) -> None:
+def test_a_reader_that_takes_little_of_the_segment_is_healthy(work: float, kind: type) -> None:
     assert isinstance(check(interleaved(work)), kind)
 
 
 def test_a_step_that_does_not_wait_has_nothing_to_gain() -> None:
-    said = check(interleaved(), wait=0.04)
-    assert isinstance(said, Healthy)
-    assert "does not wait" in said.summary
+    verdict = check(interleaved(), wait=0.04)
+    assert isinstance(verdict, Healthy)
 
 
 def test_a_pipeline_without_records_is_healthy() -> None:
@@ -92,8 +89,8 @@ def test_a_pipeline_without_records_is_healthy() -> None:
 
 def test_records_that_were_read_before_are_not_called_healthy() -> None:
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
-    said = check(InputPipeline((stage(TOP),), (), idle=(buffered,)), wait=0.0)
-    assert isinstance(said, NotApplicable)
+    verdict = check(InputPipeline((stage(TOP),), (), idle=(buffered,)), wait=0.0)
+    assert isinstance(verdict, NotApplicable)
 
 
 @pytest.mark.parametrize(
@@ -111,23 +108,23 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
 def test_files_and_cores_limit_what_reading_together_gains(
     files: SourceFiles, cores: Cores | None, device: Device, times: float
 ) -> None:
-    said = found(check(interleaved(), device=device, cores=cores, files=files))
-    assert [effect.scales for effect in said.effects] == [pytest.approx(1 / times)] * 2
+    verdict = finding(check(interleaved(), device=device, cores=cores, files=files))
+    assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / times)] * 2
 
 
-def test_where_nothing_is_known_the_whole_reading_is_the_ceiling() -> None:
-    said = found(check(interleaved(), cores=None, files=None))
-    assert {effect.scales for effect in said.effects} == {0.0}
+def test_with_unknown_cores_and_files_the_whole_reading_is_the_ceiling() -> None:
+    verdict = finding(check(interleaved(), cores=None, files=None))
+    assert {effect.scales for effect in verdict.effects} == {0.0}
 
 
 def test_reads_across_a_network_wait_without_a_core() -> None:
-    said = found(check(interleaved(), files=SourceFiles(8, "s3")))
-    assert not any(effect.spreads for effect in said.effects)
-    assert "s3" in said.summary
+    verdict = finding(check(interleaved(), files=SourceFiles(8, "s3")))
+    assert not any(effect.spreads for effect in verdict.effects)
+    assert "s3" in verdict.summary
 
 
 def test_a_single_file_must_be_split_first() -> None:
-    first, second = found(check(interleaved(), files=SourceFiles(1))).remedies
+    first, second = finding(check(interleaved(), files=SourceFiles(1))).remedies
     assert "TFRecordWriter" in first.code
     assert second.edit_id == ""
 
@@ -135,6 +132,6 @@ def test_a_single_file_must_be_split_first() -> None:
 def test_a_dataset_of_several_files_has_an_argument_of_its_own() -> None:
     reader = stage(f"{TOP}::FlatMap::TFRecord", 30.0)
     flat = stage(f"{TOP}::FlatMap", 1.0, dataset=LINE)
-    (remedy,) = found(check(InputPipeline.of(stage(TOP), flat, reader))).remedies
+    (remedy,) = finding(check(InputPipeline.of(stage(TOP), flat, reader))).remedies
     assert "tf.data.TFRecordDataset(files, num_parallel_reads" in remedy.code
     assert remedy.edit_id == ""

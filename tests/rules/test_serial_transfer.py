@@ -1,4 +1,4 @@
-"""serial-transfer: copies beside no kernel."""
+"""serial-transfer: copies while no kernel runs."""
 
 from dataclasses import replace
 
@@ -16,28 +16,28 @@ def steps(count: int = 10) -> SteadySteps:
     return SteadySteps.of(Steps.uniform(count, 10.0))
 
 
-@pytest.mark.parametrize(("exposed", "kind"), [(0.2, Finding), (0.19, Healthy)])
-def test_copies_beside_no_kernel_from_two_percent_on(exposed: float, kind: type) -> None:
-    copy = Transfer(H2D, 1.0, 5.0, exposed, 1e7, 1e9, {PINNED: 1e7})
-    step = Breakdown.of(transfer=exposed, device=10.0 - exposed)
+@pytest.mark.parametrize(("exposed_ms", "kind"), [(0.2, Finding), (0.19, Healthy)])
+def test_copies_without_a_kernel_from_two_percent_on(exposed_ms: float, kind: type) -> None:
+    copy = Transfer(H2D, 1.0, 5.0, exposed_ms, 1e7, 1e9, {PINNED: 1e7})
+    step = Breakdown.of(transfer=exposed_ms, device=10.0 - exposed_ms)
     assert isinstance(serial_transfer.check(Transfers((copy,)), steps(), step), kind)
 
 
-def test_pageable_memory_and_the_direction_are_told() -> None:
+def test_the_summary_names_the_direction_and_pageable_memory() -> None:
     up = Transfer(H2D, 1.0, 2.0, 2.0, 1e7, 1e9, {PAGEABLE: 1e7})
     down = Transfer(D2H, 2.0, 3.0, 3.0, None, None, {})
     step = Breakdown.of(transfer=5.0, device=5.0)
-    found = serial_transfer.check(Transfers((up,)), steps(), step)
-    assert isinstance(found, Finding)
-    assert "from pageable memory" in found.summary
+    finding = serial_transfer.check(Transfers((up,)), steps(), step)
+    assert isinstance(finding, Finding)
+    assert "pageable" in finding.summary
     back = serial_transfer.check(Transfers((up, down)), steps(), step)
     assert isinstance(back, Finding)
-    assert back.summary.startswith("Copies device to host")
-    assert "read it every 100 steps" in back.remedies[0].action
+    assert D2H in back.summary
+    assert "every 100 steps" in back.remedies[0].action
     assert {effect.bound for effect in back.effects} == {Bound.AT_MOST}
 
 
-def test_without_steps_nothing_is_said() -> None:
+def test_without_steps_nothing_is_judged() -> None:
     whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
-    found = serial_transfer.check(Transfers(()), whole, Breakdown.of(device=5.0))
-    assert found == NotApplicable(reason="no step is marked")
+    verdict = serial_transfer.check(Transfers(()), whole, Breakdown.of(device=5.0))
+    assert verdict == NotApplicable(reason="no step is marked")

@@ -1,14 +1,15 @@
-"""slow-random: dear distributions against uniform numbers."""
+"""slow-random: expensive distributions compared with uniform numbers."""
 
 import pytest
 
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random
 from tfdoctor.rules.slow_random import LIMITS, UNIFORM
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
-CPU, GPU = Hardware("CPU", "x"), Hardware("GPU", "x")
+CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
 
 
 def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
@@ -18,28 +19,28 @@ def check(kind: str, ms: float = 20.0, hardware: Hardware = CPU) -> Verdict:
 
 
 @pytest.mark.parametrize("kind", sorted(UNIFORM))
-def test_on_a_cpu_uniform_numbers_are_what_is_left(kind: str) -> None:
-    found = check(kind)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+def test_on_a_cpu_the_time_of_uniform_numbers_remains(kind: str) -> None:
+    finding = check(kind)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (UNIFORM[kind], Bound.EXPECTED)
 
 
 @pytest.mark.parametrize("kind", ["StatelessMultinomial", "RandomGamma", "RandomPoissonV2"])
 def test_where_no_ratio_was_measured_the_saving_is_a_ceiling(kind: str) -> None:
-    found = check(kind)
-    assert isinstance(found, Finding)
-    assert found.effects[0].bound is Bound.AT_MOST
+    finding = check(kind)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.AT_MOST
 
 
 def test_on_a_gpu_it_is_a_ceiling() -> None:
-    found = check("TruncatedNormal", hardware=GPU)
-    assert isinstance(found, Finding)
-    assert (found.effects[0].scales, found.effects[0].bound) == (0.0, Bound.AT_MOST)
+    finding = check("TruncatedNormal", hardware=GPU)
+    assert isinstance(finding, Finding)
+    assert (finding.effects[0].scales, finding.effects[0].bound) == (0.0, Bound.AT_MOST)
 
 
 @pytest.mark.parametrize("kind", ["RandomUniform", "StatelessRandomUniformV2", "RandomUniformInt"])
-def test_uniform_numbers_are_not_dear(kind: str) -> None:
+def test_uniform_numbers_are_not_expensive(kind: str) -> None:
     assert isinstance(check(kind, 60.0), Healthy)
 
 
@@ -48,10 +49,10 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(check("TruncatedNormal", ms), kind)
 
 
-def test_choices_are_not_told_to_be_uniform() -> None:
-    found = check("Multinomial")
-    assert isinstance(found, Finding)
-    assert "uniform" not in found.remedies[0].action
+def test_uniform_numbers_do_not_replace_categories() -> None:
+    finding = check("Multinomial")
+    assert isinstance(finding, Finding)
+    assert "uniform" not in finding.remedies[0].action
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:

@@ -1,4 +1,4 @@
-"""small-batch: both sides of each limit, and what must not be mistaken for small steps."""
+"""small-batch: both sides of each limit, and what must not be mistaken for overhead."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +10,17 @@ from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, markers, trace, v100, wait
 from tfdoctor.diagnose import engine
+from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.facts.time.python_overhead import PythonOverhead
+from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
@@ -27,10 +29,10 @@ from tfdoctor.trace import xplane
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 TENSORFLOW = Framework("TensorFlow")
-CPU, GPU = Device("CPU", 1, 1), Device("GPU", 1, 1)
+CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 
 
-def check(  # noqa: PLR0913 - one argument for each thing that it looks at
+def check(  # noqa: PLR0913 - one argument for each fact of the rule
     edges: float,
     rest: float,
     *,
@@ -39,42 +41,42 @@ def check(  # noqa: PLR0913 - one argument for each thing that it looks at
     device: Device = CPU,
     program: Program | None = None,
     memory: DeviceMemory | None = None,
-    source: str = "keras-fit",
+    source: StepSource = StepSource.KERAS_FIT,
     framework: Framework = TENSORFLOW,
     compiling: CompileTime | None = None,
 ) -> Verdict:
     parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
     steps = replace(Steps.uniform(20, parts.step_ms), source=source)
-    dispatch = PythonOverhead(edges, between)
-    return small_batch.check(parts, dispatch, device, steps, program, memory, framework, compiling)
+    overhead = PythonOverhead(edges, between)
+    return small_batch.check(parts, overhead, device, steps, program, memory, framework, compiling)
 
 
-def found(verdict: Verdict) -> Finding:
+def finding(verdict: Verdict) -> Finding:
     assert isinstance(verdict, Finding)
     return verdict
 
 
 @pytest.mark.parametrize(("share", "kind"), [(LIMITS.share, Finding), (0.39, Healthy)])
-def test_speaks_from_the_limits_share_on(share: float, kind: type) -> None:
+def test_a_finding_from_the_limits_share_on(share: float, kind: type) -> None:
     assert isinstance(check(share, 1 - share), kind)
 
 
 @pytest.mark.parametrize(("edges", "kind"), [(3.0, Finding), (3.1, NotApplicable)])
-def test_a_call_that_takes_longer_than_python_needs_is_something_else(
+def test_a_call_that_takes_longer_than_python_needs_has_another_cause(
     edges: float, kind: type
 ) -> None:
     """A step that is traced again waits for tracing, not for a larger batch."""
     assert isinstance(check(edges, 0.5), kind)
 
 
-def test_little_is_little_whatever_it_is() -> None:
+def test_a_small_share_is_healthy_however_long() -> None:
     assert isinstance(check(12.0, 360.0), Healthy)
 
 
 def test_time_between_steps_counts_no_more_than_the_call() -> None:
     """A callback of 5 ms is no reason for a larger batch."""
     assert isinstance(check(0.3, 1.5, between=5.0), Healthy)
-    effects = found(check(0.6, 0.3, between=0.7)).effects
+    effects = finding(check(0.6, 0.3, between=0.7)).effects
     assert {e.stage: e.of.value for e in effects if e.of} == {Stage.HOST: 0.6, Stage.BETWEEN: 0.6}
 
 
@@ -86,14 +88,17 @@ def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
 
 @pytest.mark.parametrize(
     ("program", "source"),
-    [(Program(settings={"run_eagerly": True}), "keras-fit"), (None, "eager-gradient")],
+    [
+        (Program(settings=RunSettings(run_eagerly=True)), StepSource.KERAS_FIT),
+        (None, StepSource.EAGER_GRADIENT),
+    ],
 )
-def test_an_eager_step_is_not_judged(program: Program | None, source: str) -> None:
+def test_an_eager_step_is_not_judged(program: Program | None, source: StepSource) -> None:
     assert isinstance(check(0.6, 0.3, program=program, source=source), NotApplicable)
 
 
 def test_fit_is_advised_steps_per_execution_first() -> None:
-    first, second = found(check(0.6, 0.3)).remedies
+    first, second = finding(check(0.6, 0.3)).remedies
     assert first.edit_id == "steps-per-execution"
     assert "steps_per_execution=20" in first.code
     assert "learning rate" in second.action
@@ -103,63 +108,68 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
     ("epoch", "number"), [(150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)]
 )
 def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
-    """Trap: Keras fills the last call, and 65 steps of 20 are 80."""
-    program = Program(settings={"steps_per_epoch": epoch})
-    finding = found(check(0.6, 0.3, program=program))
-    assert f"steps_per_execution={number})" in finding.remedies[0].code
-    assert finding.effects[0].scales == pytest.approx(1 / number)
+    """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
+    program = Program(settings=RunSettings(steps_per_epoch=epoch))
+    found = finding(check(0.6, 0.3, program=program))
+    assert f"steps_per_execution={number})" in found.remedies[0].code
+    assert found.effects[0].scales == pytest.approx(1 / number)
 
 
 def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:
-    first = found(check(0.6, 0.3, source="tf-data-loop")).remedies[0]
+    first = finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies[0]
     assert (first.edit_id, "tf.range" in first.code) == ("", True)
 
 
 def test_jax_is_not_advised_tensorflows_code() -> None:
     jax = Framework("JAX")
-    first = found(check(0.6, 0.3, source="markers", framework=jax)).remedies[0]
+    first = finding(check(0.6, 0.3, source=StepSource.MARKERS, framework=jax)).remedies[0]
     assert not first.code
 
 
 @pytest.mark.parametrize(("peak", "remedies"), [(70.0, 2), (71.0, 1)])
 def test_a_larger_batch_is_advised_only_where_it_may_fit(peak: float, remedies: int) -> None:
     memory = DeviceMemory((Allocator("GPU_0_bfc", 100.0, peak),))
-    verdict = found(check(9.0, 1.5, device=GPU, memory=memory))
+    verdict = finding(check(9.0, 1.5, device=GPU, memory=memory))
     assert len(verdict.remedies) == remedies
 
 
 def test_on_a_gpu_the_wait_for_the_host_counts_and_is_a_ceiling() -> None:
-    (effect,) = found(check(9.0, 1.5, device=GPU)).effects
+    (effect,) = finding(check(9.0, 1.5, device=GPU)).effects
     assert (effect.stage, effect.bound, effect.scales) == (Stage.HOST, Bound.AT_MOST, 0.0)
 
 
-def calls(each: float, begin: float, end: float, call: float) -> PythonOverhead:
+def calls(step: float, begin: float, end: float, call: float) -> PythonOverhead:
     """Six steps: a wait of 0.1 ms, then an operation from ``begin`` to ``end``, all within ``call``."""
-    rows = list(markers(6, each, call).rows)
-    rows += [wait(n * each + 0.1, n * each + 0.2) for n in range(6)]
-    rows += [executor(n * each + begin, n * each + end, 1) for n in range(6)]
-    rows += [("model/mul:Mul", n * each + begin, n * each + end) for n in range(6)]
+    rows = list(markers(6, step, call).rows)
+    rows += [wait(n * step + 0.1, n * step + 0.2) for n in range(6)]
+    rows += [executor(n * step + begin, n * step + end, 1) for n in range(6)]
+    rows += [("model/mul:Mul", n * step + begin, n * step + end) for n in range(6)]
     return chart(trace([line("python", *rows)])).fact(PythonOverhead)
 
 
-def test_dispatch_is_what_lies_before_and_after_the_operations() -> None:
-    dispatch = calls(2.0, 0.5, 1.5, 1.8)
-    assert dispatch.edges_ms == pytest.approx(0.5 - 0.1 + 0.3, abs=1e-3)
-    assert dispatch.between_ms == pytest.approx(0.2, abs=1e-3)
-    assert dispatch.total_ms == pytest.approx(0.9, abs=1e-3)
+def test_overhead_is_the_time_before_and_after_the_operations() -> None:
+    overhead = calls(2.0, 0.5, 1.5, 1.8)
+    assert overhead.edges_ms == pytest.approx(0.5 - 0.1 + 0.3, abs=1e-3)
+    assert overhead.between_ms == pytest.approx(0.2, abs=1e-3)
+    assert overhead.total_ms == pytest.approx(0.9, abs=1e-3)
 
 
-def test_dispatch_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
+def test_overhead_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
     with pytest.raises(Unavailable):
         chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)
 
 
-def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
-    """40 us for each launch of a kernel of 2 us: what is not computing or copying is the host's."""
-    truth = samples.write(Run(device="v100", dispatch_us=40.0, network=Network(batch=1)), tmp_path)
-    of = Recording.open(tmp_path)
-    facts = Chart([xplane.read(of.traces[0]), of])
+def examine(folder: Path) -> Result:
+    recording = Recording.open(folder)
+    facts = Chart([xplane.read(recording.traces[0]), recording])
     (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
+    return result
+
+
+def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
+    """40 us for each launch of a kernel of 2 us: the time without compute or copies is the host's."""
+    truth = samples.write(Run(device="v100", dispatch_us=40.0, network=Network(batch=1)), tmp_path)
+    result = examine(tmp_path)
     assert isinstance(result.outcome, Finding)
     (effect,) = result.outcome.effects
     assert effect.of is not None
@@ -171,13 +181,11 @@ def test_a_synthetic_v100_waits_for_its_launches(tmp_path: Path) -> None:
 
 def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
     samples.write(Run(device="a100", precision="bf16", network=Network(batch=256)), tmp_path)
-    of = Recording.open(tmp_path)
-    facts = Chart([xplane.read(of.traces[0]), of])
-    (result,) = engine.examine(facts, [Rule.from_module(small_batch)])
+    result = examine(tmp_path)
     assert isinstance(result.outcome, Healthy)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(0.0, Finding), (0.5, Healthy)])
-def test_compiling_is_no_cost_of_a_small_batch(ms: float, kind: type) -> None:
+def test_compiling_is_left_to_recompilation(ms: float, kind: type) -> None:
     compiling = CompileTime(20, 20, 10, ms)
     assert isinstance(check(0.6, 0.4, device=GPU, compiling=compiling), kind)

@@ -1,26 +1,32 @@
-"""small-files: a file is opened for each example, in a pipeline that is waited for."""
+"""small-files: a file is opened for each example, while the step waits for input."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import small_files
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-SMALL = {"count": 1000, "scheme": "", "bytes": 3000}
+SMALL = FileList(count=1000, nbytes=3000)
 
 
 def stage(reads: float = 64.0, reading: float = 10.0, **more: Any) -> StageTime:
-    parts = {"path": "Root::Prefetch::Map", "kind": "Map", "work_ms": 40.0, "wall_ms": 40.0}
+    parts: dict[str, Any] = {
+        "path": "Root::Prefetch::Map",
+        "kind": "Map",
+        "work_ms": 40.0,
+        "wall_ms": 40.0,
+    }
     return StageTime(**(parts | {"reads": reads, "reading_ms": reading} | more))
 
 
-def check(*stages: StageTime, files: dict[str, Any] | None = SMALL, wait: float = 30.0) -> Verdict:
+def check(*stages: StageTime, files: FileList | None = SMALL, wait: float = 30.0) -> Verdict:
     listed = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),))
     return small_files.check(
         InputPipeline.of(AHEAD, *stages), Breakdown.of(input=wait, device=40.0 - wait), listed
@@ -29,16 +35,16 @@ def check(*stages: StageTime, files: dict[str, Any] | None = SMALL, wait: float 
 
 def test_a_small_file_for_each_example_is_found() -> None:
     line = Dataset(id=1, kind="_MapDataset", at=Location("train.py", 20))
-    found = check(stage(dataset=line))
-    assert isinstance(found, Finding)
-    assert "64 small files" in found.summary
-    assert found.remedies[0].at == Location("train.py", 20)
+    verdict = check(stage(dataset=line))
+    assert isinstance(verdict, Finding)
+    assert "64 small files" in verdict.summary
+    assert verdict.remedies[0].at == Location("train.py", 20)
 
 
 def test_the_function_itself_stays() -> None:
-    found = check(stage(reading=10.0))
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    verdict = check(stage(reading=10.0))
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
     assert (effect.scales, effect.bound) == (0.75, Bound.AT_MOST)
 
 
@@ -49,13 +55,13 @@ def test_shards_are_few(reads: float, kind: type) -> None:
 
 @pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
 def test_large_files_take_longer_to_read_than_to_open(size: int, kind: type) -> None:
-    assert isinstance(check(stage(), files=SMALL | {"bytes": size}), kind)
+    assert isinstance(check(stage(), files=replace(SMALL, nbytes=size)), kind)
 
 
 def test_across_a_network_the_opening_takes_long_whatever_the_size() -> None:
-    found = check(stage(), files={"count": 1000, "scheme": "gs", "bytes": None})
-    assert isinstance(found, Finding)
-    assert "gs://" in found.summary
+    verdict = check(stage(), files=FileList(count=1000, scheme="gs", nbytes=None))
+    assert isinstance(verdict, Finding)
+    assert "gs://" in verdict.summary
 
 
 @pytest.mark.parametrize("wait", [2.0, 1.9])
@@ -63,23 +69,22 @@ def test_only_a_step_that_waits(wait: float) -> None:
     assert isinstance(check(stage(), wait=wait), Finding if wait == 2.0 else Healthy)
 
 
-def test_reading_that_does_not_limit_the_pipeline_is_left_alone() -> None:
+def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
     ahead = {"asynchronous": True, "kind": "ParallelMapV2"}
     slow = stage(0.0, 0.0, path="Root::Prefetch::ParallelMapV2", **ahead)
     quick = stage(path="Root::Prefetch::ParallelMapV2::Map", work_ms=9.0, wall_ms=9.0)
     assert isinstance(check(slow, quick), Healthy)
 
 
-def test_files_that_nobody_recorded_are_not_judged() -> None:
-    said = check(stage(), files=None)
-    assert isinstance(said, NotApplicable)
-    assert "not recorded" in said.reason
+def test_unrecorded_files_are_not_judged() -> None:
+    verdict = check(stage(), files=None)
+    assert isinstance(verdict, NotApplicable)
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
-    said = small_files.check(
+    verdict = small_files.check(
         InputPipeline((AHEAD,), (), idle=(dataset,)), Breakdown.of(device=10.0), None
     )
-    assert isinstance(said, NotApplicable)
-    assert "load did no work" in said.reason
+    assert isinstance(verdict, NotApplicable)
+    assert "load" in verdict.reason

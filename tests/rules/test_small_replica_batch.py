@@ -5,11 +5,12 @@ import pytest
 from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import small_replica_batch
 from tfdoctor.rules.small_replica_batch import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
-GPUS = Device("GPU", 4, 4)
+GPUS = Device(DeviceKind.GPU, 4, 4)
 
 
 def check(
@@ -33,7 +34,7 @@ def test_examples_for_each_replica(batch: int, kind: type) -> None:
 
 
 @pytest.mark.parametrize(("fixed", "kind"), [(100 * LIMITS.share, Finding), (29.9, Healthy)])
-def test_replicas_that_are_at_work_have_enough(fixed: float, kind: type) -> None:
+def test_busy_replicas_have_enough(fixed: float, kind: type) -> None:
     assert isinstance(check(32, fixed), kind)
 
 
@@ -57,13 +58,15 @@ def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
 
 
 def test_kernels_that_were_not_recorded_are_not_judged() -> None:
-    assert isinstance(check(32, device=Device("GPU", 4, 0, missing=NO_CUPTI)), NotApplicable)
+    assert isinstance(
+        check(32, device=Device(DeviceKind.GPU, 4, 0, missing=NO_CUPTI)), NotApplicable
+    )
 
 
 def test_the_same_examples_in_fewer_steps_pay_the_fixed_cost_less_often() -> None:
-    """8 for each where 32 could be: a quarter of the launches and exchanges, at best."""
-    found = check(32)
-    assert isinstance(found, Finding)
-    assert {effect.stage for effect in found.effects} == {Stage.HOST, Stage.COLLECTIVE}
-    assert {effect.scales for effect in found.effects} == {0.25}
-    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
+    """8 examples each instead of 32: at best a quarter of the launches and exchanges remains."""
+    finding = check(32)
+    assert isinstance(finding, Finding)
+    assert {effect.stage for effect in finding.effects} == {Stage.HOST, Stage.COLLECTIVE}
+    assert {effect.scales for effect in finding.effects} == {0.25}
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}

@@ -1,4 +1,4 @@
-"""step-outlier: what is no pattern, and what recurs."""
+"""step-outlier: long steps that recur, and those that show no pattern."""
 
 import pytest
 
@@ -24,18 +24,18 @@ def check(
     return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling)
 
 
-def test_two_long_steps_of_one_cause_are_found_with_their_share() -> None:
-    found = check({4: ("between", 100.0), 14: ("between", 100.0)})
-    assert isinstance(found, Finding)
-    assert found.severity is Severity.CRITICAL
-    assert "what happens after them" in found.summary
-    assert not found.effects  # the median step does not hold it
+def test_two_long_steps_of_one_cause_are_found() -> None:
+    finding = check({4: ("between", 100.0), 14: ("between", 100.0)})
+    assert isinstance(finding, Finding)
+    assert finding.severity is Severity.CRITICAL
+    assert "between steps" in finding.summary
+    assert not finding.effects  # the median step does not show it
 
 
-def test_the_period_is_told_where_there_is_one() -> None:
-    found = check(dict.fromkeys((3, 8, 13, 18), ("input", 30.0)))
-    assert isinstance(found, Finding)
-    assert "every 5 steps" in found.summary
+def test_the_summary_holds_the_period_where_there_is_one() -> None:
+    finding = check(dict.fromkeys((3, 8, 13, 18), ("input", 30.0)))
+    assert isinstance(finding, Finding)
+    assert "every 5 steps" in finding.summary
     uneven = check(dict.fromkeys((3, 8, 14, 18), ("input", 30.0)))
     assert isinstance(uneven, Finding)
     assert "every" not in uneven.summary
@@ -43,36 +43,37 @@ def test_the_period_is_told_where_there_is_one() -> None:
 
 def test_one_long_step_is_no_pattern() -> None:
     """Trap: on a shared machine there always is one."""
-    said = check({4: ("device", 40.0)})
-    assert isinstance(said, Healthy)
-    assert "may be chance" in said.summary
+    verdict = check({4: ("device", 40.0)})
+    assert isinstance(verdict, Healthy)
+    assert "may be chance" in verdict.summary
 
 
-def test_one_time_that_took_much_of_the_window_is_no_health() -> None:
-    said = check({4: ("input", 100.0), 5: ("input", 100.0)})
-    assert isinstance(said, NotApplicable)
-    assert "at one time, for a wait for input: 50 % of the traced time" in said.reason
+def test_one_occasion_that_takes_much_of_the_trace_is_not_healthy() -> None:
+    verdict = check({4: ("input", 100.0), 5: ("input", 100.0)})
+    assert isinstance(verdict, NotApplicable)
+    assert "input" in verdict.reason
+    assert "one occasion: 50 %" in verdict.reason
 
 
-def test_an_epochs_end_and_the_next_ones_begin_are_no_health_either() -> None:
-    said = check({4: ("between", 100.0), 5: ("input", 100.0)})
-    assert isinstance(said, NotApplicable)
-    assert "for what happens after them and a wait for input: 50 %" in said.reason
+def test_the_end_of_an_epoch_is_not_healthy_either() -> None:
+    verdict = check({4: ("between", 100.0), 5: ("input", 100.0)})
+    assert isinstance(verdict, NotApplicable)
+    assert "work between steps and a wait for input" in verdict.reason
     several = check({4: ("between", 50.0), 14: ("input", 50.0)})
     assert isinstance(several, NotApplicable)
-    assert "at 2 times" in several.reason
+    assert "two occasions" in several.reason
 
 
-def test_long_steps_beside_each_other_are_one_time() -> None:
+def test_adjacent_long_steps_are_one_occasion() -> None:
     """Trap: another program's second of work covers several steps."""
     assert isinstance(check({4: ("device", 20.0), 5: ("device", 20.0)}), Healthy)
     assert isinstance(check({4: ("device", 20.0), 6: ("device", 20.0)}), Finding)
 
 
 def test_long_steps_without_a_common_cause_are_no_pattern() -> None:
-    found = check({4: ("device", 20.0), 14: ("input", 20.0)})
-    assert isinstance(found, Healthy)
-    assert "without a common cause" in found.summary
+    finding = check({4: ("device", 20.0), 14: ("input", 20.0)})
+    assert isinstance(finding, Healthy)
+    assert "without a common cause" in finding.summary
 
 
 @pytest.mark.parametrize(("more", "kind"), [(5.5, Finding), (5.0, Healthy)])
@@ -80,14 +81,14 @@ def test_a_twentieth_of_the_time(more: float, kind: type) -> None:
     assert isinstance(check({4: ("between", more), 14: ("between", more)}), kind)
 
 
-def test_without_a_usual_step_nothing_is_said() -> None:
+def test_without_steady_steps_nothing_is_judged() -> None:
     assert isinstance(check({2: ("between", 50.0)}, count=5), NotApplicable)
 
 
 def test_steps_that_compile_are_left_to_recompilation() -> None:
     long = dict.fromkeys((4, 14), ("host", 100.0))
     compiling = CompileTime(2, 20, 1, share=0.5, apart=frozenset((4, 14)))
-    said = check(long, compiling=compiling)
-    assert isinstance(said, NotApplicable)
-    assert "recompilation tells what helps" in said.reason
+    verdict = check(long, compiling=compiling)
+    assert isinstance(verdict, NotApplicable)
+    assert "recompilation" in verdict.reason
     assert isinstance(check(long | {9: ("host", 100.0)}, compiling=compiling), Finding)

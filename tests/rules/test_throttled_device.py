@@ -1,4 +1,4 @@
-"""throttled-device: which reasons count, how often, and what is normal."""
+"""throttled-device: the reasons that count, how often, and what is normal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity, V
 HEAT, CAP = "software-thermal", "power-cap"
 
 
-def clock(told: int, held: int, reason: str = HEAT, mhz: float | None = 1000.0) -> Verdict:
+def clock(samples: int, held: int, reason: str = HEAT, mhz: float | None = 1000.0) -> Verdict:
     clocks = {reason: mhz} if mhz else {}
-    return check(GpuClocks((GpuClock("GPU", 0, told, {reason: held}, clocks, 1500.0),)))
+    return check(GpuClocks((GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0),)))
 
 
 @pytest.mark.parametrize(("held", "kind"), [(2, Finding), (1, Healthy)])
@@ -27,9 +27,9 @@ def test_a_tenth_of_the_busy_time_is_enough(held: int, kind: type) -> None:
     assert isinstance(clock(20, held), kind)
 
 
-@pytest.mark.parametrize(("told", "kind"), [(int(LIMITS.samples), Finding), (2, NotApplicable)])
-def test_a_few_samples_are_chance(told: int, kind: type) -> None:
-    assert isinstance(clock(told, told), kind)
+@pytest.mark.parametrize(("samples", "kind"), [(int(LIMITS.samples), Finding), (2, NotApplicable)])
+def test_a_few_samples_are_not_judged(samples: int, kind: type) -> None:
+    assert isinstance(clock(samples, samples), kind)
 
 
 @pytest.mark.parametrize(("mhz", "kind"), [(1190.0, Finding), (1210.0, Healthy)])
@@ -75,7 +75,7 @@ def test_an_idle_gpu_lowers_its_clock_without_harm() -> None:
     assert isinstance(examine(*[row([HEAT], busy=49)] * 9).outcome, NotApplicable)
 
 
-def test_a_gpu_that_the_run_may_not_use_is_not_its_concern() -> None:
+def test_a_gpu_that_the_run_may_not_use_is_not_judged() -> None:
     assert isinstance(examine(*[row([HEAT], visible=False)] * 9).outcome, NotApplicable)
 
 

@@ -1,16 +1,17 @@
-"""unaligned-dimension: widths off the multiple that the hardware computes in, where they cost time."""
+"""unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
 import pytest
 
 from tests.builders import product
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
-CPU = Hardware("CPU", "x", tile=Tile(16, "measured"))
-GPU = Hardware("GPU", "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
-TPU = Hardware("TPU", "x", "MXU", tile=Tile(128, "guide"))
+CPU = Hardware(DeviceKind.CPU, "x", tile=Tile(16, "measured"))
+GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
+TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
 RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
 
 
@@ -26,31 +27,31 @@ def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
     ("width", "kind"),
     [(32, Healthy), (33, Finding), (43, Finding), (44, Healthy), (48, Healthy), (16, Healthy)],
 )
-def test_a_tenth_of_padding_is_worth_a_word(width: int, kind: type) -> None:
+def test_a_tenth_of_padding_is_reported(width: int, kind: type) -> None:
     """44 of 48 is 8 % of padding, 43 of 48 is 10 %."""
     assert isinstance(check(conv(width)), kind)
 
 
 def test_the_multiple_below_makes_the_step_shorter() -> None:
-    found = check(conv(33))
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(conv(33))
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert effect.scales == pytest.approx(32 / 48)
     assert effect.subject == "model/c33/Conv2D"
-    assert "Choose 32 instead of 33" in found.remedies[0].action
+    assert "Choose 32 instead of 33" in finding.remedies[0].action
 
 
 def test_a_multiple_below_that_takes_too_much_away_is_not_proposed() -> None:
-    found = check(conv(24))
-    assert isinstance(found, Finding)
-    assert "Choose 32 instead of 24" in found.remedies[0].action
-    assert found.effects == ()
+    finding = check(conv(24))
+    assert isinstance(finding, Finding)
+    assert "Choose 32 instead of 24" in finding.remedies[0].action
+    assert finding.effects == ()
 
 
 def test_whole_tiles_take_faster_kernels_on_tensor_cores() -> None:
-    found = check(conv(12, dtype="float16"), hardware=GPU)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(conv(12, dtype="float16"), hardware=GPU)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (12 / 16, Bound.AT_MOST)
 
 
@@ -61,21 +62,21 @@ def test_padding_counts_by_the_time_that_it_takes(ms: float, kind: type) -> None
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(9.0, Finding), (7.0, Healthy)])
-def test_a_wider_layer_saves_nothing_and_takes_more_to_be_worth_a_word(
+def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(
     ms: float, kind: type
 ) -> None:
     """Of 24 channels a quarter is padding; two percent of the compute time is the limit."""
     assert isinstance(check(conv(24, ms), RELU), kind)
 
 
-def test_ten_classes_are_ten_classes() -> None:
+def test_ten_classes_are_not_padding() -> None:
     head = product("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
     body = product("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
     tpu = check(head, body, hardware=TPU)
     assert isinstance(tpu, Healthy)
 
 
-def test_a_convolution_whose_channels_nobody_reads_is_a_head() -> None:
+def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
     """Trap: ten classes by a convolution and a mean over the image."""
     body = product(ms=50.0, weights=(3, 3, 3, 32), layer="body")
     head = product(ms=9.0, weights=(1, 1, 32, 10), layer="head")
@@ -85,9 +86,9 @@ def test_a_convolution_whose_channels_nobody_reads_is_a_head() -> None:
 
 
 def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
-    said = check(product("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
-    assert isinstance(said, NotApplicable)
-    assert "far below 128" in said.reason
+    verdict = check(product("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
+    assert isinstance(verdict, NotApplicable)
+    assert "far below 128" in verdict.reason
 
 
 @pytest.mark.parametrize("width", [10, 12, 20])
@@ -100,9 +101,9 @@ def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
     assert isinstance(check(body, head, back, hardware=GPU), Healthy)
     narrow = product("MatMul", weights=(320, width), dtype="bfloat16", name="body/MatMul")
     reads = product("MatMul", weights=(width, 512), dtype="bfloat16", name="head/MatMul")
-    found = check(narrow, reads, back, hardware=GPU)
-    assert isinstance(found, Finding)
-    assert len(found.remedies) == 1
+    finding = check(narrow, reads, back, hardware=GPU)
+    assert isinstance(finding, Finding)
+    assert len(finding.remedies) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,20 +118,20 @@ def test_an_operation_of_microseconds_takes_no_less_when_narrower(
 def test_gradients_belong_to_the_layer_whose_width_they_have() -> None:
     """The gradient of a layer's input is as wide as the layer before."""
     tape = "gradient_tape/second/Conv2D/Conv2DBackprop"
-    found = check(
+    finding = check(
         hlo("first/Conv2D", 144),
         hlo("second/Conv2D", 288),
         hlo(f"{tape}Filter", 288),
         hlo(f"{tape}Input", 144),
         hardware=TPU,
     )
-    assert isinstance(found, Finding)
-    assert "two layers" in found.summary.lower()
-    assert {remedy.action for remedy in found.remedies} == {
+    assert isinstance(finding, Finding)
+    assert "two layers" in finding.summary.lower()
+    assert {remedy.action for remedy in finding.remedies} == {
         "Choose 128 instead of 144 in first/Conv2D",
         "Choose 256 instead of 288 in second/Conv2D",
     }
-    assert len(found.effects) == 4
+    assert len(finding.effects) == 4
 
 
 @pytest.mark.parametrize(
@@ -149,9 +150,9 @@ def test_what_a_tpu_reads_and_writes_of_that_width_shrinks_too(
     text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
     relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
     for hardware, wanted in ((TPU, scales), (GPU, [])):
-        found = check(hlo("first/Conv2D", 144), relu, hardware=hardware)
-        effects = found.effects if isinstance(found, Finding) else ()
-        assert [one.scales for one in effects if one.subject == "relu"] == wanted
+        finding = check(hlo("first/Conv2D", 144), relu, hardware=hardware)
+        effects = finding.effects if isinstance(finding, Finding) else ()
+        assert [effect.scales for effect in effects if effect.subject == "relu"] == wanted
 
 
 def test_a_width_that_no_layer_has_is_not_the_users() -> None:
@@ -172,9 +173,9 @@ def hlo(name: str, width: int) -> OperationTime:
 
 
 def test_onednn_pads_convolutions_and_not_matmuls() -> None:
-    said = check(product("MatMul", weights=(512, 33)))
-    assert isinstance(said, NotApplicable)
-    assert "convolutions only" in said.reason
+    verdict = check(product("MatMul", weights=(512, 33)))
+    assert isinstance(verdict, NotApplicable)
+    assert "convolutions only" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -195,23 +196,23 @@ def test_a_tpus_width_is_its_results_minor_dimension() -> None:
     assert isinstance(check(fusion("0,1"), hardware=TPU), Healthy)
 
 
-# Where nothing can be said
+# Where nothing can be verdict
 
 
 def test_hardware_without_a_tile_is_not_applicable() -> None:
-    assert check(conv(33), hardware=Hardware("GPU", "x", missing="unknown")) == NotApplicable(
-        reason="unknown"
-    )
+    assert check(
+        conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")
+    ) == NotApplicable(reason="unknown")
 
 
 def test_unknown_shapes_are_not_applicable() -> None:
     row = OperationTime(name="c", type="Conv2D", ms=5.0)
-    said = check(row)
-    assert isinstance(said, NotApplicable)
-    assert "shapes" in said.reason
+    verdict = check(row)
+    assert isinstance(verdict, NotApplicable)
+    assert "shapes" in verdict.reason
 
 
-def test_no_products_and_unnamed_work_are_told_apart() -> None:
+def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
     none, unnamed = check(RELU), check(OperationTime(name="k", type="compiled or unnamed", ms=9))
     assert isinstance(none, NotApplicable)
     assert isinstance(unnamed, NotApplicable)
@@ -221,9 +222,9 @@ def test_no_products_and_unnamed_work_are_told_apart() -> None:
 
 def test_one_remedy_a_layer_the_heaviest_first() -> None:
     rows = [conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")]
-    found = check(*rows)
-    assert isinstance(found, Finding)
-    assert [r.action for r in found.remedies] == [
+    finding = check(*rows)
+    assert isinstance(finding, Finding)
+    assert [r.action for r in finding.remedies] == [
         "Choose 64 instead of 65 in c65",
         "Choose 32 instead of 33 in c33",
     ]

@@ -34,8 +34,8 @@ def test_devices_that_exchange_nothing_are_not_compared() -> None:
 
 @pytest.mark.parametrize("order", [(12, 8, 8), (8, 8, 12)])
 def test_the_slow_replica_is_found_wherever_it_is(order: tuple[float, ...]) -> None:
-    """It computes 12 ms and the others 8: a step would lose 4, whichever device is shown."""
-    result = examine(uneven_replicas, *(replica(each, 12) for each in order))
+    """It computes for 12 ms and the others for 8 ms: the step could be 4 ms shorter, whichever device is shown."""
+    result = examine(uneven_replicas, *(replica(computes, 12) for computes in order))
     assert isinstance(result.outcome, Finding)
     assert f"GPU:{order.index(12)} computes 4.00 ms longer" in result.outcome.summary
     assert result.saving is not None

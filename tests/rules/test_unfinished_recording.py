@@ -1,4 +1,4 @@
-"""unfinished-recording: every doubt, the gravest first."""
+"""unfinished-recording: every doubt, the most severe first."""
 
 import pytest
 
@@ -11,9 +11,9 @@ GRAVE = Doubt("only 1 training step was traced", "trace 20", grave=True)
 
 
 def test_a_recording_without_doubt_is_healthy() -> None:
-    said = unfinished_recording.check(Quality(20))
-    assert isinstance(said, Healthy)
-    assert "20" in said.summary
+    verdict = unfinished_recording.check(Quality(20))
+    assert isinstance(verdict, Healthy)
+    assert "20" in verdict.summary
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,17 @@ def test_a_recording_without_doubt_is_healthy() -> None:
     ],
 )
 def test_a_grave_doubt_is_a_warning(doubts: tuple[Doubt, ...], severity: Severity) -> None:
-    found = unfinished_recording.check(Quality(1, doubts))
-    assert isinstance(found, Finding)
-    assert found.severity is severity
-    assert len(found.remedies) == len(doubts)
-    assert found.effects == ()
+    verdict = unfinished_recording.check(Quality(1, doubts))
+    assert isinstance(verdict, Finding)
+    assert verdict.severity is severity
+    assert len(verdict.remedies) == len(doubts)
+    assert verdict.effects == ()
 
 
-def test_the_first_doubt_is_the_sentence_and_the_others_are_counted() -> None:
-    found = unfinished_recording.check(Quality(1, (GRAVE, LIGHT)))
-    assert isinstance(found, Finding)
-    assert found.summary == "Only 1 training step was traced (and 1 more)"
-    assert found.remedies[1].action == "the steps are uneven: trace more steps"
+def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
+    verdict = unfinished_recording.check(Quality(1, (GRAVE, LIGHT)))
+    assert isinstance(verdict, Finding)
+    assert verdict.summary.startswith("Only 1 training step was traced")
+    assert "1 more" in verdict.summary
+    assert "trace more steps" in verdict.remedies[1].action.lower()
+    assert "the steps are uneven" in verdict.remedies[1].action

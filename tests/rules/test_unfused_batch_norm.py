@@ -1,4 +1,4 @@
-"""unfused-batch-norm: layers of that class, told by what they ran."""
+"""unfused-batch-norm: layers of that class, by what they ran."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,13 +8,14 @@ import pytest
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.run.program import Layer, LayerConfig, Operation, Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unfused_batch_norm
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 SHAPE = (32, 64, 64, 48)
 SIZE = 32 * 64 * 64 * 48 * 4
-CPU, GPU = Hardware("CPU", "x"), Hardware("GPU", "x")
+CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
 
 
 def layer(name: str = "bn", kind: str = "BatchNormalization") -> Layer:
@@ -41,9 +42,9 @@ def check(*rows: OperationTime, layers: Any = None, hardware: Hardware = CPU) ->
 
 
 def test_moments_of_their_own_are_an_unfused_layer() -> None:
-    found = check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM)
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(ran("SquaredDifference"), ran("Mul", 15.0), STREAM)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert effect.of
     assert effect.of.value == 25.0
     assert effect.scales == pytest.approx(8 / 25)
@@ -52,50 +53,50 @@ def test_moments_of_their_own_are_an_unfused_layer() -> None:
 
 def test_where_a_line_makes_many_layers_the_model_is_cloned() -> None:
     rows = (ran("SquaredDifference"), ran("SquaredDifference", within="bn_1"), STREAM)
-    found = check(*rows, layers=[layer(), layer("bn_1")])
-    assert isinstance(found, Finding)
-    assert [remedy.at for remedy in found.remedies] == [Location("t.py", 5)] * 2
-    assert "clone_model" in found.remedies[1].code
+    finding = check(*rows, layers=[layer(), layer("bn_1")])
+    assert isinstance(finding, Finding)
+    assert [remedy.at for remedy in finding.remedies] == [Location("t.py", 5)] * 2
+    assert "clone_model" in finding.remedies[1].code
     alone = check(*rows[::2], layers=[layer()])
     assert isinstance(alone, Finding)
     assert len(alone.remedies) == 1
 
 
 def test_without_a_memory_rate_the_saving_is_a_ceiling() -> None:
-    found = check(ran("SquaredDifference"))
-    assert isinstance(found, Finding)
-    (effect,) = found.effects
+    finding = check(ran("SquaredDifference"))
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
     assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
 
 
-def test_a_layer_that_is_faster_than_the_memory_saves_nothing() -> None:
-    found = check(ran("SquaredDifference", 1.0), STREAM)
-    assert isinstance(found, Finding)
-    assert found.effects[0].scales == 1.0
+def test_a_layer_faster_than_the_memory_saves_nothing() -> None:
+    finding = check(ran("SquaredDifference", 1.0), STREAM)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].scales == 1.0
 
 
 @pytest.mark.parametrize("kind", ["FusedBatchNormV3", "FusedBatchNormGradV3"])
 def test_a_fused_layer_is_healthy(kind: str) -> None:
-    said = check(ran(kind))
-    assert isinstance(said, Healthy)
-    assert "fused" in said.summary
+    verdict = check(ran(kind))
+    assert isinstance(verdict, Healthy)
+    assert "fused" in verdict.summary
 
 
 def test_a_layer_that_is_only_named_so_is_not_found() -> None:
     named = layer("batch_norm", "LayerNormalization")
-    said = check(ran("SquaredDifference", within="batch_norm"), layers=[named])
-    assert isinstance(said, NotApplicable)
+    verdict = check(ran("SquaredDifference", within="batch_norm"), layers=[named])
+    assert isinstance(verdict, NotApplicable)
 
 
 @pytest.mark.parametrize("kind", ["SyncBatchNormalization", "MyBatchNormalization"])
-def test_its_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
+def test_variants_and_subclasses_are_batch_normalization_too(kind: str) -> None:
     assert isinstance(check(ran("SquaredDifference"), layers=[layer(kind=kind)]), Finding)
 
 
 def test_an_inference_graph_has_no_moments() -> None:
-    said = check(ran("Mul"), ran("Rsqrt"))
-    assert isinstance(said, Healthy)
-    assert "none in training mode" in said.summary
+    verdict = check(ran("Mul"), ran("Rsqrt"))
+    assert isinstance(verdict, Healthy)
+    assert "none in training mode" in verdict.summary
 
 
 def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
@@ -103,24 +104,26 @@ def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
 
 
 def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
-    assert isinstance(check(ran("SquaredDifference"), hardware=Hardware("TPU", "x")), Healthy)
+    assert isinstance(
+        check(ran("SquaredDifference"), hardware=Hardware(DeviceKind.TPU, "x")), Healthy
+    )
 
 
 def test_of_several_layers_only_the_unfused_count() -> None:
     rows = [ran("SquaredDifference", within="a"), ran("FusedBatchNormV3", within="b")]
-    found = check(*rows, layers=[layer("a"), layer("b")])
-    assert isinstance(found, Finding)
-    assert [effect.subject for effect in found.effects] == ["a (batch norm)"]
+    finding = check(*rows, layers=[layer("a"), layer("b")])
+    assert isinstance(finding, Finding)
+    assert [effect.subject for effect in finding.effects] == ["a (batch norm)"]
 
 
 @pytest.mark.parametrize(
     ("hardware", "words"), [(GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")]
 )
 def test_the_remedy_follows_the_hardware(hardware: Hardware, words: str) -> None:
-    found = check(ran("SquaredDifference"), hardware=hardware)
-    assert isinstance(found, Finding)
-    assert words in found.remedies[0].code
-    assert found.remedies[0].at == Location("t.py", 5)
+    finding = check(ran("SquaredDifference"), hardware=hardware)
+    assert isinstance(finding, Finding)
+    assert words in finding.remedies[0].code
+    assert finding.remedies[0].at == Location("t.py", 5)
 
 
 def of_width(channels: int) -> tuple[OperationTime, ...]:
@@ -132,14 +135,14 @@ def of_width(channels: int) -> tuple[OperationTime, ...]:
 
 @pytest.mark.parametrize("channels", [30, 33, 66, 7])
 def test_widths_for_which_onednn_is_slower_are_not_advised(channels: int) -> None:
-    said = check(*of_width(channels))
-    assert isinstance(said, NotApplicable)
-    assert "align" in said.reason
+    verdict = check(*of_width(channels))
+    assert isinstance(verdict, NotApplicable)
+    assert "align" in verdict.reason
 
 
 def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
     (half,), (full,) = (
-        found.effects for c in (40, 48) if isinstance(found := check(*of_width(c)), Finding)
+        finding.effects for c in (40, 48) if isinstance(finding := check(*of_width(c)), Finding)
     )
     assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.LIMITS.half_rate)
 
@@ -151,22 +154,24 @@ def test_on_a_gpu_the_width_does_not_matter() -> None:
 def test_a_layer_of_a_bad_width_is_listed_but_not_counted() -> None:
     bad, _ = of_width(33)
     rows = (replace(bad, layer="odd"), ran("SquaredDifference"), STREAM)
-    found = check(*rows, layers=[layer(), layer("odd")])
-    assert isinstance(found, Finding)
-    assert [effect.subject for effect in found.effects] == ["bn (batch norm)"]
-    assert any("align" in str(cell) for row in found.evidence[-1].rows for cell in row)  # type: ignore[union-attr]
+    finding = check(*rows, layers=[layer(), layer("odd")])
+    assert isinstance(finding, Finding)
+    assert [effect.subject for effect in finding.effects] == ["bn (batch norm)"]
+    table = finding.evidence[-1]
+    assert isinstance(table, Table)
+    assert any("align" in str(cell) for row in table.rows for cell in row)
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (32, 100, 64)])
 def test_the_fused_operation_takes_images_only(shape: tuple[int, ...]) -> None:
     graph = Operation(name="m/bn/S", type="SquaredDifference", inputs=(("float32", shape),))
     row = OperationTime(name=graph.name, type=graph.type, ms=40.0, layer="bn", operation=graph)
-    said = check(row, STREAM)
-    assert isinstance(said, NotApplicable)
-    assert "rank 4" in said.reason
+    verdict = check(row, STREAM)
+    assert isinstance(verdict, NotApplicable)
+    assert "rank 4" in verdict.reason
     assert isinstance(check(row, STREAM, hardware=GPU), Finding)
 
 
 def test_another_axis_is_no_image_either() -> None:
-    first = Layer(name="bn", kind="BatchNormalization", config={"axis": 1})
+    first = Layer(name="bn", kind="BatchNormalization", config=LayerConfig(axis=1))
     assert isinstance(check(*of_width(48), layers=[first]), NotApplicable)

@@ -6,6 +6,7 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unfused_elementwise
 from tfdoctor.rules.unfused_elementwise import LIMITS
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
@@ -25,17 +26,17 @@ def check(
     return unfused_elementwise.check(operations, work, Hardware(kind, "x"), program)
 
 
-def test_on_a_gpu_they_are_a_ceiling_and_a_trial() -> None:
-    found = check()
-    assert isinstance(found, Finding)
-    assert {effect.bound for effect in found.effects} == {Bound.AT_MOST}
-    assert found.remedies[0].edit_id == "jit-compile"
+def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
+    finding = check()
+    assert isinstance(finding, Finding)
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    assert finding.remedies[0].edit_id == "jit-compile"
 
 
-def test_on_a_cpu_only_a_trial_tells() -> None:
-    said = check(kind="CPU")
-    assert isinstance(said, NotApplicable)
-    assert "only a trial" in said.reason
+def test_on_a_cpu_only_a_trial_shows_the_gain() -> None:
+    verdict = check(kind="CPU")
+    assert isinstance(verdict, NotApplicable)
+    assert "jit_compile=True" in verdict.reason
 
 
 def test_on_a_tpu_xla_fuses_them() -> None:
@@ -63,5 +64,5 @@ def test_the_optimizers_belong_to_another_rule() -> None:
 def test_a_step_of_unnamed_work_is_not_judged() -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     work = OptimizerWork.measure(unnamed)
-    said = unfused_elementwise.check(unnamed, work, Hardware("GPU", "x"), None)
-    assert isinstance(said, NotApplicable)
+    verdict = unfused_elementwise.check(unnamed, work, Hardware(DeviceKind.GPU, "x"), None)
+    assert isinstance(verdict, NotApplicable)

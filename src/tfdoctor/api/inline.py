@@ -1,4 +1,4 @@
-"""The report in a notebook's cell, and the notebook's cells in the report."""
+"""Reports in notebook cells, and the names of notebook cells in reports."""
 
 import importlib
 import sys
@@ -10,17 +10,16 @@ from tfdoctor.diagnosis import Diagnosis
 PACKAGE = Path(__file__).parent.parent
 
 CELL = "In ["
-"""How a cell is called: "In [3]", and a line in it "In [3]:12"."""
+"""Start of the name of a cell: "In [3]", a line in it is "In [3]:12"."""
 
 HEIGHT_PX = 720
-"""A page is longer: it scrolls inside its frame, which can be dragged to another height."""
+"""The page scrolls inside its frame, whose height the user can change."""
 
 FRAME = (
     '<iframe title="tfdoctor" sandbox="allow-scripts" srcdoc="{page}" '
     'style="width: 100%; height: {height}px; border: 0; resize: vertical"></iframe>'
 )
-"""A page of its own: neither its style nor its scripts touch the notebook, and it needs no file that a
-remote browser could not open."""
+"""A separate page: its style and scripts cannot affect the notebook, and a remote browser needs no file."""
 
 
 def frame(diagnosis: Diagnosis) -> str:
@@ -32,12 +31,12 @@ def frame(diagnosis: Diagnosis) -> str:
 
 
 def notebook() -> bool:
-    """Say whether a notebook runs this, in Jupyter or Colab."""
+    """Say whether this runs in a notebook (Jupyter, Colab)."""
     return hasattr(_shell(), "kernel")
 
 
 def display(thing: object) -> bool:
-    """Show something in the cell that is running; say whether there was one."""
+    """Show an object in the running cell; say whether there is one."""
     if not notebook():
         return False
     importlib.import_module("IPython.display").display(thing)
@@ -45,13 +44,13 @@ def display(thing: object) -> bool:
 
 
 def places() -> dict[str, str | None]:
-    """Return what to call source files: a notebook's cells by their numbers; tfdoctor's own not at all."""
-    found: dict[str, str | None] = {str(path): None for path in PACKAGE.rglob("*.py")}
+    """Return the names of source files: those of notebook cells, and None for tfdoctor's own."""
+    places: dict[str, str | None] = {str(path): None for path in PACKAGE.rglob("*.py")}
     cells = getattr(getattr(_shell(), "compile", None), "_filename_map", {})
-    return found | {name: f"{CELL}{number}]" for name, number in cells.items()}
+    return places | {name: f"{CELL}{number}]" for name, number in cells.items()}
 
 
 def _shell() -> Any:  # noqa: ANN401  # IPython's
-    """Return IPython, if it runs this."""
+    """Return the IPython shell that runs this; None without one."""
     module = sys.modules.get("IPython")
     return module.get_ipython() if module is not None else None

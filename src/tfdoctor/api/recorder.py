@@ -1,4 +1,4 @@
-"""`model.fit(…, callbacks=[tfdoctor.Recorder()])`: records the fit that it is given to."""
+"""`model.fit(…, callbacks=[tfdoctor.Recorder()])`: records this fit."""
 
 import sys
 import weakref
@@ -12,22 +12,22 @@ from typing import Any, Self
 from tfdoctor.api.results import Results, say
 from tfdoctor.api.run import PROFILED, begin, planned
 from tfdoctor.capture import inside
-from tfdoctor.errors import CaptureError, OutputError, TfdoctorError
+from tfdoctor.errors import CaptureError, NotEmptyError, TfdoctorError
 
 
 class Recorder(Results):
-    """A callback of whichever Keras is imported; each fit it is given to is a recording of its own.
+    """A callback for the imported Keras; each fit becomes a recording of its own.
 
-    The first is recorded at `path`, the next ones beside it: `path-2`, `path-3` and so on.
+    The first is written to `path`, the next ones to `path-2`, `path-3` and so on.
 
     Args:
-        path: the folder to record into; by default one below `runs`.
-        steps: training steps to trace.
-        warmup: training steps to let pass first.
-        sample_every_ms: how often to sample the machine; 0 turns it off.
+        path: folder to record into; a new one in `runs` by default.
+        steps: number of training steps to trace.
+        warmup: number of training steps before tracing starts.
+        sample_every_ms: period for sampling the machine; 0 turns sampling off.
 
     Raises:
-        CaptureError: an argument makes no sense, or no Keras is imported.
+        CaptureError: an argument is invalid, or Keras is not imported.
         OutputError: the folder is not empty.
     """
 
@@ -48,10 +48,10 @@ class Recorder(Results):
         self._recorded = 0
         out = self._plan.out
         if out is not None and out.is_dir() and any(out.iterdir()):
-            raise OutputError(f"{out} is not empty: choose another path, or remove it first.")
+            raise NotEmptyError(f"{out} is not empty: choose another folder, or remove it first.")
 
     def on_train_begin(self, logs: object = None) -> None:  # noqa: ARG002  # Keras's signature
-        """Begin to record, and join the fit that is calling; nothing is raised into it."""
+        """Start to record the fit that calls this; no error of ours is raised into it."""
         frame = sys._getframe(1)  # noqa: SLF001 - the fit
         self._inside = None
         self.__dict__.pop("_diagnosis", None)
@@ -65,11 +65,11 @@ class Recorder(Results):
         """End the recording."""
         if self._inside is not None and self.recording is None:
             self._inside.end()
-            say(self._said())
+            say(self._summary())
 
     def _begin(self, frame: FrameType) -> None:
         if inside.profiled():
-            raise CaptureError(f"{PROFILED}: the Recorder leaves it to that.")
+            raise CaptureError(f"{PROFILED}, so the Recorder does nothing.")
         self._recorded += 1
         out, plan = self._plan.out, self._plan
         if out is not None and self._recorded > 1:
@@ -80,14 +80,14 @@ class Recorder(Results):
 
 
 class Fit:
-    """A fit that is running; Keras tells its callbacks nothing when it raises."""
+    """A running fit; Keras does not tell its callbacks when it raises."""
 
     def __init__(self, frame: FrameType | None) -> None:
         callbacks = next(filter(None, map(_callbacks, _above(frame))), None)
         self.callbacks = weakref.ref(callbacks) if callbacks is not None else None
 
     def going_on(self) -> bool:
-        """Say whether it is on any thread's stack."""
+        """Say whether it is on the stack of any thread."""
         callbacks = self.callbacks() if self.callbacks else None
         stacks = sys._current_frames().values()  # noqa: SLF001 - there is no other way to them
         return callbacks is not None and any(
@@ -102,9 +102,9 @@ def _above(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _callbacks(frame: FrameType) -> object:
-    """Return the list of callbacks that a fit has made for itself, or None for any other frame."""
-    found = frame.f_locals.get("callbacks") if frame.f_code.co_name == "fit" else None
-    return found if hasattr(found, "on_train_begin") else None
+    """Return the callback list of a frame of `fit`; None for any other frame."""
+    callbacks = frame.f_locals.get("callbacks") if frame.f_code.co_name == "fit" else None
+    return callbacks if hasattr(callbacks, "on_train_begin") else None
 
 
 @cache
@@ -115,8 +115,8 @@ def _callback(recorder: type, keras: ModuleType) -> type:
 
 def _keras() -> Any:  # noqa: ANN401  # a module, or TensorFlow's stand-in for one
     """Return the Keras that is in use; a callback of Keras 2 also suits Keras 3."""
-    found = sys.modules.get("tf_keras") or sys.modules.get("keras")
-    found = found or getattr(sys.modules.get("tensorflow"), "keras", None)
-    if found is None:
-        raise CaptureError("Import Keras before making a Recorder, which becomes a callback of it.")
-    return found
+    keras = sys.modules.get("tf_keras") or sys.modules.get("keras")
+    keras = keras or getattr(sys.modules.get("tensorflow"), "keras", None)
+    if keras is None:
+        raise CaptureError("Import Keras before you create a Recorder, which is a Keras callback.")
+    return keras

@@ -1,4 +1,4 @@
-"""What a recording from Python offers once it is over: the diagnosis, files and pictures of it."""
+"""The results of a recording from Python: its diagnosis, its reports and their display."""
 
 import sys
 from collections.abc import Iterable
@@ -15,33 +15,33 @@ from tfdoctor.report import Format
 
 
 class Results:
-    """A recording that is to come, is under way, or is over."""
+    """A recording before, during and after it runs."""
 
     _inside: Inside | None = None
-    _why_none = "nothing is recorded yet"
+    _why_none = "nothing has been recorded yet"
 
     @property
     def path(self) -> Path | None:
-        """The folder of the recording; None before it begins, and when there is none."""
+        """The folder of the recording; None before it starts, and without a recording."""
         return self._inside.folder.out if self._inside else None
 
     @property
     def recording(self) -> Recording | None:
-        """The recording; None until it is over."""
+        """The recording; None until it has ended."""
         return self._inside.recording if self._inside else None
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What every rule says of the recording.
+        """The diagnosis of the recording by every rule.
 
         Raises:
-            CaptureError: there is no recording, or it is not over.
-            ConfigError: the settings of the current folder's project cannot be meant.
+            CaptureError: there is no recording, or it has not ended.
+            ConfigError: the settings of the current project are invalid.
             InputError: its trace is damaged.
         """
         recording = self.recording
         if recording is None:
-            raise CaptureError(f"There is nothing to report on: {self._gap()}.")
+            raise CaptureError(f"There is no recording to report on: {self._gap()}.")
         return self._diagnosis
 
     @cached_property
@@ -57,7 +57,7 @@ class Results:
     def report(
         self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None
     ) -> tuple[Path, ...]:
-        """Write `report.<format>` for each format, into the recording or the folder `out`; return the paths.
+        """Write `report.<format>` for each format to the recording, or to the folder `out`; return the paths.
 
         Raises:
             CaptureError: there is no recording, or no such format.
@@ -70,7 +70,7 @@ class Results:
         return write(diagnosis, Path(out or self.path or ""), _formats(formats))
 
     def show(self) -> None:
-        """Show the report: in a notebook the page itself, elsewhere its summary."""
+        """Show the report: the HTML page in a notebook, elsewhere the summary of the command line."""
         self.diagnosis  # noqa: B018 - a fault is raised here, not shown
         if not inline.display(self):
             sys.stdout.write(f"{self!r}\n")
@@ -82,10 +82,10 @@ class Results:
             return self._why_none
         if inside.faults:
             return f"recording failed ({inside.faults[0]})"
-        return f"the {inside.what} is not over"
+        return f"the {inside.what} is still running"
 
-    def _said(self) -> str:
-        """Return the line that is printed when the recording is over."""
+    def _summary(self) -> str:
+        """Return the line that is printed when the recording has ended."""
         recording = self.recording
         manifest = recording.manifest if recording else None
         if manifest is None:
@@ -98,9 +98,9 @@ class Results:
         return f"traced {_length(manifest.window or TracedWindow())}, recorded in {self.path}"
 
     def __repr__(self) -> str:
-        """Return the summary that the command line prints; in a notebook, which shows the page, one line."""
+        """Return the summary of the command line, or one line in a notebook, which shows the page."""
         if self.recording is None or inline.notebook():
-            return f"<tfdoctor: {self._said() if self.recording else self._gap()}>"
+            return f"<tfdoctor: {self._summary() if self.recording else self._gap()}>"
         from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
 
         try:
@@ -109,7 +109,7 @@ class Results:
             return f"tfdoctor: {error}"
 
     def _repr_html_(self) -> str | None:
-        """Return the report for a notebook's cell; nothing when there is none, and repr() says why."""
+        """Return the report for a notebook cell; None without a recording, for which repr() says why."""
         if self.recording is None:
             return None
         try:
@@ -119,7 +119,7 @@ class Results:
 
 
 def say(text: str) -> None:
-    """Print a line of ours where the command line prints it."""
+    """Print a message as the command line does."""
     sys.stderr.write(f"tfdoctor: {text}\n")
     sys.stderr.flush()
 
@@ -136,5 +136,5 @@ def _formats(names: Iterable[str]) -> list[Format]:
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in set(Format)]
     if unknown:
-        raise CaptureError(f"{unknown[0]!r} is no format of a report: take {', '.join(Format)}.")
+        raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(Format)}.")
     return [Format(name) for name in dict.fromkeys(names)]

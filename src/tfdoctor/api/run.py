@@ -10,22 +10,13 @@ from tfdoctor.api import inline
 from tfdoctor.api.results import Results, say
 from tfdoctor.capture import Plan, inside
 from tfdoctor.capture.agent.stack import user_line
-from tfdoctor.errors import CaptureError, OutputError
+from tfdoctor.errors import CaptureError, NotEmptyError
 
-PROFILED = "`tfdoctor profile` records this run already"
-
-WORDS = {
-    "--out": "path",
-    "--steps": "steps",
-    "--warmup": "warmup",
-    "--sample-every": "sample_every_ms",
-    "--for": "seconds",
-}
-"""How the options of the command line are called here."""
+PROFILED = "`tfdoctor profile` already records this run"
 
 
 class Run(Results):
-    """A block that is recorded; `path`, `recording`, `diagnosis`, `report()` and `show()` are for afterwards."""
+    """A recorded block; use `path`, `recording`, `diagnosis`, `report()` and `show()` after it has ended."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -34,7 +25,7 @@ class Run(Results):
         self._why_none = "the block was not recorded"
         if inside.profiled():
             self._why_none = PROFILED
-            say(f"{PROFILED}: record() leaves it to that.")
+            say(f"{PROFILED}, so record() does nothing.")
             return self
         self._inside = begin(self._plan, sys._getframe(1), "block")  # noqa: SLF001 - the user's line
         return self
@@ -47,7 +38,7 @@ class Run(Results):
     ) -> None:
         if self._inside is not None and self.recording is None:
             self._inside.end(error)
-            say(self._said())
+            say(self._summary())
 
 
 def record(
@@ -58,18 +49,18 @@ def record(
     seconds: float | None = None,
     sample_every_ms: int = 200,
 ) -> Run:
-    """Record what trains inside a `with` block.
+    """Record the training inside a `with` block.
 
     Args:
-        path: the folder to record into; by default one below `runs`.
-        steps: training steps to trace.
-        warmup: training steps to let pass first.
-        seconds: how long to trace instead, for what has no visible step.
-        sample_every_ms: how often to sample the machine; 0 turns it off.
+        path: folder to record into; a new one in `runs` by default.
+        steps: number of training steps to trace.
+        warmup: number of training steps before tracing starts.
+        seconds: trace for this long instead, for training without visible steps.
+        sample_every_ms: period for sampling the machine; 0 turns sampling off.
 
     Raises:
-        CaptureError: an argument makes no sense; on entering the block, another recording is under way.
-        OutputError: the folder is not empty or cannot be written, on entering the block.
+        CaptureError: an argument is invalid, or another recording is running when the block starts.
+        OutputError: the folder is not empty or cannot be written when the block starts.
     """
     return Run(planned(path, steps, warmup, seconds, sample_every_ms))
 
@@ -80,30 +71,29 @@ def planned(
     """Return a plan without a script.
 
     Raises:
-        CaptureError: an argument makes no sense.
+        CaptureError: an argument is invalid.
     """
     numbers = {"steps": steps, "warmup": warmup, "sample_every_ms": sample_every_ms}
     for name, value in numbers.items():
         if not isinstance(value, int):
             raise CaptureError(f"{name} must be a whole number, not {value!r}.")
-    try:
-        return Plan(
-            script="",
-            out=Path(path) if path is not None else None,
-            steps=steps,
-            warmup=warmup,
-            seconds=seconds,
-            sample_every_ms=sample_every_ms,
-        )
-    except (CaptureError, TypeError) as error:
-        raise CaptureError(_translated(str(error))) from None
+    if seconds is not None and not isinstance(seconds, int | float):
+        raise CaptureError(f"seconds must be a number, not {seconds!r}.")
+    return Plan(
+        script="",
+        out=Path(path) if path is not None else None,
+        steps=steps,
+        warmup=warmup,
+        seconds=seconds,
+        sample_every_ms=sample_every_ms,
+    )
 
 
 def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
-    """Begin to record; the frame leads to the user's line.
+    """Start to record; the frame leads to the user's line.
 
     Raises:
-        CaptureError: another recording is under way.
+        CaptureError: another recording is running.
         OutputError: the folder is not empty or cannot be written.
     """
     places = inline.places()
@@ -112,28 +102,18 @@ def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
     file, line = user_line(frame) or ("", 0)  # type: ignore[no-untyped-call] # the agent's
     name = places.get(file) or file.removeprefix(f"{Path.cwd()}/")
     at = f"{name}:{line}" if name else "python"
-    try:
-        return _begin(plan, "notebook" if inline.notebook() else name or at, at, what)
-    except OutputError as error:
-        raise OutputError(_translated(str(error))) from None
+    return _begin(plan, "notebook" if inline.notebook() else name or at, at, what)
 
 
 def _begin(plan: Plan, script: str, at: str, what: str) -> inside.Inside:
-    """Begin to record; a folder that is named by the second gets a number where one is there already."""
+    """Start to record; a folder named by the time gets a number where that name is taken."""
     places, path, number = inline.places(), Path(script), 1
     while True:
         again = "" if number == 1 else f"-{number}"
         named = replace(plan, script=str(path.with_name(f"{path.stem}{again}{path.suffix}")))
         try:
             return inside.Inside.begin(named, at, places, what)
-        except OutputError as error:
-            if plan.out is not None or "not empty" not in str(error):
+        except NotEmptyError:
+            if plan.out is not None:
                 raise
             number += 1
-
-
-def _translated(sentence: str) -> str:
-    """Return a sentence of the command line as it applies here."""
-    for option, name in WORDS.items():
-        sentence = sentence.replace(option, name)
-    return sentence

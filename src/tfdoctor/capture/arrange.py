@@ -8,18 +8,18 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tfdoctor.capture import manifest
 from tfdoctor.capture.folder import Folder
 from tfdoctor.recording import PROGRAM, SAMPLES
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.processes import Process
 from tfdoctor.recording.workers import WORKERS
 
 
-def arrange(folder: Folder, ended: Json, left: Sequence[Process]) -> dict[str, Any]:
+def arrange(folder: Folder, ended: Manifest, left: Sequence[Process]) -> Manifest:
     """Write the recording of a run that has ended; return its manifest.
 
     Raises:
@@ -34,7 +34,7 @@ def arrange(folder: Folder, ended: Json, left: Sequence[Process]) -> dict[str, A
         done = manifest.of_process(ended, shown)
         manifest.write(folder.out, done)  # first: on a full disk all stays where a reader finds it
         if shown is not None and folder.shared and folder.worker:
-            _take(shown, folder.out, folder.shared, str(folder.worker["name"]))
+            _take(shown, folder.out, folder.shared, folder.worker.name)
         elif shown is not None:
             _take(shown, folder.out)
     shutil.rmtree(folder.processes, ignore_errors=True)
@@ -52,41 +52,40 @@ def _take(process: Process, out: Path, job: Path | None = None, name: str = "") 
         (process.folder / "plugins").replace(out / "plugins")
 
 
-def _several(job: Path, ended: Json, trained: Sequence[Process]) -> dict[str, Any]:
+def _several(job: Path, ended: Manifest, trained: Sequence[Process]) -> Manifest:
     """Write a recording for each process that trained; return the manifest of the whole run."""
     names = _names(trained)
     for place, (name, process) in enumerate(zip(names, trained, strict=True)):
         out = job / WORKERS / name
         out.mkdir(parents=True)
-        worker = {**process.worker, "name": name, "place": place}
-        done = manifest.of_process({**ended, "processes": [], "worker": worker}, process)
-        done["command"] = process.state.get("argv") or ended["command"]
-        _copy_samples(job, out, process, done)
-        manifest.write(out, done)
+        worker = replace(process.worker, name=name, place=place)
+        done = manifest.of_process(replace(ended, processes=(), worker=worker), process)
+        done = replace(done, command=process.state.argv or ended.command)
+        manifest.write(out, _with_samples(job, out, process, done))
         _take(process, out, job, name)
-    return {**ended, "workers": names}
+    return replace(ended, workers=tuple(names))
 
 
 def _names(trained: Sequence[Process]) -> list[str]:
     """Return a name for each, unlike all others."""
     names: list[str] = []
     for process in trained:
-        name, own = process.worker["name"], process.folder.name.replace(".", "-")
+        name, own = process.worker.name, process.folder.name.replace(".", "-")
         names.append(f"{name}-{own}" if name in names else name)
     return names
 
 
-def _copy_samples(job: Path, out: Path, process: Process, done: dict[str, Any]) -> None:
+def _with_samples(job: Path, out: Path, process: Process, done: Manifest) -> Manifest:
     """Give a worker the samples of its machine, which is the one that tfdoctor ran on or none."""
     samples = job / SAMPLES
     if not samples.is_file():
-        return
-    if process.state.get("host") == os.uname().nodename:
+        return done
+    if process.state.host == os.uname().nodename:
         shutil.copyfile(samples, out / SAMPLES)
-        return
-    why = "this worker ran on another machine than tfdoctor: start tfdoctor there as well"
-    done["missing"].append({"what": "samples", "why": why})
-    done["host"] = {"name": process.state.get("host")}
+        return done
+    done = replace(done, host=HostMachine(process.state.host))
+    why = "this worker ran on another machine: start tfdoctor there as well"
+    return done.lacks("samples", why)
 
 
 def run_folder(job: Path) -> Path:

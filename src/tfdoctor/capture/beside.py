@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from tfdoctor.recording.manifest import Sampling
+from tfdoctor.recording.typed import Misfit, read
 
 LOOK_S = 1.0
 """How often to see whether the run is still there, should nobody say that it is over."""
@@ -58,9 +59,9 @@ class Beside:
             return ()
         try:
             said, _ = self.process.communicate(timeout=2 * PATIENCE_S)
-            return tuple(Sampling(**each) for each in json.loads(said))
-        except (OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
-            self.why = f"the samplers did not end as they should: {type(error).__name__}"
+            return tuple(read(Sampling, line, []) for line in json.loads(said))
+        except (OSError, ValueError, TypeError, Misfit, subprocess.TimeoutExpired) as error:
+            self.why = f"the samplers did not stop cleanly: {type(error).__name__}"
             return ()
 
 

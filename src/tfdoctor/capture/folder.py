@@ -4,12 +4,12 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tfdoctor.capture.agent.rank import rank
 from tfdoctor.capture.plan import Plan
-from tfdoctor.errors import OutputError
+from tfdoctor.errors import NotEmptyError, OutputError
 from tfdoctor.recording import MANIFEST
+from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.recording.processes import PROCESSES
 from tfdoctor.recording.workers import WORKERS
 
@@ -20,7 +20,7 @@ class Folder:
 
     out: Path
     shared: Path | None = None
-    worker: dict[str, Any] | None = None
+    worker: WorkerRank | None = None
 
     @property
     def processes(self) -> Path:
@@ -40,7 +40,8 @@ def claim(plan: Plan) -> Folder:
     Raises:
         OutputError: it cannot be written, or something is there already.
     """
-    worker = rank(os.environ) if plan.out else None
+    found = rank(os.environ) if plan.out else None
+    worker = WorkerRank(**found) if found else None
     stamp = time.strftime("%Y%m%d-%H%M%S")
     out = plan.out or Path("runs", f"{plan.name}-{stamp}")
     try:
@@ -52,28 +53,28 @@ def claim(plan: Plan) -> Folder:
     except OSError as error:
         # All folders above were made: no path is missing, the file system takes none.
         absent = isinstance(error, FileNotFoundError)
-        why = "no folder can be made there" if absent else error.strerror
-        raise OutputError(f"{out} cannot be written ({why}): choose another --out.") from error
+        why = "a folder cannot be created there" if absent else error.strerror
+        raise OutputError(f"{out} cannot be written ({why}): choose another folder.") from error
     return folder
 
 
 def _sole(out: Path) -> Folder:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError(f"{out} is not empty: choose another --out, or remove it first.")
+        raise NotEmptyError(f"{out} is not empty: choose another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
     return Folder(out.resolve())
 
 
-def _workers(shared: Path, worker: dict[str, Any]) -> Folder:
+def _workers(shared: Path, worker: WorkerRank) -> Folder:
     """Take a worker's place among the others, who do the same at the same moment."""
     if shared.exists() and not shared.is_dir():
-        raise OutputError(f"{shared} is a file: choose another --out.")
-    own = shared / WORKERS / str(worker["name"])
+        raise OutputError(f"{shared} is a file: choose another folder.")
+    own = shared / WORKERS / worker.name
     taken = own.is_dir() and any(own.iterdir())
     foreign = (shared / MANIFEST).exists()
     if taken or foreign:
-        raise OutputError(
-            f"{own if taken else shared} is not empty: choose another --out for this job, or remove it first."
+        raise NotEmptyError(
+            f"{own if taken else shared} is not empty: choose another folder, or remove it first."
         )
     own.mkdir(parents=True, exist_ok=True)
     return Folder(own.resolve(), shared.resolve(), worker)

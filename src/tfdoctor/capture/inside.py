@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Self
@@ -25,6 +26,7 @@ from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
 from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
+from tfdoctor.recording.manifest import AgentError, Manifest
 
 AGENT, FOLDER = "_tfdoctor_agent", Path(__file__).parent / "agent"
 
@@ -56,7 +58,7 @@ def under_way() -> "Inside | None":
 class Inside:
     """One recording of this process."""
 
-    def __init__(self, folder: Folder, state: dict[str, Any], what: str) -> None:
+    def __init__(self, folder: Folder, state: Manifest, what: str) -> None:
         self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
         self.recording: Recording | None = None
         self.faults: list[str] = []
@@ -79,10 +81,11 @@ class Inside:
                 other.abandoned()
             elif other is not None:
                 raise CaptureError(
-                    f"The recording {other.folder.out} is not over: end it before another begins."
+                    f"The recording {other.folder.out} is still running: end it before you start another."
                 )
             folder = claim(plan)
-            state = manifest.begin(plan, [at], folder.worker) | {"python": sys.executable}
+            begun = manifest.begin(plan, [at], folder.worker)
+            state = replace(begun, python=sys.executable)
             manifest.write(folder.out, state)
             _Process.under_way = inside = cls(folder, state, what)
         inside._start(plan, places)
@@ -110,10 +113,8 @@ class Inside:
     def abandoned(self) -> None:
         """End a recording that nobody has ended: its fit raised, or the process is over."""
         if under_way() is self:
-            why = (
-                f"the {self.what} did not come to its end: it raised, or the process was over first"
-            )
-            self.state["missing"].append({"what": f"end of the {self.what}", "why": why})
+            why = f"the {self.what} did not finish: it raised an exception, or the process ended first"
+            self.state = self.state.lacks(f"end of the {self.what}", why)
             self._end("unfinished", None)
 
     def _end(self, reason: str, error: BaseException | None) -> None:
@@ -133,15 +134,16 @@ class Inside:
         """Put the recording together as `tfdoctor profile` does."""
         samplings = self.beside.stop() if self.beside else ()
         if self.beside and self.beside.why:
-            self.state["missing"].append({"what": "samples", "why": self.beside.why})
+            self.state = self.state.lacks("samples", self.beside.why)
         left = processes.read(self.folder.out)
         ended = manifest.end(self.state, _code(error), samplings, left)
+        outcome = ended.outcome
         if error is not None:
-            ended["outcome"]["error"] = clean(f"{type(error).__name__}: {error}"[:500])
+            outcome = replace(outcome, error=clean(f"{type(error).__name__}: {error}"[:500]))
         if reason == "unfinished":
-            ended["outcome"]["exit_code"] = None
-        ended["agent_errors"] = [{"where": "record", "error": fault} for fault in self.faults]
-        arrange(self.folder, ended, left)
+            outcome = replace(outcome, exit_code=None)
+        faults = tuple(AgentError("record", fault) for fault in self.faults)
+        arrange(self.folder, replace(ended, outcome=outcome, agent_errors=faults), left)
         return Recording.open(self.folder.out)
 
     @contextlib.contextmanager

@@ -17,7 +17,7 @@ from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.errors import CaptureError, OutputError
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.manifest import Manifest, TracedWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _run(
     return child.wait()
 
 
-def _record(folder: Folder, state: Json, returncode: int, samples: SamplingThread) -> Json:
+def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread) -> Manifest:
     """Write what the run has left; return the manifest."""
     try:
         left = processes.read(folder.out)
@@ -89,26 +89,26 @@ def _record(folder: Folder, state: Json, returncode: int, samples: SamplingThrea
     except OSError as error:
         raise OutputError(
             f"{folder.out} can no longer be written ({error.strerror}); "
-            f"the script itself ended with {manifest.exit_code(returncode)}."
+            f"the script ended with exit code {manifest.exit_code(returncode)}."
         ) from error
 
 
-def _why_none(done: Json) -> str:
+def _why_none(done: Manifest) -> str:
     """Return why there is no trace, or nothing when there is one."""
-    if done["workers"]:
+    if done.workers:
         return ""
-    return next((m["why"] for m in done["missing"] if m["what"] in ("trace", "steps")), "")
+    return next((gap.why for gap in done.missing if gap.what in ("trace", "steps")), "")
 
 
-def _sentence(out: Path, done: Json) -> str:
+def _sentence(out: Path, done: Manifest) -> str:
     """Return the one line that tfdoctor adds to what the script said."""
-    why, window = _why_none(done), done["window"] or {}
+    why, window = _why_none(done), done.window or TracedWindow()
     if why:
         return f"tfdoctor: no steps traced ({why}), recorded in {out}"
-    if done["workers"]:
-        return f"tfdoctor: {len(done['workers'])} processes trained, recorded in {out}"
-    if window.get("steps"):
-        steps = "1 step" if window["steps"] == 1 else f"{window['steps']} steps"
+    if done.workers:
+        return f"tfdoctor: {len(done.workers)} processes trained, recorded in {out}"
+    if window.steps:
+        steps = "1 step" if window.steps == 1 else f"{window.steps} steps"
         return f"tfdoctor: traced {steps}, recorded in {out}"
-    took = (window.get("stopped_unix_ns") or 0) - window.get("started_unix_ns", 0)
+    took = (window.stopped_unix_ns or 0) - window.started_unix_ns
     return f"tfdoctor: traced {max(0, took) / 1e9:.1f} s, recorded in {out}"

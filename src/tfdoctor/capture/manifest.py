@@ -3,17 +3,25 @@
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import tfdoctor
 from tfdoctor.capture import gaps, machine
 from tfdoctor.capture.agent.masking import masked
 from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.recording import MANIFEST
-from tfdoctor.recording.manifest import SCHEMA, Clock, Json, Sampling, fold
+from tfdoctor.recording.agent import AgentState, WorkerRank
+from tfdoctor.recording.manifest import (
+    CapturePlan,
+    Clock,
+    EndedProcess,
+    Ending,
+    Manifest,
+    Sampling,
+    fold,
+)
 from tfdoctor.recording.processes import Process
 
 ENVIRONMENT = [
@@ -55,77 +63,66 @@ ENVIRONMENT = [
 layout (TF_CONFIG, RANK …) is recorded as a worker's rank and the number of workers alone."""
 
 
-def begin(plan: Plan, command: Iterable[str], worker: Json | None = None) -> dict[str, Any]:
+def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) -> Manifest:
     """Return the manifest of a run that is about to start."""
     command = list(command)
     environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-    return {
-        "schema": SCHEMA,
-        "tfdoctor": tfdoctor.__version__,
-        "finished": False,
-        "command": masked(command),
-        "cwd": str(Path.cwd()),
-        "python": "" if plan.kind is Kind.COMMAND else command[0],
-        "environment": dict(zip(environment, masked(environment.values()), strict=True)),
-        "versions": {},
-        "host": asdict(machine.host()),
-        "plan": {
-            "kind": plan.kind.value,
-            "script": plan.script,
-            "steps": plan.steps,
-            "warmup": plan.warmup,
-            "seconds": plan.seconds,
-            "stop_after": plan.stop_after,
-            "sample_every_ms": plan.sample_every_ms,
-            "watch_s": plan.watch_s,
-        },
-        "window": None,
-        "steps": {"source": None, "seen": 0, "candidates": [], "discarded": []},
-        "outcome": {"exit_code": None, "signal": None},
-        "clock": [clock()],
-        "samplers": [],
-        "missing": [],
-        "agent_errors": [],
-        "processes": [],
-        "worker": worker,
-        "workers": [],
-    }
+    return Manifest(
+        tfdoctor=tfdoctor.__version__,
+        command=tuple(masked(command)),
+        cwd=str(Path.cwd()),
+        python="" if plan.kind is Kind.COMMAND else command[0],
+        environment=dict(zip(environment, masked(environment.values()), strict=True)),
+        host=machine.host(),
+        plan=_plan(plan),
+        clock=(clock(),),
+        worker=worker,
+    )
 
 
-def clock() -> dict[str, int]:
+def _plan(plan: Plan) -> CapturePlan:
+    return CapturePlan(
+        kind=plan.kind.value,
+        script=plan.script,
+        steps=plan.steps,
+        warmup=plan.warmup,
+        seconds=plan.seconds,
+        stop_after=plan.stop_after,
+        sample_every_ms=plan.sample_every_ms,
+        watch_s=plan.watch_s,
+    )
+
+
+def clock() -> Clock:
     """Return this moment on both clocks."""
-    return asdict(Clock(unix_ns=time.time_ns(), monotonic_ns=time.monotonic_ns()))
+    return Clock(unix_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
 
 
-def write(out: Path, manifest: Mapping[str, Any]) -> None:
+def write(out: Path, manifest: Manifest) -> None:
     """Replace the manifest."""
     temporary = out / f"{MANIFEST}.tmp"
-    temporary.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    temporary.write_text(json.dumps(manifest.to_json(), indent=1) + "\n", encoding="utf-8")
     temporary.replace(out / MANIFEST)
 
 
 def end(
-    manifest: Json, returncode: int, samplers: tuple[Sampling, ...], left: Iterable[Process]
-) -> dict[str, Any]:
+    manifest: Manifest, returncode: int, samplers: tuple[Sampling, ...], left: Iterable[Process]
+) -> Manifest:
     """Return the manifest of a run that has ended, without what its processes have recorded."""
-    return {
-        **manifest,
-        "finished": True,
-        "outcome": {
-            "exit_code": exit_code(returncode),
-            "signal": -returncode if returncode < 0 else None,
-        },
-        "clock": [*manifest["clock"], clock()],
-        "samplers": [asdict(sampler) for sampler in samplers],
-        "processes": [_described(process) for process in left],
-    }
+    return replace(
+        manifest,
+        finished=True,
+        outcome=Ending(exit_code(returncode), -returncode if returncode < 0 else None),
+        clock=(*manifest.clock, clock()),
+        samplers=samplers,
+        processes=tuple(map(_described, left)),
+    )
 
 
-def of_process(ended: Json, process: Process | None) -> dict[str, Any]:
+def of_process(ended: Manifest, process: Process | None) -> Manifest:
     """Return the manifest of a run's process, which may be none: what was traced, and what is missing."""
-    done = fold(ended, process.state if process else {})
-    done["missing"] = [*done["missing"], *gaps.missing(done, process)]
-    return done
+    done = fold(ended, process.state if process else AgentState())
+    return replace(done, missing=(*done.missing, *gaps.missing(done, process)))
 
 
 def exit_code(returncode: int) -> int:
@@ -133,14 +130,13 @@ def exit_code(returncode: int) -> int:
     return 128 - returncode if returncode < 0 else returncode
 
 
-def _described(process: Process) -> dict[str, Any]:
+def _described(process: Process) -> EndedProcess:
     """Say in the manifest which process this was, and why it is not reported on."""
-    state = process.state
-    return {
-        "pid": state.get("pid"),
-        "argv": state.get("argv", []),
-        "rank": process.worker["rank"],
-        "steps": process.seen,
-        "trained": process.trained,
-        "why": "" if process.trained else gaps.why_not(process),
-    }
+    return EndedProcess(
+        pid=process.state.pid,
+        argv=process.state.argv,
+        rank=process.worker.rank,
+        steps=process.seen,
+        trained=process.trained,
+        why="" if process.trained else gaps.why_not(process),
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from tfdoctor.errors import CaptureError
 
 WATCH_S = 60.0
-"""A run that has trained for so long without a step that we see is told how to be traced by time."""
+"""Seconds of training without a visible step after which we suggest to trace by time (--for)."""
 
 
 class Kind(StrEnum):
@@ -41,15 +41,15 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise CaptureError("Nothing to trace: --steps must be 1 or more.")
+            raise CaptureError("The number of steps to trace must be 1 or more.")
         if self.warmup < 0 or self.sample_every_ms < 0:
-            raise CaptureError("--warmup and --sample-every cannot be negative.")
+            raise CaptureError("The warm-up steps and the sampling period cannot be negative.")
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
-            raise CaptureError("Nothing to trace: --for must be longer than nothing.")
+            raise CaptureError("The time to trace must be longer than zero, and finite.")
 
     @property
     def name(self) -> str:
-        """What the run is called where no better name is given."""
+        """The default name of the run."""
         if self.kind is Kind.MODULE:
             return self.script
         words = (self.script, *self.args) if self.kind is Kind.COMMAND else (self.script,)
@@ -57,7 +57,7 @@ class Plan:
         return Path(script).stem or "run"
 
     def check(self) -> None:
-        """Refuse, before anything is created, what could not be run.
+        """Check that the plan can run, before anything is created.
 
         Raises:
             CaptureError: there is no such script or program, or it is of another kind.
@@ -68,7 +68,7 @@ class Plan:
             case Kind.COMMAND:
                 _check_program(self.script, self.python)
             case Kind.MODULE if not all(part.isidentifier() for part in self.script.split(".")):
-                raise CaptureError(f"{self.script} is no module's name: -m takes package.module.")
+                raise CaptureError(f"{self.script} is not a module name: -m takes package.module.")
             case Kind.MODULE:
                 pass
 
@@ -100,7 +100,7 @@ class Plan:
 def _executable(name: str) -> str:
     found = shutil.which(name)
     if found is None:
-        raise CaptureError(f"There is no Python {name} to run the script with: see --python.")
+        raise CaptureError(f"Python interpreter {name} not found: name another with --python.")
     return found
 
 
@@ -115,16 +115,18 @@ def _activated() -> str | None:
 
 def _check_program(program: str, python: str | None) -> None:
     if python is not None:
-        raise CaptureError("--python is for a script or -m: a command names its own interpreter.")
+        raise CaptureError(
+            "--python applies to a script or -m only: a command chooses its own interpreter."
+        )
     if shutil.which(program) is None:
-        hint = "leave the -- away" if program.endswith(".py") else "check its path"
-        raise CaptureError(f"There is no program {program} to run: {hint}.")
+        hint = "remove the --" if program.endswith(".py") else "check its path"
+        raise CaptureError(f"Program {program} not found: {hint}.")
 
 
 def _check_script(script: str) -> None:
     path = Path(script)
     if not path.exists():
-        raise CaptureError(f"There is no script {script}: check the path.")
+        raise CaptureError(f"Script {script} not found: check the path.")
     if path.is_dir():
         raise CaptureError(f"{script} is a folder: name the Python script inside it.")
     try:
@@ -138,14 +140,14 @@ def _check_script(script: str) -> None:
 
 
 def _check_head(script: str, suffix: str, head: bytes) -> None:
-    """Tell a notebook, a program and another language's script from Python."""
+    """Refuse notebooks, programs and scripts in other languages."""
     first = head.split(b"\n", 1)[0]
     if suffix == ".ipynb":
         raise CaptureError(
-            f"{script} is a notebook: convert it first (jupyter nbconvert --to script {script})."
+            f"{script} is a notebook: convert it first with `jupyter nbconvert --to script {script}`."
         )
     if b"\0" in head or (first.startswith(b"#!") and b"python" not in first):
         raise CaptureError(
-            f"{script} is not a Python script: name the script that trains, or run it as a command "
-            f"(tfdoctor profile -- {script})."
+            f"{script} is not a Python script: name the training script, or run it as a command with "
+            f"`tfdoctor profile -- {script}`."
         )

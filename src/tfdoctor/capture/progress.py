@@ -5,7 +5,6 @@ title says "warm-up", "recording" and "recorded" instead. Once the script has en
 what is being done, and is gone before anything else is printed.
 """
 
-import json
 import os
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,9 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from tfdoctor.recording import AGENT
+from tfdoctor.recording.agent import AgentState
+from tfdoctor.recording.files import agent_state
+from tfdoctor.recording.notes import Notes
 
 LOOK_S = 0.5
 
@@ -85,20 +87,19 @@ class Title:
 def state(processes: Path) -> str:
     """Say how far the run is, by what its processes have written: nothing before TensorFlow is there."""
     found = [_read(path) for path in sorted(processes.glob(f"*/{AGENT}"))]
-    states = {agent.get("state") for agent in found}
+    states = {agent.state for agent in found}
     if "open" in states:
         return "recording"
     if "done" in states:
         return "recorded"
-    return "warm-up" if any(agent.get("wanted") for agent in found) else ""
+    return "warm-up" if any(agent.wanted for agent in found) else ""
 
 
-def _read(path: Path) -> dict[str, object]:
+def _read(path: Path) -> AgentState:
     try:
-        agent = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return agent if isinstance(agent, dict) else {}
+        return agent_state(path, Notes()) or AgentState()
+    except OSError:
+        return AgentState()
 
 
 def fresh_line(stderr: TextIO) -> None:

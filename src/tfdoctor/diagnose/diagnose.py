@@ -23,7 +23,7 @@ from tfdoctor.rule import Rule
 from tfdoctor.trace import Trace, xplane, xprof
 
 XPROF_TIMEOUT_S = 120.0
-"""xprof reads 10 to 16 MB of trace a second; its opinion is not worth a longer wait."""
+"""xprof reads 10 to 16 MB of trace per second; a longer wait is not worth its opinion."""
 
 
 def diagnose(
@@ -35,20 +35,20 @@ def diagnose(
     settings: Settings | None = None,
     price: Price | None = None,
 ) -> Diagnosis:
-    """Examine a recording by every rule; of several hosts each alone, then all beside each other.
+    """Apply every rule to a recording; of several hosts, to each alone before they are compared.
 
-    ``settings`` says how these rules were chosen, for the report; ``price`` what all machines of the job cost.
+    ``settings`` tells the report how these rules were chosen; ``price`` is that of all machines of the job.
 
     Raises:
         InputError: the trace is damaged, or those of all hosts.
     """
     rules, members = tuple(rules), hosts.of(recording)
     if len(members) > 1:
-        found = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
+        diagnosis = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
     else:
         chart = _chart(recording, price)
-        found = _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
-    return replace(found, settings=settings or Settings())
+        diagnosis = _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
+    return replace(diagnosis, settings=settings or Settings())
 
 
 def _several(
@@ -60,21 +60,22 @@ def _several(
     *,
     ask_xprof: bool,
 ) -> Diagnosis:
-    """Compare the hosts and show one of them in full; their traces are in memory one after the other."""
+    """Compare the hosts and show one in full; only one trace is in memory at a time."""
     examined = [_examine(member, rules, title, price) for member in members]
-    if not any(one.diagnosis for one in examined):
+    if not any(host.diagnosis for host in examined):
         raise InputError(examined[0].missing)
     compared = hosts_summary.hosts(examined)
-    shown = next(one.diagnosis for one in examined if one.name == compared.shown and one.diagnosis)
-    chosen = next(one for one in members if one.name == compared.shown)
-    lost = [f"{one.name}: {one.missing}" for one in examined if one.diagnosis is None]
+    diagnoses = {host.name: host.diagnosis for host in examined if host.diagnosis}
+    shown = diagnoses[compared.shown]
+    chosen = next(member for member in members if member.name == compared.shown)
+    unread = [f"{host.name}: {host.missing}" for host in examined if host.diagnosis is None]
     notes = () if recording.workers else recording.notes
     return replace(
         shown,
         hosts=compared,
         together=hosts_summary.within_the_job(shown.together, compared),
         xprof=_second_opinion(_chart(chosen.opened())) if ask_xprof else None,
-        unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *lost))),
+        unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *unread))),
     )
 
 
@@ -103,13 +104,13 @@ def _diagnosis(
     order = ordering.order(chart, results)
     together = engine.together(chart, results)
     results = priced(results, together, chart.get(Price))
-    found, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
+    results, patch = edited(chart.fact(Recording), ordering.in_order(results, order), order)
     operations, pipeline = run.operations(chart), run.pipeline(chart)
     return Diagnosis(
         version=__version__,
         subject=run.subject(chart, title),
         steps=run.steps(chart),
-        results=found,
+        results=results,
         order=order,
         patch=patch,
         together=together,

@@ -8,7 +8,7 @@ from tfdoctor.diagnosis import Result, Saving, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_model import StepModel
-from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
@@ -24,30 +24,30 @@ from tfdoctor.verdict import (
 )
 
 WORTH_SAYING = 0.005
-"""A change that saves less than this share of the step is not worth a reader's time (design/rules.md)."""
+"""Share of the step. A change that saves less is not worth the time to read about it."""
 
 ROUNDING = 1e-6
-"""Of the step: less than that is the arithmetic's, not the change's."""
+"""Share of the step. A smaller difference is floating-point rounding, not the effect of a change."""
 
 
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
-    """Apply every rule; one that fails leaves the others untouched. The gravest finding comes first."""
+    """Apply every rule; a failure of one does not affect the others. The most severe finding comes first."""
     outcomes = [(rule, _apply(rule, chart)) for rule in rules]
     return tuple(sorted(_judged(outcomes, model_of(chart)), key=_rank))
 
 
 def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:
-    """Judge each by what the others save, until none rests on one that turned out to save nothing."""
+    """Judge every outcome; again without the findings that save nothing, as long as there are any."""
     effects = {rule.name: o.effects for rule, o in outcomes if isinstance(o, Finding)}
     results = [_judge(rule, outcome, model, effects) for rule, outcome in outcomes]
-    left = [(one.rule, one.outcome) for one in results]
-    if sum(isinstance(outcome, Finding) for _, outcome in left) == len(effects):
+    remaining = [(result.rule, result.outcome) for result in results]
+    if sum(isinstance(outcome, Finding) for _, outcome in remaining) == len(effects):
         return results
-    return _judged(left, model)
+    return _judged(remaining, model)
 
 
 def together(chart: Chart, results: Iterable[Result]) -> Together | None:
-    """Compute what all findings save when all are followed; None when nothing saves anything."""
+    """Compute what all changes save combined; None when no finding has an effect."""
     model = model_of(chart)
     findings = {
         result.rule.name: result.outcome.effects
@@ -73,9 +73,9 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
 def _needed(
     findings: dict[str, tuple[Effect, ...]], model: StepModel
 ) -> dict[str, tuple[Effect, ...]]:
-    """Leave out findings that add nothing to the others: two names for one change are one change.
+    """Leave out findings that add nothing to the others, so that one change is not counted twice.
 
-    Those that state a ceiling go first: "the input costs at most this" gives way to what to do.
+    Only findings that state an upper bound are left out: those about its causes say what to do.
     """
     needed = dict(findings)
     for name in sorted(findings, key=lambda name: -model.saving(findings[name])):
@@ -113,8 +113,10 @@ def _judge(
         return Result(rule=rule, outcome=outcome, severity=severity)
     saving = _saving(rule.name, model, effects)
     if saving.share < WORTH_SAYING and not saving.after:
-        limit = f"{outcome.summary}: changing that would save less than {percent(WORTH_SAYING)} of the step"
-        return Result(rule=rule, outcome=Healthy(summary=limit, evidence=outcome.evidence))
+        little = (
+            f"{outcome.summary}; fixing it would save less than {percent(WORTH_SAYING)} of the step"
+        )
+        return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
     if model.distorted:
         return _unpriced(rule, outcome, saving)
     severity = outcome.severity or Severity.of(saving.share)
@@ -122,12 +124,12 @@ def _judge(
 
 
 def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
-    """Promise nothing of milliseconds that are the profiler's, and find nothing that is little even of those."""
+    """Return a finding without a saving, where tracing distorts the step; a small one as not applicable."""
     if Severity.of(saving.share) >= Severity.WARNING:
         return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     reason = (
-        f"{outcome.summary}: little of a step that tracing made much longer, so that it cannot be told "
-        "whether it matters"
+        f"{outcome.summary}, but tracing slows this step so much that a share this small "
+        "cannot be judged"
     )
     return Result(rule=rule, outcome=NotApplicable(reason=reason))
 
@@ -148,61 +150,63 @@ def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]])
 def _hidden(
     name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]], alone: Saving
 ) -> Saving:
-    """Say which findings hide this one's saving: it counts for little before those are followed.
+    """Return the saving with the findings that hide it: until they are fixed, it is small or nothing.
 
-    It is weighed against the step that is left by then: half of a compute of 70 ms is a lot, though
-    little of a step that waits for its input for a minute.
+    It is compared to the step that remains after those fixes: half of 70 ms of compute is a lot then,
+    but little while the step waits a minute for its input.
     """
     others = {rule: e for rule, e in effects.items() if rule != name and e}
     before = [effect for mine in others.values() for effect in mine]
-    later, worth = _gain(model, before, effects[name])
-    if not worth:
+    later, matters = _gain(model, before, effects[name])
+    if not matters:
         return alone
     first = tuple(rule for rule, mine in others.items() if _gain(model, mine, effects[name])[1])
-    how = f"{alone.how} It counts for little now; after the others it saves {milliseconds(later)} of each step."
+    how = (
+        f"{alone.how} Saves little alone; {milliseconds(later)} per step once the others are fixed."
+    )
     return replace(alone, how=how, after=first or tuple(others))
 
 
 def _gain(model: StepModel, before: Iterable[Effect], mine: Iterable[Effect]) -> tuple[float, bool]:
-    """Return the ms that effects save after others, and whether that is worth saying then."""
+    """Return the ms that effects save after others, and whether that is worth reporting."""
     left = model.predict(before)
     saved = left - model.predict([*before, *mine])
     return saved, saved >= max(WORTH_SAYING * left, ROUNDING * model.step_ms)
 
 
 def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
-    """Whether a saving is a ceiling: one of its effects is, or what it rests on is not known for certain."""
+    """Whether a saving is an upper bound: an effect states one, or the model is uncertain."""
     effects = tuple(effects)
     doubtful = not model.trusted or model.guesses_cores(effects)
     return doubtful or any(effect.bound is Bound.AT_MOST for effect in effects)
 
 
 def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
-    """Tell in words how the step model came to a saving."""
+    """Describe how the step model computed a saving."""
     stages = sorted({effect.stage for effect in effects})
-    parts = " and ".join(_stage_words(stage, effects) for stage in stages)
+    parts = " and ".join(_stage_change(stage, effects) for stage in stages)
     text = (
-        f"The step model takes the measured step of {milliseconds(model.step_ms)}, {parts}, "
-        f"and computes {milliseconds(model.step_ms - saved)}."
+        f"From the measured step of {milliseconds(model.step_ms)}, the step model {parts} "
+        f"and predicts {milliseconds(model.step_ms - saved)}."
     )
     if not model.trusted:
         text += (
-            f" It does not explain {percent(abs(model.residual) / model.step_ms)} of the measured step, "
-            "so this is a ceiling."
+            f" It leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
+            "so this is an upper bound."
         )
     if model.frees_cores(effects):
-        text += " Cores that this leaves free may make the rest faster too: that is not counted."
+        text += " Cores that become free may speed up the rest as well, which is not counted."
     return text
 
 
-def _stage_words(stage: Stage, effects: tuple[Effect, ...]) -> str:
+def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     mine = [effect for effect in effects if effect.stage is stage]
     if any(effect.overlaps for effect in mine):
-        return f"lets the {stage} work run beside the rest of it"
+        return f"overlaps its {stage} work with the rest"
     subjects = {effect.subject for effect in mine if effect.subject}
     if not subjects:
         return f"scales its {stage} work by {mine[0].scales:.2g}"
-    return f"scales the {stage} work of {len(subjects)} of its parts"
+    return f"scales {counted(len(subjects), 'part')} of its {stage} work"
 
 
 def _rank(result: Result) -> tuple[int, int, float, str]:

@@ -1,8 +1,7 @@
-"""In which order to follow findings whose changes bear on each other.
+"""The order in which to fix findings whose changes affect each other.
 
-What a change saves after others is computed by the step model from the effects that rules state. What
-excludes what, and what has no use before something else, is known of *edits*: of what a remedy does to the
-script (`Remedy.trial`), whichever rule it comes from.
+The step model computes what a change saves after others, from the effects that rules state. Which changes
+exclude or require each other depends on their *edits* (`Remedy.edit_id`), whichever rule proposes them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from tfdoctor.verdict import Bound, Effect, Finding, Stage
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Two edits, or an edit and all changes to a stage, that bear on each other."""
+    """An edit that affects another edit, or all changes to a stage."""
 
     first: str | Stage
     then: str
@@ -27,23 +26,23 @@ class Clash:
 
 
 CLASHES = (
-    Clash("run-eagerly-off", "jit-compile", "a step that runs eagerly is not compiled as a whole"),
+    Clash("run-eagerly-off", "jit-compile", "XLA cannot compile a step that runs eagerly"),
     Clash(
         "run-eagerly-off",
         "steps-per-execution",
-        "a model that runs eagerly still executes its steps one by one",
+        "an eager model executes its steps one at a time",
     ),
     Clash(
         "jit-compile",
         "fused-batch-norm",
-        "XLA fuses batch normalization itself, and the layer on the fused operation is for steps without it",
+        "XLA fuses batch normalization by itself, and the fused operation is for steps without XLA",
         instead=True,
     ),
     Clash(
         Stage.BETWEEN,
         "steps-per-execution",
-        "callbacks of single batches then run once for several steps, which hides what they cost and changes "
-        "what they see",
+        "per-batch callbacks then run once per several steps, which hides their cost and changes what they "
+        "receive",
     ),
 )
 """tf.keras.Model.compile documents what steps_per_execution and run_eagerly do to each other and to
@@ -51,48 +50,49 @@ callbacks (https://keras.io/api/models/model_training_apis/)."""
 
 
 def order(chart: Chart, results: Iterable[Result]) -> Order | None:
-    """Return the order in which to follow the findings; None where theirs makes no difference."""
-    findings = {one.rule.name: one.outcome for one in results if isinstance(one.outcome, Finding)}
+    """Return the order in which to fix the findings; None where it makes no difference."""
+    findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
     clashes = _clashes(findings)
     model = model_of(chart)
     if model is None or model.distorted:
         return Order(relations=clashes) if clashes else None
     saving = {name: f.effects for name, f in findings.items() if f.effects}
     ceilings = _ceilings(saving)
-    parts = {n: e for n, e in saving.items() if n not in {one.rule for one in ceilings}}
+    bounding = {ceiling.rule for ceiling in ceilings}
+    parts = {rule: effects for rule, effects in saving.items() if rule not in bounding}
     turns = _turns(parts, model, clashes)
     unneeded = _unneeded(parts, model, turns)
-    alike = all(
-        abs(model.saving(parts[one.rule]) - one.saves.value) < WORTH_SAYING * model.step_ms
-        for one in turns
-    )
-    if alike and not (ceilings or unneeded or clashes):
+    if _independent(turns, parts, model) and not (ceilings or unneeded or clashes):
         return None
     return Order(turns=turns, relations=(*unneeded, *ceilings, *clashes))
 
 
-def in_order(results: Sequence[Result], found: Order | None) -> tuple[Result, ...]:
-    """Return the results with those that have a turn in the order of their turns, among their places."""
-    turns = {one.rule: at for at, one in enumerate(found.turns)} if found else {}
-    mine = iter(
-        sorted((r for r in results if r.rule.name in turns), key=lambda r: turns[r.rule.name])
-    )
-    return tuple(next(mine) if r.rule.name in turns else r for r in results)
+def _independent(
+    turns: Sequence[Turn], effects: Mapping[str, tuple[Effect, ...]], model: StepModel
+) -> bool:
+    """Whether every finding saves as much alone as at its turn."""
+    differences = (abs(model.saving(effects[t.rule]) - t.saves.value) for t in turns)
+    return all(difference < WORTH_SAYING * model.step_ms for difference in differences)
+
+
+def in_order(results: Sequence[Result], order: Order | None) -> tuple[Result, ...]:
+    """Return the results, those with a turn sorted by it among the places that they have."""
+    turns = {turn.rule: at for at, turn in enumerate(order.turns)} if order else {}
+    moved = [result for result in results if result.rule.name in turns]
+    ordered = iter(sorted(moved, key=lambda result: turns[result.rule.name]))
+    return tuple(next(ordered) if r.rule.name in turns else r for r in results)
 
 
 def _turns(
     effects: Mapping[str, tuple[Effect, ...]], model: StepModel, clashes: Iterable[Relation]
 ) -> tuple[Turn, ...]:
-    """Take at each turn what saves most after those before it, as long as anything saves something."""
-    pairs = [(first, one) for one in clashes for first in one.others]
-    before = [(first, one.rule) for first, one in pairs if one.kind is Relationship.FIRST]
+    """Take at each turn the finding that saves most after those before it, while any saves something."""
     turns: list[Turn] = []
     done: list[Effect] = []
     left = dict(effects)
     while left:
         now = model.predict(done)
-        waiting = {then for first, then in before if first in left and then in left}
-        ready = [name for name in left if name not in waiting] or list(left)
+        ready = _ready(left, clashes)
         gains = {name: now - model.predict([*done, *left[name]]) for name in ready}
         name = min(ready, key=lambda name: (-gains[name], -model.saving(effects[name]), name))
         rest = now - model.predict([*done, *(e for mine in left.values() for e in mine)])
@@ -102,13 +102,24 @@ def _turns(
         done += mine
         bound = Bound.AT_MOST if any(e.bound is Bound.AT_MOST for e in mine) else Bound.EXPECTED
         turns.append(Turn(name, ms(max(0.0, gains[name])), bound))
-    while turns and not _worth(turns[-1].saves.value, model.step_ms - _sum(turns), model):
+    return _trimmed(turns, model)
+
+
+def _ready(left: Mapping[str, object], clashes: Iterable[Relation]) -> list[str]:
+    """Return the findings that wait for no other that is left; all of them where each waits."""
+    firsts = (clash for clash in clashes if clash.kind is Relationship.FIRST)
+    waiting = {clash.rule for clash in firsts if any(first in left for first in clash.others)}
+    return [name for name in left if name not in waiting] or list(left)
+
+
+def _trimmed(turns: list[Turn], model: StepModel) -> tuple[Turn, ...]:
+    """Drop the last turns that save nothing worth reporting."""
+    while turns:
+        remaining = model.step_ms - sum(turn.saves.value for turn in turns)
+        if _worth(turns[-1].saves.value, remaining, model):
+            break
         turns.pop()
     return tuple(turns)
-
-
-def _sum(turns: Iterable[Turn]) -> float:
-    return sum(one.saves.value for one in turns)
 
 
 def _worth(saved: float, of: float, model: StepModel) -> bool:
@@ -118,43 +129,37 @@ def _worth(saved: float, of: float, model: StepModel) -> bool:
 def _unneeded(
     effects: Mapping[str, tuple[Effect, ...]], model: StepModel, turns: Sequence[Turn]
 ) -> tuple[Relation, ...]:
-    """Name the findings that would save something alone, but nothing after those that have a turn."""
-    named = {one.rule for one in turns}
-    found = []
+    """Return the findings that save something alone, but nothing after those that have a turn."""
+    named = [turn.rule for turn in turns]
+    relations = []
     for name, mine in effects.items():
         if name in named or not _worth(model.saving(mine), model.step_ms, model):
             continue
         enough = [n for n in named if not _worth(*_after(model, effects[n], mine), model)]
-        others = tuple(one.rule for one in turns if one.rule in enough)
-        found.append(
-            Relation(Relationship.UNNEEDED, name, others or tuple(one.rule for one in turns))
-        )
-    return tuple(found)
+        relations.append(Relation(Relationship.UNNEEDED, name, tuple(enough or named)))
+    return tuple(relations)
 
 
 def _after(
     model: StepModel, first: Iterable[Effect], then: Iterable[Effect]
 ) -> tuple[float, float]:
-    """Return what effects save after others, and the step that is left by then, in ms."""
+    """Return the ms that effects save after others, and the step time that remains before them."""
     now = model.predict(first)
     return now - model.predict([*first, *then]), now
 
 
 def _ceilings(effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Relation, ...]:
-    """Name the findings that say what a whole stage costs at most, beside others about parts of it."""
+    """Return the findings that bound the cost of a whole stage, with those about parts of that stage."""
     whole = {name: mine for name, mine in effects.items() if all(map(_is_whole, mine))}
-    found = []
+    parts = {name: mine for name, mine in effects.items() if name not in whole}
+    relations = []
     for name, mine in whole.items():
         stages = {effect.stage for effect in mine}
-        parts = [
-            other
-            for other, theirs in effects.items()
-            if other not in whole and any(effect.stage in stages for effect in theirs)
-        ]
-        if parts:
-            words = " and ".join(sorted(stages))
-            found.append(Relation(Relationship.CEILING, name, tuple(parts), words))
-    return tuple(found)
+        others = [n for n, theirs in parts.items() if any(e.stage in stages for e in theirs)]
+        if others:
+            named = " and ".join(sorted(stages))
+            relations.append(Relation(Relationship.CEILING, name, tuple(others), named))
+    return tuple(relations)
 
 
 def _is_whole(effect: Effect) -> bool:
@@ -162,17 +167,17 @@ def _is_whole(effect: Effect) -> bool:
 
 
 def _clashes(findings: Mapping[str, Finding]) -> tuple[Relation, ...]:
-    """Name the findings whose edits bear on each other; one that has both sides takes neither."""
-    found = []
+    """Return the findings whose edits affect each other; one with both edits is in neither group."""
+    relations: list[Relation] = []
     for clash in CLASHES:
-        first = [name for name, one in findings.items() if _does(one, clash.first)]
-        then = [name for name, one in findings.items() if _does(one, clash.then)]
+        first = [name for name, finding in findings.items() if _does(finding, clash.first)]
+        then = [name for name, finding in findings.items() if _does(finding, clash.then)]
         before = tuple(name for name in first if name not in then)
-        kind = Relationship.INSTEAD if clash.instead else Relationship.FIRST
-        found += [
-            Relation(kind, name, before, clash.why) for name in then if before and name not in first
-        ]
-    return tuple(found)
+        if before:
+            kind = Relationship.INSTEAD if clash.instead else Relationship.FIRST
+            after = (name for name in then if name not in first)
+            relations += [Relation(kind, name, before, clash.why) for name in after]
+    return tuple(relations)
 
 
 def _does(finding: Finding, what: str | Stage) -> bool:

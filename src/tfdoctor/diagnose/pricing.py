@@ -1,4 +1,4 @@
-"""What all savings of a report together are worth, where the user gave a price."""
+"""The value of all savings of a report together, where the user gave a price."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,15 +12,15 @@ from tfdoctor.verdict import Bound, Concern, Finding, Healthy, Measure
 def priced(
     results: Iterable[Result], together: Together | None, price: Price | None
 ) -> tuple[Result, ...]:
-    """Add to the results that are about money what all findings together would save of it.
+    """Add to the results about money how much of it all changes combined would save.
 
-    A rule cannot say so itself: savings are computed when all rules have spoken.
+    A rule cannot do so itself: savings are computed after all rules have run.
     """
     if together is None or price is None:
         return tuple(results)
-    most = "at most, " if together.bound is Bound.AT_MOST else ""
+    most = ", at most" if together.bound is Bound.AT_MOST else ""
     saved = Measure(
-        f"a thousand steps less, {most}when all findings are followed",
+        f"saving per 1,000 steps with all changes{most}",
         usd(1000 * price.of_ms(together.per_step.value)),
     )
     return tuple(_with(result, saved) for result in results)

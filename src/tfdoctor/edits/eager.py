@@ -1,29 +1,28 @@
 """Whether a step that runs eagerly may need to: by the recorded layers, and by what the file shows."""
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import libcst as cst
 
 from tfdoctor.edits.callbacks import meant
 from tfdoctor.edits.module import SyntaxTree, dotted
 from tfdoctor.edits.splice import Declined
+from tfdoctor.recording.program import ProgramRecord
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 _KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
 
-def must_be_of_keras(program: Mapping[str, Any], _: str) -> None:
+def must_be_of_keras(program: ProgramRecord, _: str) -> None:
     """Decline unless all layers of the run, and its model, are of Keras: others may need Python's values."""
-    layers = program.get("layers")
-    if layers is None:
+    if program.layers is None:
         raise Declined("the recording does not tell which layers the model has")
-    for each in layers:
-        ours = str(each.get("module")).partition(".")[0] in _KERAS
+    for layer in program.layers:
+        ours = layer.module.partition(".")[0] in _KERAS
         what = "a function" if ours else "which is not of Keras"
-        if not ours or each.get("class") == "Lambda":
-            raise Declined(f"{each.get('class')}, {what}, may need steps that run eagerly")
+        if not ours or layer.kind == "Lambda":
+            raise Declined(f"{layer.kind}, {what}, may need steps that run eagerly")
 
 
 def must_compile(module: SyntaxTree) -> None:

@@ -1,8 +1,6 @@
 """Edits of how the steps of a training run: compiled, together, not eagerly."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import libcst as cst
 
@@ -11,6 +9,7 @@ from tfdoctor.edits.callbacks import must_see_epochs_only
 from tfdoctor.edits.eager import must_compile
 from tfdoctor.edits.module import SyntaxTree, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.recording.program import ProgramRecord
 
 FUNCTION = "tensorflow.function"
 
@@ -64,11 +63,11 @@ def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Spl
     return [setting(module, call, "steps_per_execution", number[1], instead_of=("None",))]
 
 
-def must_fill_epochs(program: Mapping[str, Any], example: str) -> None:
+def must_fill_epochs(program: ProgramRecord, example: str) -> None:
     """Decline steps together that do not fill the epochs of the run, as the recording tells them."""
     number = _STEPS.search(example)
-    steps = (program.get("run") or {}).get("steps_per_epoch")
-    if not isinstance(steps, int) or steps < 1:
+    steps = program.run.steps_per_epoch
+    if not steps:
         raise Declined("the recording does not tell how many steps an epoch has")
     if number is not None and steps % int(number[1]):
         raise Declined(

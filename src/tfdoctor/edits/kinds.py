@@ -1,7 +1,6 @@
 """Which remedies are edits, by the name of their trial."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
@@ -21,6 +20,7 @@ from tfdoctor.edits.pipelines import (
 )
 from tfdoctor.edits.precision import mixed_precision
 from tfdoctor.edits.splice import Splice
+from tfdoctor.recording.program import ProgramRecord
 
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
 """From a file, a line (from 1, or 0 for unknown) and the rule's example to splices, or Declined."""
@@ -39,7 +39,7 @@ KINDS: dict[str, Kind] = {
     "autotune-on": autotune_on,
 }
 
-CHECKS: dict[str, Callable[[Mapping[str, Any], str], None]] = {
+CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
     "steps-per-execution": must_fill_epochs,
     "run-eagerly-off": must_be_of_keras,
     "parallel-map": must_keep_order,

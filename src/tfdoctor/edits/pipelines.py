@@ -1,8 +1,7 @@
 """Edits of tf.data pipelines."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -10,6 +9,7 @@ from tfdoctor.edits.arguments import setting
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.uses import must_only_train
+from tfdoctor.recording.program import ProgramRecord
 
 TRANSFORMATIONS = frozenset(
     [
@@ -77,9 +77,9 @@ def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [_appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
 
 
-def must_keep_order(program: Mapping[str, Any], _: str) -> None:
+def must_keep_order(program: ProgramRecord, _: str) -> None:
     """Decline parallel calls where the recorded options let them change the order of the examples."""
-    given = [one.get("options") or {} for one in program.get("datasets") or ()]
+    given = [dataset.options or {} for dataset in program.datasets]
     if any(one.get(name) is False for one in given for name in _KEEPS_ORDER):
         raise Declined(_ORDER)
 

@@ -2,14 +2,13 @@
 
 import hashlib
 import tokenize
-from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.verdict import Location
 
 
@@ -54,10 +53,9 @@ class Sources:
     """The files of a recording, each read once."""
 
     def __init__(self, recording: Recording) -> None:
-        self.program: Mapping[str, Any] = recording.program or {}
-        hashes = self.program.get("sources")
+        self.program = recording.program or ProgramRecord()
         self.cwd = recording.manifest.cwd if recording.manifest else ""
-        self.hashes: Mapping[str, str] = hashes if isinstance(hashes, Mapping) else {}
+        self.hashes = self.program.sources
         self._read: dict[str, SourceFile | Declined] = {}
 
     def __getitem__(self, path: str) -> SourceFile:
@@ -95,8 +93,8 @@ class Sources:
     def trains(self) -> Location | None:
         """Return the file that calls fit, else the only file, with line 0: unknown; None when no file is known."""
         prefix = f"{self.cwd}/" if self.cwd else ""
-        if at := (self.program.get("run") or {}).get("fit_at"):
-            return Location(str(at[0]).removeprefix(prefix), 0)
+        if at := self.program.run.fit_at:
+            return Location(at[0].removeprefix(prefix), 0)
         if len(self.hashes) != 1:
             return None
         return Location(next(iter(self.hashes)).removeprefix(prefix), 0)

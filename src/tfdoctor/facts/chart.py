@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Protocol, TypeVar, cast, get_args
 
@@ -20,6 +21,7 @@ class Fact(Protocol):
     measure: Callable[..., Any]
 
 
+@cache
 def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
     """Return the parameters that the chart must supply, with their types; ``X | None`` is optional.
 

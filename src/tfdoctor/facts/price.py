@@ -5,6 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class Epoch:
         Raises:
             Unavailable: it is not recorded, not known or without end.
         """
-        record = recording.program or {}
-        feeds = record.get("feeds")
-        found = [d.get("cardinality") for d in record.get("datasets", ()) if d.get("id") == feeds]
-        if feeds is None or not found or not isinstance(found[0], int) or found[0] <= 0:
+        record = recording.program or ProgramRecord()
+        sizes = [dataset.cardinality for dataset in record.datasets if dataset.id == record.feeds]
+        steps = sizes[0] if sizes else None
+        if steps is None or steps <= 0:
             raise Unavailable("how many steps an epoch has is not recorded")
-        return cls(found[0])
+        return cls(steps)

@@ -167,14 +167,13 @@ def _more(recording: Recording, framework: Framework) -> str:
     if framework.foreign:
         return "more steps"
     plan = recording.manifest.plan if recording.manifest else None
-    by_time = plan is not None and (plan.get("seconds") or not plan.get("steps"))
+    by_time = plan is not None and (plan.seconds or not plan.steps)
     return "for longer (--for 10s)" if by_time else "more steps (--steps 100)"
 
 
 def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
-    for note in recording.notes:
-        if "damaged" in note:
-            yield Doubt(note, "record again", grave=False)
+    for note in recording.damage:
+        yield Doubt(note, "record again", grave=False)
     manifest = recording.manifest
     if manifest is None:
         return

@@ -317,11 +317,12 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
 
 def slowdown(recording: Recording, steps: Steps) -> float:
     """Return how many times as long a step took while it was traced; 1.0 where unknown."""
-    untraced = (recording.manifest.steps.untraced if recording.manifest else None) or {}
-    before = float(untraced.get("median_ms") or 0.0)
-    inside = steps.median_ms if untraced.get("of") == "steps" else steps.median_call_ms
-    traced = float(untraced.get("traced_ms") or inside)  # of calls that contain several steps
-    return traced / before if before else 1.0
+    untraced = recording.manifest.steps.untraced if recording.manifest else None
+    if untraced is None or untraced.median_ms is None:
+        return 1.0
+    inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
+    traced = untraced.traced_ms or inside  # of calls that contain several steps
+    return traced / untraced.median_ms
 
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:

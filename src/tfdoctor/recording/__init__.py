@@ -11,8 +11,11 @@ from typing import Self
 from tfdoctor.errors import InputError
 from tfdoctor.recording import files, workers
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
-from tfdoctor.recording.manifest import SCHEMA, HostMachine, Json, Manifest, fold
+from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
+from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.places import RecordingFiles
+from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.samples import Sample
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
 
@@ -24,11 +27,13 @@ class Recording:
     root: Path | None
     manifest: Manifest | None
     traces: tuple[Path, ...]
-    program: Json | None
-    samples: tuple[Json, ...]
+    program: ProgramRecord | None
+    samples: tuple[Sample, ...]
     notes: tuple[str, ...]
     workers: tuple[Path, ...] = ()
     """The recordings of all workers, chief first, when this one is of several; it is the chief's."""
+    damage: tuple[str, ...] = ()
+    """Those of the notes that say what could not be read."""
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -64,24 +69,36 @@ class Recording:
 
     @classmethod
     def _open(cls, path: Path) -> Self:
-        notes: list[str] = []
+        notes = Notes()
         place = RecordingFiles.find(path, notes)
         files.refuse_strangers(place.traces)
         manifest = _manifest(place, notes)
         program = files.program(place.program, notes) if place.program else None
         samples = files.samples(place.samples, notes) if place.samples else ()
-        return cls(place.root, manifest, place.traces, program, samples, tuple(notes))
+        return cls(
+            place.root,
+            manifest,
+            place.traces,
+            program,
+            samples,
+            tuple(notes.texts),
+            damage=tuple(notes.damage),
+        )
 
 
-def _manifest(place: RecordingFiles, notes: list[str]) -> Manifest | None:
+def _manifest(place: RecordingFiles, notes: Notes) -> Manifest | None:
     data = files.json_object(place.manifest, notes) if place.manifest else None
     if data is None:
         return None
+    faults: list[str] = []
+    manifest = Manifest.from_json(data, faults)
+    notes.left_out(MANIFEST, faults)
     if place.agent is not None:  # tfdoctor was killed: the agent's own word is all there is
-        data = fold(data, place.agent)
-    manifest = Manifest.from_json(data)
+        manifest = fold(manifest, place.agent)
     if manifest.schema > SCHEMA:
-        notes.append(f"{MANIFEST} is of a later tfdoctor (schema {manifest.schema}): update it")
+        notes.add(
+            f"{MANIFEST} was written by a later tfdoctor (schema {manifest.schema}): update tfdoctor"
+        )
     if not manifest.finished:
-        notes.append("The recording is unfinished: tfdoctor was killed, or is still running")
+        notes.add("The recording is unfinished: tfdoctor was killed, or is still running")
     return manifest

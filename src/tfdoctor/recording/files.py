@@ -5,9 +5,19 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tfdoctor.errors import InputError
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.agent import AgentState
+from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.samples import Sample
+from tfdoctor.recording.typed import Misfit, read
+
+Json = dict[str, Any]
+"""An object of a file, before it is read into a dataclass."""
+
+T = TypeVar("T")
 
 MANIFEST, PROGRAM, SAMPLES, AGENT = (
     "tfdoctor.json",
@@ -20,7 +30,7 @@ RUNS = "plugins/profile/*"
 """Where TensorBoard looks for traces: one folder a run, one file a host in it."""
 
 
-def json_object(path: Path, notes: list[str]) -> Json | None:
+def json_object(path: Path, notes: Notes) -> Json | None:
     """Return a JSON object; anything else is damage."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -28,11 +38,17 @@ def json_object(path: Path, notes: list[str]) -> Json | None:
         data = None
     if isinstance(data, dict):
         return data
-    notes.append(f"{path.name} is damaged and was left out")
+    notes.damaged(f"{path.name} is damaged and was left out")
     return None
 
 
-def program(path: Path, notes: list[str]) -> Json | None:
+def agent_state(path: Path, notes: Notes) -> AgentState | None:
+    """Return what the agent of a process left; None when that is damaged."""
+    data = json_object(path, notes)
+    return None if data is None else _typed(AgentState, data, path.name, notes)
+
+
+def program(path: Path, notes: Notes) -> ProgramRecord | None:
     """Return what a run built, or None when that was not recorded or is damaged."""
     if not path.is_file():
         return None
@@ -40,31 +56,40 @@ def program(path: Path, notes: list[str]) -> Json | None:
         data = json.loads(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         data = None
-    if isinstance(data, dict):
-        return data
-    notes.append(f"{PROGRAM} is damaged and was left out")
-    return None
+    return _typed(ProgramRecord, data, PROGRAM, notes) if data != {} else None
 
 
-def samples(path: Path, notes: list[str]) -> tuple[Json, ...]:
+def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
+    """Return what a file holds as a dataclass, or None when it is damaged as a whole."""
+    faults: list[str] = []
+    try:
+        found = read(kind, data, faults)
+    except Misfit:
+        notes.damaged(f"{file} is damaged and was left out")
+        return None
+    notes.left_out(file, faults)
+    return found
+
+
+def samples(path: Path, notes: Notes) -> tuple[Sample, ...]:
     """Return the samples of a file, one a line."""
     if not path.is_file():
         return ()
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    found = tuple(_samples(lines))
+    faults: list[str] = []
+    found = tuple(_samples(lines, faults))
     if len(found) < len(lines):
-        notes.append(f"{len(lines) - len(found)} damaged line(s) of {SAMPLES} were left out")
+        notes.damaged(f"{len(lines) - len(found)} damaged line(s) of {SAMPLES} were left out")
+    notes.left_out(SAMPLES, faults)
     return found
 
 
-def _samples(lines: list[str]) -> Iterator[Json]:
+def _samples(lines: list[str], faults: list[str]) -> Iterator[Sample]:
     for line in lines:
         try:
-            sample = json.loads(line)
-        except (ValueError, RecursionError):
+            yield read(Sample, json.loads(line), faults)
+        except (ValueError, RecursionError, Misfit):
             continue
-        if isinstance(sample, dict) and isinstance(sample.get("unix_ns"), int):
-            yield sample
 
 
 def traces(folder: Path) -> tuple[Path, ...]:

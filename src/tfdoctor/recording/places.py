@@ -7,8 +7,9 @@ from typing import Self
 
 from tfdoctor.errors import InputError
 from tfdoctor.recording import processes, workers
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, json_object, traces
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.agent import AgentState
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, agent_state, traces
+from tfdoctor.recording.notes import Notes
 
 DEPTH = 2
 """How far below a log directory its runs may lie: logs/fit/<time>/plugins/profile/<run>."""
@@ -23,11 +24,11 @@ class RecordingFiles:
     manifest: Path | None = None
     program: Path | None = None
     samples: Path | None = None
-    agent: Json | None = None
+    agent: AgentState | None = None
     """What the agent left and tfdoctor, being killed, did not put into the manifest."""
 
     @classmethod
-    def find(cls, path: Path, notes: list[str]) -> Self:
+    def find(cls, path: Path, notes: Notes) -> Self:
         """Find the parts of what was given.
 
         Raises:
@@ -47,7 +48,7 @@ class RecordingFiles:
         return cls._of_folder(path, notes, left[0].state if left else None)
 
     @classmethod
-    def _of_folder(cls, path: Path, notes: list[str], agent: Json | None) -> Self:
+    def _of_folder(cls, path: Path, notes: Notes, agent: AgentState | None) -> Self:
         found = traces(path) or _newest_run(path, notes)
         own = (path / MANIFEST).is_file()
         if own and not found and workers.is_one(path):
@@ -60,16 +61,16 @@ class RecordingFiles:
         if not own:
             return cls(found)
         if agent is None and (path / AGENT).is_file():
-            agent = json_object(path / AGENT, notes)
+            agent = agent_state(path / AGENT, notes)
         return cls(found, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent)
 
     @classmethod
     def _of_process(
-        cls, path: Path, run: Path, notes: list[str], process: processes.Process | None = None
+        cls, path: Path, run: Path, notes: Notes, process: processes.Process | None = None
     ) -> Self:
         """Find what a process left, in the recording of its run that nobody has finished."""
-        agent = process.state if process else json_object(path / AGENT, notes)
-        process = process or processes.Process(path, agent or {})
+        agent = process.state if process else agent_state(path / AGENT, notes)
+        process = process or processes.Process(path, agent or AgentState())
         return cls(process.traces, path, run / MANIFEST, process.program, run / SAMPLES, agent)
 
 
@@ -81,16 +82,16 @@ def _run_of(path: Path) -> Path | None:
     return run if mine and (run / MANIFEST).is_file() else None
 
 
-def _say_others(left: tuple[processes.Process, ...], notes: list[str]) -> None:
+def _say_others(left: tuple[processes.Process, ...], notes: Notes) -> None:
     trained = [process.folder for process in left if process.trained]
     if len(trained) > 1:
-        notes.append(
+        notes.add(
             f"{len(trained)} processes trained and {trained[0].name} is shown; to see another: "
             f"`tfdoctor report {shlex.quote(str(trained[1]))}`"
         )
 
 
-def _newest_run(path: Path, notes: list[str]) -> tuple[Path, ...]:
+def _newest_run(path: Path, notes: Notes) -> tuple[Path, ...]:
     places = [f"{'*/' * depth}{RUNS}" for depth in range(DEPTH + 1)]
     for start, below in (("plugins", "profile/*"), ("profile", "*")):  # inside a log directory
         if path.name == start:
@@ -101,5 +102,5 @@ def _newest_run(path: Path, notes: list[str]) -> tuple[Path, ...]:
     if not ordered:
         return ()
     if len(ordered) > 1:
-        notes.append(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
+        notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
     return traces(ordered[-1])

@@ -4,11 +4,12 @@ They lie in the recording while the run lasts; tfdoctor arranges them at its end
 they left is read in their place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, json_object, traces
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.agent import AgentState, WorkerRank
+from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, agent_state, traces
+from tfdoctor.recording.notes import Notes
 
 PROCESSES = "processes"
 
@@ -18,7 +19,7 @@ class Process:
     """One process; its state is empty when `fault` says why."""
 
     folder: Path
-    state: Json
+    state: AgentState
     fault: str = ""
 
     @property
@@ -34,9 +35,7 @@ class Process:
     @property
     def seen(self) -> int:
         """How many training steps it made."""
-        steps = self.state.get("steps")
-        seen = steps.get("seen") if isinstance(steps, dict) else 0
-        return seen if isinstance(seen, int) else 0
+        return self.state.steps.seen if self.state.steps else 0
 
     @property
     def trained(self) -> bool:
@@ -44,13 +43,12 @@ class Process:
         return self.seen > 0 or bool(self.traces)
 
     @property
-    def worker(self) -> Json:
+    def worker(self) -> WorkerRank:
         """Its name among several, and its rank where a launcher gave it one."""
-        found = self.state.get("rank")
-        if isinstance(found, dict) and isinstance(found.get("rank"), int):
-            name = str(found.get("name")).replace("/", "_")
-            return {"name": name, "rank": found["rank"], "size": found.get("size")}
-        return {"name": self.folder.name.replace(".", "-"), "rank": None, "size": None}
+        rank = self.state.rank
+        if rank is None or rank.rank is None or not rank.name:
+            return WorkerRank(self.folder.name.replace(".", "-"))
+        return replace(rank, name=rank.name.replace("/", "_"))
 
 
 def read(out: Path) -> tuple[Process, ...]:
@@ -60,13 +58,13 @@ def read(out: Path) -> tuple[Process, ...]:
 
 
 def _read(folder: Path) -> Process:
-    notes: list[str] = []
-    state = json_object(folder / AGENT, notes)
-    return Process(folder, state or {}, notes[0] if notes else "")
+    notes = Notes()
+    state = agent_state(folder / AGENT, notes)
+    return Process(folder, state or AgentState(), notes.damage[0] if state is None else "")
 
 
 def _order(process: Process) -> tuple[bool, float, bool, int, str]:
-    rank = process.worker["rank"]
+    rank = process.worker.rank
     return (
         not process.trained,
         float("inf") if rank is None else rank,

@@ -1,11 +1,11 @@
 """The workers of a run: a recording each below `workers`, and their traces together as one run."""
 
-import json
 import shlex
 from pathlib import Path
 
-from tfdoctor.recording.files import MANIFEST, RUNS
-from tfdoctor.recording.manifest import Json
+from tfdoctor.recording.files import MANIFEST, RUNS, json_object
+from tfdoctor.recording.manifest import Manifest, WorkerRank
+from tfdoctor.recording.notes import Notes
 
 WORKERS = "workers"
 
@@ -21,22 +21,8 @@ def of(path: Path) -> tuple[Path, ...]:
 
 
 def _order(folder: Path) -> tuple[float, int, str]:
-    worker = _worker(folder)
-    rank, place = worker.get("rank"), worker.get("place")
-    return (
-        rank if isinstance(rank, int) else float("inf"),
-        place if isinstance(place, int) else 0,
-        folder.name,
-    )
-
-
-def _worker(folder: Path) -> Json:
-    """Return what a worker's manifest says of its place among the others; damage puts it last."""
-    try:
-        worker = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("worker")
-    except (ValueError, AttributeError, RecursionError):
-        return {}
-    return worker if isinstance(worker, dict) else {}
+    worker = Manifest.from_json(json_object(folder / MANIFEST, Notes())).worker or WorkerRank()
+    return (float("inf") if worker.rank is None else worker.rank, worker.place or 0, folder.name)
 
 
 def is_one(path: Path) -> bool:

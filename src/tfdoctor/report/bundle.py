@@ -7,7 +7,7 @@ import base64
 import gzip
 from functools import cache
 
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped] # plotly ships no types
+from plotly.offline import get_plotlyjs
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
 """RFC 1924's, with ``,`` for ``<``: so the text can neither close nor open an element."""

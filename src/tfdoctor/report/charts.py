@@ -1,10 +1,10 @@
-"""The pictures of the report, as plotly figures in JSON, each beside its table."""
+"""The charts of the report, as plotly figures in JSON, each with its table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go  # type: ignore[import-untyped] # plotly ships no types
+import plotly.graph_objects as go
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
@@ -81,15 +81,15 @@ def _steps(steps: StepsSummary) -> Figure | None:
 
 
 def _steps_description(steps: StepsSummary) -> str:
-    said = [
-        f"The time of {counted(len(steps.rows), 'step')} in their order, stacked by part.",
+    sentences = [
+        f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part.",
         f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
     ]
     if not all(row.steady for row in steps.rows):
-        said.append("Pale bars under a triangle are outliers.")
+        sentences.append("Pale bars marked with a triangle are outliers.")
     if len(steps.rows) > STEPS_SHOWN:
-        said.append(f"The first {STEPS_SHOWN} are drawn.")
-    return " ".join(said)
+        sentences.append(f"Only the first {STEPS_SHOWN} are drawn.")
+    return " ".join(sentences)
 
 
 def _part_bars(part: str, rows: Sequence[StepRow]) -> go.Bar:
@@ -131,7 +131,7 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     shown = [at for at, stage in enumerate(stages) if is_known(stage.self_ms)]
     if not shown:
         return None
-    kinds = (("limits the pipeline", CRITICAL_STAGE, True), ("beside it", OTHER_STAGE, False))
+    kinds = (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False))
     bars = []
     for name, colour, critical in kinds:
         if mine := [at for at in shown if stages[at].critical is critical]:
@@ -150,10 +150,9 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
     return Figure(
         name="pipeline",
-        title="The input pipeline",
-        description="What each stage works per step, summed over its threads, in the order from "
-        f"the trainer back to the source. {text.name(slowest.name)} works the most, "
-        f"{milliseconds(slowest.self_ms)}.",
+        title="Input pipeline",
+        description="Work of each stage per step, summed over its threads, from the trainer back to "
+        f"the source. {text.name(slowest.name)} takes the most, {milliseconds(slowest.self_ms)}.",
         figure=_json(figure, height=110 + 34 * len(shown)),
         table=pipeline_grid(stages),
     )

@@ -1,11 +1,11 @@
-"""Several hosts side by side, for every rendering."""
+"""The hosts of a job compared, for every rendering."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, HostFinding, HostRow, Hosts
-from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.humanize import counted, milliseconds, time_span
 from tfdoctor.report import sentences, tables
 from tfdoctor.report.sentences import PART_LABELS, is_known
 from tfdoctor.units import count, ms
@@ -21,7 +21,7 @@ class Piece:
 
     part: str
     fraction: float
-    says: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The hosts in words, bars and tables, the one with the most work of its own first."""
+    """The hosts in words, bars and tables, sorted by own work, most first."""
 
     shown: str
     verdict: str
-    said: tuple[str, ...]
+    slowest: str
+    notes: tuple[
+        str, ...
+    ]  # which host is shown, which steps were compared, how far apart the hosts are
     bars: tuple[Bar, ...]
     briefs: tuple[tuple[str, ...], ...]  # name, step, and what else a line has room for
     grid: tables.Grid
@@ -47,14 +50,15 @@ class Section:
 
 
 def section(hosts: Hosts | None) -> Section | None:
-    """Return what is said of the hosts; nothing of a single one."""
+    """Return the comparison of the hosts; None for a single one."""
     if hosts is None:
         return None
     rows = sorted(hosts.rows, key=lambda row: (-_own(row), bool(row.missing)))
     return Section(
         shown=text.name(hosts.shown),
         verdict=_verdict(hosts),
-        said=_said(hosts),
+        slowest=text.sentence(hosts.slowest),
+        notes=_notes(hosts),
         bars=_bars(rows),
         briefs=tuple(map(_brief, rows)),
         grid=_grid(rows),
@@ -68,8 +72,8 @@ def _brief(row: HostRow) -> tuple[str, ...]:
         return name, "", text.prose(row.missing)
     own, parts = milliseconds(row.own_ms), _parts(row)
     most = max(parts, key=lambda part: part[1], default=("unknown", 0.0))
-    said = f"{own} of its own; most: {PART_LABELS[most[0]]}, {milliseconds(most[1])}"
-    return name, milliseconds(row.median_ms), said
+    largest = f"own work {own}; largest part: {PART_LABELS[most[0]]}, {milliseconds(most[1])}"
+    return name, milliseconds(row.median_ms), largest
 
 
 def _own(row: HostRow) -> float:
@@ -77,34 +81,32 @@ def _own(row: HostRow) -> float:
 
 
 def _verdict(hosts: Hosts) -> str:
-    """Say in the first lines whose steps those are, and what the job gains of their savings."""
+    """Say which host the verdict is about, and what its savings mean for the job."""
     shown, of = text.name(hosts.shown), counted(len(hosts.rows), "host")
     if hosts.straggler:
         lag, gain = milliseconds(hosts.lag_ms), milliseconds(hosts.gain_ms)
         return (
-            f"That is {shown} of {of}, which holds up the others with {lag} more work of its own; of what "
-            f"its changes save, the job gains {gain} at most until others are faster too."
+            f"These are the steps of {shown}, one of {of}; the others wait for its {lag} of extra work. The job "
+            f"gains at most {gain} per step from changes to this host alone."
         )
-    return f"That is {shown} of {of}; hosts that train in step gain only what all of them save."
+    return f"These are the steps of {shown}, one of {of}; the job gains only what all hosts save."
 
 
-def _said(hosts: Hosts) -> tuple[str, ...]:
-    shown = f"Shown in full is {text.name(hosts.shown)}, because {text.prose(hosts.why_shown)}."
+def _notes(hosts: Hosts) -> tuple[str, ...]:
+    shown = f"This report shows {text.name(hosts.shown)} in full: {text.prose(hosts.why_shown)}."
     matched = ""
     if hosts.matched:
         steps = counted(hosts.matched, "step")
-        matched = f"Compared were {steps} that all hosts have: {text.prose(hosts.matched_by)}."
-    return tuple(filter(None, (text.sentence(hosts.slowest), shown, matched, _skew(hosts))))
+        matched = f"{steps.capitalize()} of all hosts compared, matched by {text.prose(hosts.matched_by)}."
+    return tuple(filter(None, (shown, matched, _skew(hosts))))
 
 
 def _skew(hosts: Hosts) -> str:
     if hosts.skew_start_ms is None or hosts.skew_end_ms is None:
-        return text.sentence(f"How far apart the hosts begin and end a step is {hosts.skew}")
+        return text.sentence(f"Clock skew between hosts: {hosts.skew}")
     start, end = milliseconds(hosts.skew_start_ms), milliseconds(hosts.skew_end_ms)
-    said = (
-        f"The slowest host begins a step {start} after the median host and ends it {end} after it"
-    )
-    return text.sentence(f"{said}; {hosts.skew}")
+    late = f"The slowest host starts a step {start} after the median host and ends {end} after it"
+    return text.sentence(f"{late}; {hosts.skew}")
 
 
 def _bars(rows: Sequence[HostRow]) -> tuple[Bar, ...]:
@@ -131,9 +133,9 @@ def _grid(rows: Sequence[HostRow]) -> tables.Grid:
     parts = [part for part in PARTS if any(row.breakdown_ms.get(part) for row in rows)]
     late = any(row.starts_late_ms is not None for row in rows)
     noted = any(row.missing for row in rows)
-    columns = ["host", "device", "steps", "step", "eight in ten", "own work"]
+    columns = ["host", "device", "steps", "step", "p10 to p90", "own work"]
     columns += [PART_LABELS[part] for part in parts]
-    columns += ["begins late"] * late + ["not compared because"] * noted
+    columns += ["start delay"] * late + ["why not compared"] * noted
 
     def cells(row: HostRow) -> list[Cell]:
         shown: list[Cell] = [row.name, row.device, count(row.steps), _ms(row.median_ms)]
@@ -151,19 +153,19 @@ def _ms(value: float | None) -> Cell:
 def _spread(row: HostRow) -> str:
     if row.p10_ms is None or row.p90_ms is None:
         return ""
-    return f"{milliseconds(row.p10_ms)} to {milliseconds(row.p90_ms)}"
+    return time_span(row.p10_ms, row.p90_ms)
 
 
 def _faults(hosts: Hosts) -> tables.Grid:
-    columns = ("rule", "severity", "found on", "what was found", "saves")
-    return tables.grid(columns, [_fault(each, hosts) for each in hosts.findings])
+    columns = ("rule", "severity", "hosts", "finding", "saves")
+    return tables.grid(columns, [_fault(finding, hosts) for finding in hosts.findings])
 
 
-def _fault(found: HostFinding, hosts: Hosts) -> list[Cell]:
-    severity = found.severity.name.lower() if found.severity else ""
-    where = _where(found.hosts, len(hosts.rows))
-    saves = sentences.saves(found.saving)
-    return [found.rule, severity, where, text.sentence(found.summary), saves]
+def _fault(finding: HostFinding, hosts: Hosts) -> list[Cell]:
+    severity = finding.severity.name.lower() if finding.severity else ""
+    where = _where(finding.hosts, len(hosts.rows))
+    saves = sentences.saves(finding.saving)
+    return [finding.rule, severity, where, text.sentence(finding.summary), saves]
 
 
 def _where(names: Sequence[str], hosts: int) -> str:

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no host: text first, pictures when the browser can."""
+"""The report as one HTML file that works offline: text first, charts where the browser runs scripts."""
 
 import base64
 import hashlib
@@ -99,10 +99,10 @@ def _unbroken(sentence: str) -> str:
 
 
 def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
-    """Return why pictures are not there."""
+    """Return the title of each chart that is missing, and why it is."""
     reasons = (
         ("Step by step", "" if diagnosis.steps.rows else diagnosis.steps.missing),
-        ("The input pipeline", "" if diagnosis.pipeline else diagnosis.pipeline_missing),
+        ("Input pipeline", "" if diagnosis.pipeline else diagnosis.pipeline_missing),
         ("Layers and operations", "" if diagnosis.operations else diagnosis.operations_missing),
     )
     return tuple((title, reason) for title, reason in reasons if reason)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any
 
@@ -10,14 +11,19 @@ from tfdoctor.diagnosis import (
     PARTS,
     Diagnosis,
     Edit,
-    Hosts,
+    LimitSet,
+    OperationRow,
     Order,
+    PipelineStage,
+    Relation,
     Result,
     Saving,
     Settings,
     StepRow,
     StepsSummary,
     Subject,
+    Together,
+    Turn,
 )
 from tfdoctor.report import hosts_json
 from tfdoctor.units import Quantity
@@ -60,106 +66,85 @@ def render(diagnosis: Diagnosis, *, indent: int | None = 2) -> str:
 
 def contract(diagnosis: Diagnosis) -> Object:
     """Return the diagnosis as the contract has it."""
-    together, xprof = diagnosis.together, diagnosis.xprof
+    trust, xprof = diagnosis.trust, diagnosis.xprof
     return {
         "schema": SCHEMA,
         "tfdoctor": diagnosis.version,
         "subject": _subject(diagnosis.subject),
         "steps": _steps(diagnosis.steps),
         "breakdown_ms": _parts(diagnosis.steps.breakdown_ms),
-        "trust": {"level": diagnosis.trust.level, "reasons": list(diagnosis.trust.reasons)},
+        "trust": {"level": trust.level, "reasons": list(trust.reasons)},
         "results": [_result(result) for result in diagnosis.results],
-        "together": together
-        and {
-            "ms_per_step": _number(together.per_step.value),
-            "share": _number(together.share),
-            "rules": list(together.rules),
-            "bound": together.bound.value,
-        },
-        "xprof": xprof
-        and {"conclusion": xprof.conclusion, "agrees": xprof.agrees, "why": xprof.why},
+        "together": _together(diagnosis.together) if diagnosis.together else None,
+        "xprof": xprof and asdict(xprof),
         **_details(diagnosis),
-        **_hosts(diagnosis.hosts),
-        **_order(diagnosis.order),
-        **_settings(diagnosis.settings),
+        **_optional(diagnosis),
     }
 
 
-def _order(order: Order | None) -> Object:
-    """Return in which order to follow the findings; a report where that does not matter has no such field."""
-    if order is None:
-        return {}
-    turns = [
-        {
-            "rule": turn.rule,
-            "ms_per_step": _number(turn.saves.value),
-            "bound": turn.bound.value,
-        }
-        for turn in order.turns
-    ]
-    relations = [
-        {
-            "kind": each.kind.value,
-            "rule": each.rule,
-            "others": list(each.others),
-            "why": each.why,
-        }
-        for each in order.relations
-    ]
-    return {"order": {"turns": turns, "relations": relations}}
+def _optional(diagnosis: Diagnosis) -> Object:
+    """Return the fields that only some reports have: several hosts, an order, settings of the user."""
+    fields: Object = {}
+    if diagnosis.hosts:
+        fields["hosts"] = hosts_json.contract(diagnosis.hosts, _number, _saving)
+    if diagnosis.order:
+        fields["order"] = _order(diagnosis.order)
+    if diagnosis.settings != Settings():
+        fields["settings"] = _settings(diagnosis.settings)
+    return fields
+
+
+def _together(together: Together) -> Object:
+    return {
+        "ms_per_step": _number(together.per_step.value),
+        "share": _number(together.share),
+        "rules": list(together.rules),
+        "bound": together.bound.value,
+    }
+
+
+def _order(order: Order) -> Object:
+    return {
+        "turns": [_turn(turn) for turn in order.turns],
+        "relations": [_relation(relation) for relation in order.relations],
+    }
+
+
+def _turn(turn: Turn) -> Object:
+    return {
+        "rule": turn.rule,
+        "ms_per_step": _number(turn.saves.value),
+        "bound": turn.bound.value,
+    }
+
+
+def _relation(relation: Relation) -> Object:
+    return {
+        "kind": relation.kind.value,
+        "rule": relation.rule,
+        "others": list(relation.others),
+        "why": relation.why,
+    }
 
 
 def _settings(settings: Settings) -> Object:
-    """Return what the user chose and set; a report by the rules as they come has no such field."""
-    if settings == Settings():
-        return {}
-    limits = [
-        {
-            "rule": each.rule,
-            "name": each.name,
-            "value": _number(each.value),
-            "default": _number(each.default),
-            "by": each.by,
-        }
-        for each in settings.limits
-    ]
-    off = [{"rule": each.rule, "title": each.title, "why": each.why} for each in settings.off]
-    return {"settings": {"off": off, "limits": limits, "own": list(settings.own)}}
+    return {
+        "off": [asdict(off) for off in settings.off],
+        "limits": [_limit(limit) for limit in settings.limits],
+        "own": list(settings.own),
+    }
 
 
-def _hosts(hosts: Hosts | None) -> Object:
-    """Return the comparison of several hosts; a report of one has no such field."""
-    return {"hosts": hosts_json.contract(hosts, _number, _saving)} if hosts else {}
+def _limit(limit: LimitSet) -> Object:
+    numbers = {"value": _number(limit.value), "default": _number(limit.default)}
+    return {"rule": limit.rule, "name": limit.name, "by": limit.by, **numbers}
 
 
 def _details(diagnosis: Diagnosis) -> Object:
     return {
-        "pipeline": [
-            {
-                "name": stage.name,
-                "parent": stage.parent,
-                "self_ms": _number(stage.self_ms),
-                "parallelism": _number(stage.parallelism),
-                "calls": _number(stage.calls),
-                "critical": stage.critical,
-                "written": stage.written,
-                "at": _location(stage.at),
-                "note": stage.note,
-            }
-            for stage in diagnosis.pipeline
-        ],
+        "pipeline": [_stage(stage) for stage in diagnosis.pipeline],
         "pipeline_missing": diagnosis.pipeline_missing,
-        "operations": [
-            {
-                "layer": row.layer,
-                "operation": row.operation,
-                "self_ms": _number(row.self_ms),
-                "share": _number(row.share),
-                "at": _location(row.at),
-                "detail": row.detail,
-            }
-            for row in diagnosis.operations
-        ],
+        "operations": [_operation(row) for row in diagnosis.operations],
         "operations_missing": diagnosis.operations_missing,
         "model": [_measure(measure) for measure in diagnosis.model],
         "samples": [_measure(measure) for measure in diagnosis.samples],
@@ -167,6 +152,31 @@ def _details(diagnosis: Diagnosis) -> Object:
         "device_time_missing": diagnosis.device_time_missing,
         "machine": [{"label": label, "value": value} for label, value in diagnosis.machine],
         "unrecorded": list(diagnosis.unrecorded),
+    }
+
+
+def _stage(stage: PipelineStage) -> Object:
+    return {
+        "name": stage.name,
+        "parent": stage.parent,
+        "self_ms": _number(stage.self_ms),
+        "parallelism": _number(stage.parallelism),
+        "calls": _number(stage.calls),
+        "critical": stage.critical,
+        "written": stage.written,
+        "at": _location(stage.at),
+        "note": stage.note,
+    }
+
+
+def _operation(row: OperationRow) -> Object:
+    return {
+        "layer": row.layer,
+        "operation": row.operation,
+        "self_ms": _number(row.self_ms),
+        "share": _number(row.share),
+        "at": _location(row.at),
+        "detail": row.detail,
     }
 
 
@@ -230,23 +240,25 @@ def _result(result: Result) -> Object:
 def _outcome(result: Result) -> Object:
     match result.outcome:
         case Finding() as finding:
-            severity = result.severity or finding.severity
-            return {
-                "outcome": "finding",
-                "severity": severity.name.lower() if severity else None,
-                "summary": finding.summary,
-                "evidence": _evidences(finding.evidence),
-                "remedies": [
-                    _remedy(remedy, edit)
-                    for remedy, edit in zip_longest(finding.remedies, result.edits)
-                ],
-            }
+            return _finding(result, finding)
         case Healthy(summary=summary, evidence=items):
             return {"outcome": "healthy", "summary": summary, "evidence": _evidences(items)}
         case NotApplicable(reason=reason):
             return {"outcome": "not-applicable", "reason": reason}
         case Errored(error=error, traceback=traceback):
             return {"outcome": "errored", "reason": error, "traceback": traceback}
+
+
+def _finding(result: Result, finding: Finding) -> Object:
+    severity = result.severity or finding.severity
+    remedies = zip_longest(finding.remedies, result.edits)
+    return {
+        "outcome": "finding",
+        "severity": severity.name.lower() if severity else None,
+        "summary": finding.summary,
+        "evidence": _evidences(finding.evidence),
+        "remedies": [_remedy(remedy, edit) for remedy, edit in remedies],
+    }
 
 
 def _saving(saving: Saving | None) -> Object | None:

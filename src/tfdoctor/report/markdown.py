@@ -1,11 +1,13 @@
 """The report as Markdown: one comment on a pull request, or a CI job's summary."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.report.findings import ChangeEntry, Fault, Note
 from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import ChangeEntry, Fault, Note, Page, page
+from tfdoctor.report.page import Page, RuleOff, page
 from tfdoctor.report.tables import Grid, MeasureRow
 
 LIMIT = 64_000
@@ -25,21 +27,30 @@ _ZERO_WIDTH = "\u200b"
 """Keeps a host from turning @names, #numbers, :emoji: and addresses in a name into links."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A part of the comment that opens on a click."""
+
+    title: str
+    blocks: Sequence[str]
+    apart: bool = True  # with an empty line between blocks; the items of a list have none
+
+
 def render(diagnosis: Diagnosis) -> str:
-    """Return the whole report, what matters most first, within one comment."""
+    """Return the report, most important parts first, short enough for one comment."""
     shown = page(diagnosis)
     head = "\n\n".join(filter(None, _head(shown)))
     room = LIMIT - _RESERVE - len(head.encode())
     folds: list[str] = []
-    for title, blocks in _details(shown):
-        fold = _fold(title, blocks, room)
-        room -= len(fold.encode()) + 2
-        folds.append(fold)
+    for fold in _details(shown):
+        written = _fold(fold, room)
+        room -= len(written.encode()) + 2
+        folds.append(written)
     return "\n\n".join(filter(None, [head, *folds])) + "\n"
 
 
 def _head(shown: Page) -> list[str]:
-    level = f"Trust in these figures: **{escaped(shown.trust_level)}**."
+    level = f"Trust: **{escaped(shown.trust_level)}**."
     return [
         f"## tfdoctor: {escaped(shown.title)}",
         f"**{escaped(' '.join(shown.verdict))}**",
@@ -68,7 +79,7 @@ def _hosts(hosts: Section | None) -> list[str]:
     if hosts is None:
         return []
     tables = [_table(grid.first(ROWS)) if grid.rows else "" for grid in (hosts.grid, hosts.faults)]
-    return ["### Hosts", escaped(" ".join(hosts.said)), *tables]
+    return ["### Hosts", escaped(" ".join((hosts.slowest, *hosts.notes))), *tables]
 
 
 def _fixes(faults: Sequence[Fault]) -> str:
@@ -88,38 +99,50 @@ def _saves(fault: Fault) -> str:
     return " ".join(filter(None, (fault.saves, after)))
 
 
-def _details(shown: Page) -> Iterable[tuple[str, list[str]]]:
-    groups = {
-        "What was found": [_fault(fault) for fault in shown.faults],
-        "What was healthy": [_note(note) for note in shown.healthy],
-        "What could not be checked": [_note(note) for note in shown.unchecked],
-        "What failed in tfdoctor itself": [_note(note) for note in shown.errored],
-        "What failed in rules of your own": [_note(note) for note in shown.own_errored],
-    }
-    yield from ((f"{title} ({len(blocks)})", blocks) for title, blocks in groups.items())
-    yield f"What was switched off ({len(shown.off)})", [_note(note) for note in shown.off]
-    yield "Limits that were set", [f"- {escaped(limit)}" for limit in shown.limits]
-    yield "Rules of your own", [f"- {code(rule)}" for rule in shown.own]
-    yield "What could not be recorded", [f"- {escaped(reason)}" for reason in shown.unrecorded]
-    yield "What xprof says", [escaped(" ".join(shown.opinion))] if shown.opinion else []
+def _details(shown: Page) -> Iterator[Fold]:
+    yield from _results(shown)
+    yield from _settings(shown)
+    unrecorded = [f"- {escaped(reason)}" for reason in shown.unrecorded]
+    yield Fold("Not recorded", unrecorded, apart=False)
+    yield Fold("Second opinion: xprof", [escaped(" ".join(shown.opinion))] if shown.opinion else [])
     about = [f"- {escaped(label)}: {escaped(value)}" for label, value in shown.subject]
-    yield "What was examined", about
-    yield shown.device_time_title, [_lines(shown.device_time)] if shown.device_time else []
-    yield "How this was computed", [_lines(shown.model)] if shown.model else []
+    yield Fold("The run", about, apart=False)
+    device = shown.device_time
+    yield Fold(device.title, [_lines(device.lines)] if device.lines else [])
+    yield Fold("Numbers used by the step model", [_lines(shown.model)] if shown.model else [])
 
 
-def _fold(title: str, blocks: list[str], room: int) -> str:
-    """Return blocks folded under a title, as many as there is room for."""
-    start = f"<details><summary>{title}</summary>\n"
+def _results(shown: Page) -> Iterator[Fold]:
+    """Yield the findings, then what the other rules said, by outcome."""
+    groups = (
+        ("Findings", [_fault(fault) for fault in shown.faults]),
+        ("Healthy", [_note(note) for note in shown.healthy]),
+        ("Not checked", [_note(note) for note in shown.unchecked]),
+        ("Failed: defects of tfdoctor", [_note(note) for note in shown.errored]),
+        ("Failed: your own rules", [_note(note) for note in shown.own_errored]),
+        ("Switched off", [_off(off) for off in shown.settings.off]),
+    )
+    yield from (Fold(f"{title} ({len(blocks)})", blocks) for title, blocks in groups)
+
+
+def _settings(shown: Page) -> Iterator[Fold]:
+    limits = [f"- {escaped(limit)}" for limit in shown.settings.limits]
+    yield Fold("Changed limits", limits, apart=False)
+    yield Fold("Your own rules", [f"- {code(rule)}" for rule in shown.settings.own], apart=False)
+
+
+def _fold(fold: Fold, room: int) -> str:
+    """Return as many blocks as there is room for, folded under the title; "" where none fits."""
+    start = f"<details><summary>{fold.title}</summary>\n"
     kept, used = [], len(start) + _RESERVE
-    for block in blocks:
+    for block in fold.blocks:
         used += len(block.encode()) + 2
         if used > room:
             break
-        kept.append(block + ("" if block.startswith("- ") else "\n"))
+        kept.append(block + ("\n" if fold.apart else ""))
     if not kept:
         return ""
-    left_out = _more(len(blocks) - len(kept), "entry", "entries").lstrip()
+    left_out = _more(len(fold.blocks) - len(kept), "entry", "entries").lstrip()
     body = "\n".join(kept).rstrip()
     return "\n\n".join(filter(None, [start.rstrip(), body, left_out, "</details>"]))
 
@@ -150,6 +173,10 @@ def _note(note: Note) -> str:
     return "\n\n".join(filter(None, [*parts, *(_table(grid.first(ROWS)) for grid in note.grids)]))
 
 
+def _off(off: RuleOff) -> str:
+    return f"{code(off.rule)}: {escaped(f'{off.title} ({off.why}).')}"
+
+
 def _lines(lines: Sequence[MeasureRow]) -> str:
     return "\n".join(
         f"- {escaped(line.label)}: {escaped(line.value)}"
@@ -158,21 +185,20 @@ def _lines(lines: Sequence[MeasureRow]) -> str:
     )
 
 
+_MARKS = {"number": "--:", "text": ":--", "place": ":--"}
+
+
 def _table(grid: Grid) -> str:
-    marks = {"number": "--:", "text": ":--", "place": ":--"}
-    places = [kind == "place" for kind in grid.kinds]
-    rows = [
-        " | ".join(
-            _code_cell(cell) if place else escaped(cell)
-            for cell, place in zip(row, places, strict=True)
-        )
-        for row in grid.rows
-    ]
     heading = [
         " | ".join(map(escaped, grid.columns)),
-        " | ".join(marks[kind] for kind in grid.kinds),
+        " | ".join(_MARKS[kind] for kind in grid.kinds),
     ]
-    return "\n".join(f"| {row} |" for row in heading + rows) + _more(grid.omitted, "row")
+    rows = (" | ".join(map(_cell, row, grid.kinds)) for row in grid.rows)
+    return "\n".join(f"| {row} |" for row in (*heading, *rows)) + _more(grid.omitted, "row")
+
+
+def _cell(text: str, kind: str) -> str:
+    return _code_cell(text) if kind == "place" else escaped(text)
 
 
 def _more(left_out: int, singular: str, plural: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What the run costs, which is no change to make: it stands beside the changes, in one line."""
+"""The cost of the run: one line of its own, since it is no change to make."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""In which order to follow findings, in words."""
+"""The order in which to fix findings, as sentences."""
 
 from collections.abc import Sequence
 
@@ -8,24 +8,23 @@ from tfdoctor.humanize import milliseconds
 from tfdoctor.verdict import Bound
 
 
-def said(order: Order | None) -> tuple[str, ...]:
-    """Return the order, then what is not needed, excluded or but a ceiling; nothing when none matters."""
+def sentences(order: Order | None) -> tuple[str, ...]:
+    """Return the order, then which findings exclude, replace or bound others; nothing without an order."""
     if order is None:
         return ()
-    sentences = [_turns(order.turns), *map(_relation, order.relations)]
-    return tuple(sentence for sentence in sentences if sentence)
+    return tuple(filter(None, (_turns(order.turns), *map(_relation, order.relations))))
 
 
 def _turns(turns: Sequence[Turn]) -> str:
     if len(turns) < 2:  # noqa: PLR2004 - one has no order
         return ""
     first, *others = (f"{text.name(turn.rule)} ({_saves(turn, n)})" for n, turn in enumerate(turns))
-    return f"In this order: first {first}, then {', then '.join(others)}."
+    return f"Fix {first} first, then {', then '.join(others)}."
 
 
 def _saves(turn: Turn, number: int) -> str:
     if turn.saves.value <= 0:
-        return "saves nothing by itself"
+        return "saves nothing alone"
     ceiling = "at most " if turn.bound is Bound.AT_MOST else ""
     more = " more" if number else ""
     return f"saves {ceiling}{milliseconds(turn.saves.value)}{more}"
@@ -36,17 +35,17 @@ def _relation(relation: Relation) -> str:
     why = text.prose(relation.why)
     match relation.kind:
         case Relationship.FIRST:
-            return f"First {others}, then {rule}: {why}."
+            return f"Fix {others} before {rule}: {why}."
         case Relationship.INSTEAD:
-            return f"Follow {others} or {rule}, not both: {why}."
+            return f"Fix {others} or {rule}, not both: {why}."
         case Relationship.UNNEEDED:
-            return f"Once {others} {_is(relation)} followed, {rule} saves nothing more."
+            return f"Once {others} {_is(relation)} fixed, {rule} saves nothing more."
         case Relationship.CEILING:
             alone = len(relation.others) == 1
             name, them = ("names a cause", "that") if alone else ("name causes", "these")
             return (
-                f"{rule} is a ceiling for the time that the step waits for {why}; {others} {name} of it: "
-                f"follow {them} first, then record again."
+                f"{rule} is an upper bound for the whole {why} time; {others} {name}: "
+                f"fix {them} first, then record again."
             )
 
 

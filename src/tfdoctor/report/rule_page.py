@@ -1,4 +1,4 @@
-"""A rule's page in Markdown: what it says of itself, its limits, and its example."""
+"""The page of a rule in Markdown: its documentation, its limits and its example."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,16 +8,17 @@ from typing import Any
 from tfdoctor import __version__
 from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
 from tfdoctor.kinds import StepSource, TrustLevel
-from tfdoctor.report.page import Fault, page
+from tfdoctor.report.findings import Fault
+from tfdoctor.report.page import page
 from tfdoctor.rule import SECTIONS, Rule
 from tfdoctor.verdict import Finding
 
 
 def rule_page(rule: Rule, *, off: str = "") -> str:
-    """Return the page; with the limits' current values where they are not the defaults."""
+    """Return the page, with the current values of limits that are not the defaults."""
     about = [("rule", f"`{rule.name}`"), ("topic", f"{rule.topic}"),
-             ("since", rule.since or "one of your own"),
-             ("facts it reasons over", ", ".join(f"`{name}`" for name in rule.needs))]  # fmt: skip
+             ("since", rule.since or "your own rule"),
+             ("facts it uses", ", ".join(f"`{name}`" for name in rule.needs))]  # fmt: skip
     if off:
         about.append(("switched off", off))
     return "\n".join(
@@ -28,7 +29,7 @@ def rule_page(rule: Rule, *, off: str = "") -> str:
             *(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS),
             *_limits(rule),
             *_example(rule),
-            f"Healthy, to compare: {_lowered(_first_line(rule.healthy))}",
+            f"A healthy run: {_lowered(_first_line(rule.healthy))}",
             "",
         ]
     )
@@ -44,25 +45,25 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def _limits(rule: Rule) -> Iterator[str]:
-    """Yield the table of limits: name, default (and value, where it is another) and what it limits."""
+    """Yield the table of limits: name, default, current value where that differs, and what it limits."""
     limits: Any = rule.limits
     if limits is None:
         return
     known = fields(limits)
-    changed = any(getattr(limits, one.name) != one.default for one in known)
+    changed = any(getattr(limits, limit.name) != limit.default for limit in known)
     columns = ("limit", "default", *(("now",) if changed else ()), "what it limits")
     yield "## Limits\n"
-    rows = (
+    rows = [
         (
-            f"`{one.name}`",
-            f"{one.default:g}",
-            *((f"{getattr(limits, one.name):g}",) if changed else ()),
-            one.metadata["why"],
+            f"`{limit.name}`",
+            f"{limit.default:g}",
+            *((f"{getattr(limits, limit.name):g}",) if changed else ()),
+            limit.metadata["why"],
         )
-        for one in known
-    )
+        for limit in known
+    ]
     yield from table(columns, rows)
-    yield f"\nSet them in `pyproject.toml`, under `[tool.tfdoctor.limits.{rule.name}]`.\n"
+    yield f"\nSet them in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`.\n"
 
 
 def _example(rule: Rule) -> Iterator[str]:
@@ -78,7 +79,7 @@ def _example(rule: Rule) -> Iterator[str]:
         results=(Result(rule=rule, outcome=outcome),),
     )
     yield "## Example\n"
-    yield f"{_first_line(rule.sick)} The rule says:\n"
+    yield f"{_first_line(rule.sick)} The finding:\n"
     yield from _quoted(page(diagnosis).faults[0])
     yield ""
 

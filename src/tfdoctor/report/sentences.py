@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, LimitSet, Result, Saving, StepsSummary
-from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share
+from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.kinds import StepSource
 from tfdoctor.report.money import is_about_money
 from tfdoctor.rule import Topic
@@ -22,30 +22,31 @@ PART_LABELS = {
     "between": "between steps",
     "unknown": "unaccounted for",
 }
-"""What a part of a step is called in the bar, the charts and the tables."""
+"""Names of the parts of a step in the bar, the charts and the tables."""
 
 _LARGEST = {
     "input": "waiting for input",
     "transfer": "copying between host and device",
     "host": "in Python and op dispatch on the host",
     "device": "computing",
-    "collective": "in collective communication between replicas",
+    "collective": "in collectives",
     "between": "between steps",
     "unknown": "unaccounted for",
 }
+"""The largest part of a step in the verdict: "including 12 ms <...>"."""
 
 _SOURCES = {
-    StepSource.KERAS_FIT: "the training loop of Keras",
-    StepSource.KERAS_TRAIN_ON_BATCH: "train_on_batch of Keras",
+    StepSource.KERAS_FIT: "the Keras training loop",
+    StepSource.KERAS_TRAIN_ON_BATCH: "Keras train_on_batch calls",
     StepSource.TF_DATA_LOOP: "a loop over a tf.data iterator",
-    StepSource.REPEATED_CALL: "a function called again and again",
-    StepSource.EAGER_GRADIENT: "a gradient taken again and again",
-    StepSource.SESSION_RUN: "calls of Session.run that train",
-    StepSource.GRAPH_PERIOD: "the period of the graph's executions",
+    StepSource.REPEATED_CALL: "repeated calls of one function",
+    StepSource.EAGER_GRADIENT: "repeated gradient computations",
+    StepSource.SESSION_RUN: "Session.run calls that train",
+    StepSource.GRAPH_PERIOD: "the period of graph executions",
     StepSource.MARKERS: "step markers in the trace",
-    StepSource.TPU_STEPS: "the TPU's own step line",
-    StepSource.XLA_RUNS: "the runs of the compiled program that trains",
-    StepSource.XLA_CALLS: "calls of the compiled function that trains",
+    StepSource.TPU_STEPS: "the step line of the TPU",
+    StepSource.XLA_RUNS: "runs of the compiled training program",
+    StepSource.XLA_CALLS: "calls of the compiled training function",
     StepSource.GRAPH_LOOP: "a loop inside a tf.function",
     StepSource.NONE: "nothing in the trace",
 }
@@ -57,12 +58,12 @@ def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return what the trust rests on: the steps seen, their spread, and the reasons against."""
+    """Return the basis of the trust level: the steps seen, their spread, and each doubt."""
     steps, code = diagnosis.steps, diagnosis.subject.exit_code
     sentences = [_seen(steps), _spread(steps)] if steps.rows else []
     sentences += [text.sentence(reason) for reason in diagnosis.trust.reasons]
     if code:
-        sentences.append(f"The run itself ended with exit code {code}.")
+        sentences.append(f"The run ended with exit code {code}.")
     return tuple(filter(None, sentences))
 
 
@@ -79,9 +80,9 @@ def saves(saving: Saving | None) -> str:
 
 
 def limit_set(limit: LimitSet) -> str:
-    """Return which limit has another value than its own, and by whom."""
+    """Return a limit that was set: its value, its default and where it was set."""
     rule, name, by = map(text.name, (limit.rule, limit.name, limit.by))
-    return f"{rule}: {name} is {limit.value:g} instead of {limit.default:g}, set by {by}."
+    return f"{rule}.{name} = {limit.value:g} (default {limit.default:g}, set in {by})"
 
 
 def is_known(value: float | None) -> bool:
@@ -108,37 +109,37 @@ def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
 def _step_sentence(steps: StepsSummary) -> str:
     if steps.median_ms is None or not is_known(steps.median_ms):
         reason = text.prose(steps.missing).rstrip(".")
-        return f"No training step was found: {reason}." if reason else "No training step was found."
-    each = "A usual" if is_mixed(steps) else "Each"
-    start = f"{each} step takes {milliseconds(steps.median_ms)}"
+        return f"No training step found: {reason}." if reason else "No training step found."
+    which = "A typical" if is_mixed(steps) else "Each"
+    start = f"{which} step takes {milliseconds(steps.median_ms)}"
     if step_count(steps) == 1:
-        start = f"The only step recorded took {milliseconds(steps.median_ms)}"
+        start = f"The only recorded step took {milliseconds(steps.median_ms)}"
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
-    amount = "all of it" if len(parts) == 1 else f"{milliseconds(time)} of it"
-    return f"{start}, {amount} {_LARGEST[part]}{_rest(steps)}."
+    amount = "all" if len(parts) == 1 else f"including {milliseconds(time)}"
+    return f"{start}, {amount} {_LARGEST[part]}{_outliers(steps)}."
 
 
 FAR = 1.25
-"""Times the median: a mean beyond it tells of steps that are no part of the breakdown."""
+"""Times the median: a mean above it shows that outliers take much of the run."""
 
 
 def is_mixed(steps: StepsSummary) -> bool:
-    """Return whether steps that are left out of the breakdown take so long that a usual step is not all."""
+    """Return whether outliers, which the breakdown excludes, take so long that they matter for the run."""
     mean, usual = steps.mean_ms, steps.median_ms
     apart = any(not row.steady for row in steps.rows)
     return bool(apart and mean and usual and is_known(mean) and mean >= FAR * usual)
 
 
-def _rest(steps: StepsSummary) -> str:
-    """Say what the steps that were left out make of the mean, where that is much."""
+def _outliers(steps: StepsSummary) -> str:
+    """Return how much outliers raise the mean, where that is much."""
     if not is_mixed(steps) or steps.mean_ms is None:
         return ""
     long = [row.total_ms for row in steps.rows if not row.steady]
     return (
-        f"; {counted(len(long), 'other')} of {len(steps.rows)} took up to {milliseconds(max(long))}, so "
-        f"that the mean is {milliseconds(steps.mean_ms)}"
+        f"; {counted(len(long), 'outlier')} in {len(steps.rows)} steps took up to "
+        f"{milliseconds(max(long))}, so the mean is {milliseconds(steps.mean_ms)}"
     )
 
 
@@ -146,10 +147,10 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
         return _nothing_found(diagnosis.results, len(diagnosis.settings.off))
-    said = [_together(diagnosis) or _best_alone(findings)]
+    sentences = [_together(diagnosis) or _best_alone(findings)]
     if is_mixed(diagnosis.steps):
-        said = [*map(_of_long_steps, findings), *said]
-    return " ".join(filter(None, said))
+        sentences = [*map(_of_long_steps, findings), *sentences]
+    return " ".join(filter(None, sentences))
 
 
 def _of_long_steps(result: Result) -> str:
@@ -160,12 +161,12 @@ def _of_long_steps(result: Result) -> str:
 
 
 def _slows_the_run(result: Result) -> bool:
-    """Return whether a result is a fault of the run: a poor recording of it is none, nor is its price."""
+    """Return whether a result is a fault of the run, not of its recording and not its price."""
     fault = isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
     return fault and not is_about_money(result)
 
 
-ONLY_TOGETHER = "Some of that they gain only together: one is worth more after another."
+ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 
 def _together(diagnosis: Diagnosis) -> str:
@@ -176,40 +177,35 @@ def _together(diagnosis: Diagnosis) -> str:
     if not 0 < after < now:
         return ""
     changes = counted(len(together.rules), "change").capitalize()
-    mixed = is_mixed(diagnosis.steps)  # a factor of usual steps is none of the run
-    it, times = ("usual steps", "") if mixed else ("it", f" ({factor(now / after)})")
+    mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
+    step, times = ("typical steps", "") if mixed else ("it", f" ({factor(now / after)})")
     if together.bound is Bound.AT_MOST:
-        text = f"{changes} would bring {it} to {about_ms(after)} at best{times}."
+        text = f"{changes} would reduce {step} to {about_ms(after)} at best{times}."
     else:
-        text = f"{changes} would bring {it} to about {about_ms(after)}{times}."
+        text = f"{changes} would reduce {step} to about {about_ms(after)}{times}."
     return f"{text} {ONLY_TOGETHER}" if together.more_than_alone else text
 
 
 def _best_alone(findings: Sequence[Result]) -> str:
-    faults = counted(len(findings), "fault").capitalize()
-    were = "was" if len(findings) == 1 else "were"
+    faults = counted(len(findings), "problem").capitalize()
     savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
     if not savings:
-        return f"{faults} {were} found; what fixing would save could not be computed."
+        return f"{faults} found; the saving could not be computed."
     best = max(savings, key=lambda saving: saving.per_step.value)
-    return f"{faults} {were} found; the costliest takes {saves(best)} of each step."
+    return f"{faults} found; the largest saving is {saves(best)} per step."
 
 
 def _nothing_found(results: Sequence[Result], off: int = 0) -> str:
+    """Return what was checked of a run in which no rule found a problem."""
     kinds = Counter(type(result.outcome) for result in results)
     healthy, unchecked = kinds[Healthy], kinds[NotApplicable] + kinds[Errored]
-    could = f"{counted(unchecked, 'rule')} could not be checked"
-    if off:
-        could += f", {counted(off, 'rule')} {'was' if off == 1 else 'were'} switched off"
-    if not results:
-        return "Nothing can be said about its health: every rule was switched off."
+    amounts = ((healthy, "healthy"), (unchecked, "not checked"), (off, "switched off"))
+    checked = ", ".join(f"{counted(number, 'rule')} {state}" for number, state in amounts if number)
     if not healthy:
-        return f"Nothing can be said about its health: {could}, and no other was."
-    well = f"{counted(healthy, 'rule')} {'was' if healthy == 1 else 'were'} healthy"
+        return f"The health of the run is unknown: {checked or 'no rule was applied'}."
     if unchecked > healthy:
-        return f"No fault was found, which says little: {well}, but {could}."
-    rest = f", {could}" if unchecked or off else ""
-    return f"Nothing that tfdoctor checks would make it faster: {well}{rest}."
+        return f"No problem found, but most rules could not be checked: {checked}."
+    return f"No problem found: {checked}."
 
 
 def _gains(saved: Quantity) -> bool:
@@ -218,13 +214,12 @@ def _gains(saved: Quantity) -> bool:
 
 def _seen(steps: StepsSummary) -> str:
     count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
-    source = _SOURCES[steps.source]
-    apart = f", {counted(outliers, 'outlier')} left out of the breakdown" if outliers else ""
-    return f"{counted(count, 'step').capitalize()} seen, found by {source}{apart}."
+    apart = f", {counted(outliers, 'outlier')} excluded from the breakdown" if outliers else ""
+    steps_seen = counted(count, "step").capitalize()
+    return f"{steps_seen} traced, identified by {_SOURCES[steps.source]}{apart}."
 
 
 def _spread(steps: StepsSummary) -> str:
     if not (is_known(steps.p10_ms) and is_known(steps.p90_ms)) or step_count(steps) == 1:
         return ""
-    low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
-    return f"Eight steps in ten took between {low} and {high}."
+    return f"Steps took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."

@@ -1,4 +1,4 @@
-"""Tables as text: what the charts draw and what the evidence lists, for every rendering."""
+"""Tables as text for every rendering: the data of the charts and the evidence of verdicts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

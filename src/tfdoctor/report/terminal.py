@@ -1,4 +1,4 @@
-"""The report on a terminal: the verdict, where a step's time goes, and the fixes worth most."""
+"""The report on a terminal: the verdict, the parts of a step and the most useful changes."""
 
 import os
 import shutil
@@ -12,8 +12,9 @@ from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
+from tfdoctor.report.findings import Fault
 from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import BarSegment, Fault, Page, page
+from tfdoctor.report.page import BarSegment, Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.text import shorten
@@ -32,13 +33,21 @@ _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "b
 
 
 def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None = None) -> str:
-    """Return the summary; width and colour default to what the terminal offers."""
+    """Return the summary; width and color default to those of the terminal."""
     columns = shutil.get_terminal_size().columns if width is None else width
     colored = (sys.stdout.isatty() and not os.environ.get("NO_COLOR")) if color is None else color
-    console = Console(
+    console = _console(max(NARROWEST, min(columns, WIDEST)), colored=colored)
+    with console.capture() as captured:
+        console.print(_page(page(diagnosis), console.width))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def _console(width: int, *, colored: bool) -> Console:
+    """Return a console that depends on nothing but its arguments."""
+    return Console(
         force_jupyter=False,
         file=StringIO(),
-        width=max(NARROWEST, min(columns, WIDEST)),
+        width=width,
         color_system="256" if colored else None,
         force_terminal=colored,
         no_color=not colored,
@@ -48,9 +57,6 @@ def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None
         legacy_windows=False,
         _environ={},
     )
-    with console.capture() as captured:
-        console.print(_page(page(diagnosis), console.width))
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
 
 def _page(shown: Page, width: int) -> RenderableType:
@@ -87,7 +93,7 @@ def _hosts(hosts: Section | None) -> RenderableType | None:
         grid.add_row(*(Text(shorten(cell, 60)) for cell in host))
     left_out = len(hosts.briefs) - HOSTS
     more = [Text(f"… {left_out:,} more in the report", style="dim")] if left_out > 0 else []
-    return Group(Text("Hosts", style="bold"), Text(hosts.said[0]), grid, *more)
+    return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *more)
 
 
 def _blocks(fraction: float, room: int) -> str:
@@ -107,8 +113,8 @@ def _fixes(faults: tuple[Fault, ...]) -> RenderableType | None:
     return Group(Text("What to change", style="bold"), grid, *more)
 
 
-def _order(said: tuple[str, ...]) -> RenderableType | None:
-    return Text("\n".join(said)) if said else None
+def _order(sentences: tuple[str, ...]) -> RenderableType | None:
+    return Text("\n".join(sentences)) if sentences else None
 
 
 def _fix(fault: Fault) -> Text:
@@ -128,10 +134,10 @@ def _own_lines(fault: Fault) -> Text:
     """Return the user's own lines before and after the first change that is an edit of them."""
     diff = next((change.diff for change in fault.changes if change.diff), "")
     styles = {"-": "not bold red", "+": "not bold green"}
-    found = Text()
+    lines = Text()
     for line in brief(diff):
-        found.append(f"\n{line}", style=styles.get(line[:1], "not bold"))
-    return found
+        lines.append(f"\n{line}", style=styles.get(line[:1], "not bold"))
+    return lines
 
 
 def _trust(shown: Page) -> Text:
@@ -142,31 +148,31 @@ def _trust(shown: Page) -> Text:
 
 
 def _rest(shown: Page) -> Text:
-    """Return how many rules found no fault, how many could not look, and what the user set."""
-    counts = [
+    """Return how many rules found nothing, were not checked or failed, and what the user set."""
+    counts = (
         (shown.healthy, "healthy"),
         (shown.unchecked, "not checked"),
-        (shown.errored, "failed in tfdoctor itself"),
-    ]
-    said = [f"{counted(len(notes), 'rule')} {words}" for notes, words in counts if notes]
-    rest = f"{', '.join(said).capitalize()}." if said else "No other rule has anything to say."
-    own = [
+        (shown.errored, "failed (a defect of tfdoctor)"),
+    )
+    states = [f"{counted(len(notes), 'rule')} {state}" for notes, state in counts if notes]
+    other = [f"{', '.join(states).capitalize()}."] if states else []
+    failed = [
         f"Your own rule {note.rule} failed: {shorten(note.text, 240)}" for note in shown.own_errored
     ]
-    return Text("\n".join([rest, *own, *_settings(shown)]))
+    return Text("\n".join([*other, *failed, *_settings(shown.settings)]))
 
 
-def _settings(shown: Page) -> list[str]:
-    """Return what is not as it comes: rules switched off, limits set, rules of the user's own."""
-    by_why: dict[str, list[str]] = {}
-    for note in shown.off:
-        by_why.setdefault(note.text.removeprefix(f"{note.title}: ").rstrip("."), []).append(
-            note.rule
-        )
-    off = [
-        f"{counted(len(rules), 'rule').capitalize()} {why}: {', '.join(rules[:OFF])}"
-        f"{f' and {len(rules) - OFF} more' if len(rules) > OFF else ''}."
-        for why, rules in by_why.items()
-    ]
-    own = [f"Rules of your own: {', '.join(shown.own)}."] if shown.own else []
-    return [*off, *(f"Limit of {limit}" for limit in shown.limits), *own]
+def _settings(settings: UserSettings) -> list[str]:
+    """Return the rules switched off, by reason, the limits changed and the user's own rules."""
+    by_reason: dict[str, list[str]] = {}
+    for off in settings.off:
+        by_reason.setdefault(off.why, []).append(off.rule)
+    switched_off = [_switched_off(why, rules) for why, rules in by_reason.items()]
+    limits = [f"Changed limit: {limit}." for limit in settings.limits]
+    own = [f"Your own rules: {', '.join(settings.own)}."] if settings.own else []
+    return [*switched_off, *limits, *own]
+
+
+def _switched_off(why: str, rules: list[str]) -> str:
+    more = f" and {len(rules) - OFF} more" if len(rules) > OFF else ""
+    return f"{counted(len(rules), 'rule').capitalize()} {why}: {', '.join(rules[:OFF])}{more}."

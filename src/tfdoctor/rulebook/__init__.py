@@ -1,1 +1,1 @@
-"""The rules that apply: built in and own ones, as the configuration chooses and sets them."""
+"""The rules to apply: built-in and own rules, selected and set by the configuration."""

@@ -1,4 +1,4 @@
-"""The rules that apply: tfdoctor's and the user's own, chosen and set as the user wants."""
+"""The rules to apply: built-in and the user's own, selected and set by the configuration."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from tfdoctor.rules import all_rules
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """The rules to apply, how they were chosen, and every rule there is."""
+    """The rules to apply, how they were selected, and all known rules."""
 
     rules: tuple[Rule, ...]
     settings: Settings
@@ -19,10 +19,10 @@ class Rulebook:
 
 
 def rulebook(wanted: Config) -> Rulebook:
-    """Return the rules by a configuration.
+    """Return the rules of a configuration.
 
     Raises:
-        ConfigError: it names what does not exist, or a rule of the user's own is none.
+        ConfigError: a name in it does not exist, or one of the user's own rules is invalid.
     """
     built_in = all_rules()
     own = own_rules.load(wanted.rules, {rule.name for rule in built_in})

@@ -1,11 +1,11 @@
-"""Time passes between two steps in which nothing trains.
+"""The device idles between training steps.
 
 ## What it checks
 
-The time from the end of one training call to the start of the next in which the device has nothing to
-do: callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor profile` looks at the
-training thread now and then, and names the callback and the line it was at. Tracing a function anew and
-making batches in the loop happen there too; retracing and python-input speak of those.
+The time from the end of one training call to the start of the next in which the device does nothing:
+callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor profile` samples the stack of
+the training thread and names the callback and the line. Retracing a function and making batches in the loop
+also fall between steps; retracing and python-input report them.
 
 ## Why it matters
 
@@ -13,16 +13,16 @@ Between two calls the accelerator idles, however fast it is.
 
 ## How to fix
 
-Do it every N steps, or once an epoch. Keep metrics in TensorFlow operations inside the step. Save
-checkpoints rarely (`keras.callbacks.BackupAndRestore` every so many steps: it saves while training waits)
-or from a thread (`keras.callbacks.OrbaxCheckpoint`, `tf.train.CheckpointOptions(enable_async=True)`).
+Do this work every N steps or once per epoch. Keep metrics in TensorFlow operations inside the step. Save
+checkpoints rarely (`keras.callbacks.BackupAndRestore` every N steps: training waits while it saves) or from a
+thread (`keras.callbacks.OrbaxCheckpoint`, `tf.train.CheckpointOptions(enable_async=True)`).
 
 ## Holds for
 
-TensorFlow 2.3 and later on any device; lines and callbacks in recordings of `tfdoctor profile`. In a
-custom loop over a dataset the whole body is the step, and what it does besides counts as the host's. The
-profiler slows the calls and not what lies between them, so the share shown is rather low: a callback that
-was said to take 59 % took 70 % of the step untraced.
+TensorFlow 2.3 and later on any device; lines and callbacks in recordings of `tfdoctor profile`. In a custom
+loop over a dataset the whole loop body counts as the step, and its other work as host time. The profiler slows
+the calls but not the time between them, so the share shown is low: one callback took 59 % of the step in the
+profile and 70 % without the profiler.
 
 ## Sources
 
@@ -60,116 +60,136 @@ from tfdoctor.verdict import (
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 
+SHOWN_ROWS = 8
+"""Rows of the table: the callbacks and lines that take most of the time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     share: float = limit(
         0.05,
-        "of the step that passes between two calls; xprof speaks of waits from 5 % on",
+        "Smallest share of the step between two calls; xprof reports waits from 5 % on",
         most=1.0,
     )
     least_ms: float = limit(
-        0.5, "ms per step; Keras' own loop takes 0.1 to 0.3 ms from one call to the next"
+        0.5, "Shortest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"
     )
-    stack_samples: float = limit(
-        5.0, "looks at the training thread from which on it is said what was going on"
-    )
+    stack_samples: float = limit(5.0, "Stack samples needed before a callback or a line is named")
 
 
 LIMITS = Limits()
 
 
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """Work between two steps: a callback with its most frequent line, or a line outside of callbacks."""
+
+    callback: str
+    at: Location | None
+    sample_count: int
+
+
 def check(
     breakdown: Breakdown,
-    seen: StackSamples | None,
+    samples: StackSamples | None,
     retracing: Retracing | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Take what is neither tracing nor making batches, and name where it was seen."""
+    """Report the time between steps that is neither tracing nor making batches, by callback and line."""
     if not breakdown.step_ms:
-        return NotApplicable(reason="the steps take no time")
-    known = seen if seen and seen.sample_count >= limits.stack_samples else None
-    functions = retracing.between_ms + retracing.calling_ms if retracing else 0.0
-    whole = max(0.0, breakdown[Stage.BETWEEN] - functions)
-    time = whole * (1.0 - known.share(known.makers)) if known else whole
-    share = time / breakdown.step_ms
+        return NotApplicable(reason="the traced steps have no duration; record the run again")
+    known = samples if samples and samples.sample_count >= limits.stack_samples else None
+    time_ms = _other_work_ms(breakdown, known, retracing)
+    share = time_ms / breakdown.step_ms
     measures = (
-        Measure("of the step between two calls", ratio(share), ratio(limits.share)),
-        Measure("per step", ms(time), ms(limits.least_ms)),
+        Measure("share of the step between two calls", ratio(share), ratio(limits.share)),
+        Measure("time between two calls per step", ms(time_ms), ms(limits.least_ms)),
     )
-    if share < limits.share or time < limits.least_ms:
-        return Healthy(
-            summary=f"{milliseconds(time)} pass between two steps", evidence=measures[:1]
-        )
-    others = [place for place in known.places if place not in known.makers] if known else []
+    summary = f"{milliseconds(time_ms)} pass between two steps"
+    if share < limits.share or time_ms < limits.least_ms:
+        return Healthy(summary=summary, evidence=measures[:1])
+    hotspots = _hotspots(known) if known else []
     return Finding(
-        summary=f"{milliseconds(time)} pass between two steps{_where(others)}",
-        evidence=(*measures, *_table(others, time)),
-        remedies=(_remedy(others),),
-        effects=(_effect(others, time),),
+        summary=summary + _mostly(hotspots),
+        evidence=(*measures, *_table(hotspots, time_ms)),
+        remedies=(_remedy(hotspots),),
+        effects=(_effect(hotspots, time_ms),),
     )
 
 
-def _effect(places: Sequence[SampledLine], time: float) -> Effect:
-    """Return what doing it every 100 steps leaves: of a callback a hundredth, of anything else it is not known."""
-    rows = _named(places)
-    if rows and rows[0][0]:
-        part = rows[0][2] / sum(row[2] for row in rows)
-        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, StepWork.BETWEEN_CALLS, ms(time))
-    return Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(time), bound=Bound.AT_MOST)
+def _other_work_ms(
+    breakdown: Breakdown, samples: StackSamples | None, retracing: Retracing | None
+) -> float:
+    """Return the time between steps without tracing, calling functions and making batches."""
+    functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
+    rest_ms = max(0.0, breakdown[Stage.BETWEEN] - functions_ms)
+    return rest_ms * (1.0 - samples.share(samples.makers)) if samples else rest_ms
 
 
-def _named(places: Sequence[SampledLine]) -> list[tuple[str, Location | None, int]]:
-    """Return (callback, line, looks), most first; lines of one callback count together."""
+def _effect(hotspots: Sequence[Hotspot], time_ms: float) -> Effect:
+    """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all."""
+    if hotspots and hotspots[0].callback:
+        part = hotspots[0].sample_count / _sample_count(hotspots)
+        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, StepWork.BETWEEN_CALLS, ms(time_ms))
+    return Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(time_ms), bound=Bound.AT_MOST)
+
+
+def _hotspots(samples: StackSamples) -> list[Hotspot]:
+    """Return what the stack samples show besides making batches, most first; a callback's lines are summed."""
     lines: dict[str | Location | None, Counter[Location | None]] = {}
-    for place in places:
-        lines.setdefault(place.callback or place.at, Counter())[place.at] += place.seen
-    rows = [
-        (key if isinstance(key, str) else "", own.most_common(1)[0][0], own.total())
-        for key, own in lines.items()
+    for place in samples.places:
+        if place not in samples.makers:
+            lines.setdefault(place.callback or place.at, Counter())[place.at] += place.seen
+    hotspots = [
+        Hotspot(key if isinstance(key, str) else "", seen.most_common(1)[0][0], seen.total())
+        for key, seen in lines.items()
     ]
-    return sorted(rows, key=lambda row: -row[2])
+    return sorted(hotspots, key=lambda hotspot: -hotspot.sample_count)
 
 
-def _where(places: Sequence[SampledLine]) -> str:
-    """Say what took at least half of the time."""
-    rows = _named(places)
-    if not rows or rows[0][2] * 2 < sum(row[2] for row in rows):
+def _sample_count(hotspots: Sequence[Hotspot]) -> int:
+    return sum(hotspot.sample_count for hotspot in hotspots)
+
+
+def _mostly(hotspots: Sequence[Hotspot]) -> str:
+    """Name what takes at least half of the time."""
+    if not hotspots or hotspots[0].sample_count * 2 < _sample_count(hotspots):
         return ""
-    callback, at, _ = rows[0]
-    where = f"{at.path}:{at.line}" if at else ""
+    callback, at = hotspots[0].callback, hotspots[0].at
     if callback:
-        return f", most of it in {callback}"
-    return f", most of it at {where}" if where else ""
+        return f", mostly in {callback}"
+    return f", mostly at {at.path}:{at.line}" if at else ""
 
 
-def _table(places: Sequence[SampledLine], time: float) -> tuple[Evidence, ...]:
-    rows = _named(places)
-    sample_count = sum(row[2] for row in rows)
-    cells = tuple(
-        (callback or "-", at or "unknown", ms(time * own / sample_count))
-        for callback, at, own in rows[:8]
+def _table(hotspots: Sequence[Hotspot], time_ms: float) -> tuple[Evidence, ...]:
+    sample_count = _sample_count(hotspots)
+    rows = tuple(
+        (
+            hotspot.callback or "-",
+            hotspot.at or "unknown",
+            ms(time_ms * hotspot.sample_count / sample_count),
+        )
+        for hotspot in hotspots[:SHOWN_ROWS]
     )
-    return (Table(("callback", "your line", "per step, about"), cells),) if cells else ()
+    return (Table(("callback", "your line", "time per step (estimate)"), rows),) if rows else ()
 
 
-def _remedy(places: Sequence[SampledLine]) -> Remedy:
-    rows = _named(places)
-    if rows and rows[0][0]:
-        callback, at, _ = rows[0]
-        return Remedy(f"Do what {callback} does every 100 batches, or once an epoch", EVERY, at)
-    at = rows[0][1] if rows else None
-    return Remedy("Do less between two steps, or only every 100 of them", SOMETIMES, at)
+def _remedy(hotspots: Sequence[Hotspot]) -> Remedy:
+    if hotspots and hotspots[0].callback:
+        action = f"Run the work of {hotspots[0].callback} every 100 batches or once per epoch"
+        return Remedy(action, CALLBACK, hotspots[0].at)
+    at = hotspots[0].at if hotspots else None
+    return Remedy("Do less work between steps, or do it every 100 steps", LOOP, at)
 
 
-EVERY = """\
+CALLBACK = """\
 def on_train_batch_end(self, batch, logs=None):
     if batch % 100 == 0:
-        ...  # what it did at each batch"""
+        ...  # the work that ran after each batch"""
 
-SOMETIMES = """\
+LOOP = """\
 for step, batch in enumerate(batches):
     loss = train_step(batch)
     if step % 100 == 0:
@@ -177,12 +197,12 @@ for step, batch in enumerate(batches):
 
 
 def sick() -> Verdict:
-    """Steps of 13 ms of which a callback takes 7."""
+    """A callback takes 7 ms of each 13 ms step."""
     line = Location("train.py", 27)
-    seen = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
-    return check(Breakdown.of(device=6.0, between=7.0), seen, Retracing())
+    samples = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
+    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing())
 
 
 def healthy() -> Verdict:
-    """Steps of 6 ms that follow each other at once."""
+    """Steps of 6 ms with a pause of 0.1 ms between them."""
     return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing())

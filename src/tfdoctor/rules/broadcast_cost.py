@@ -1,30 +1,29 @@
-"""A small tensor is written out at full size before it is used.
+"""Small tensors are expanded in memory before use.
 
 ## What it checks
 
-`Tile` and `BroadcastTo` in the forward pass whose result is many times their input, and which feed operations
-that broadcast by themselves (told by the graph's edges); and operations on single values (an activation, a
-root) that follow such a repetition and compute the same again for each copy.
+`Tile` and `BroadcastTo` operations of the forward pass whose result is many times larger than their input and
+feeds only operations that broadcast by themselves. Also activations and other operations on a single operand
+that run after such a repetition and compute the same values for each copy. tfdoctor reads both from the edges
+of the recorded graph.
 
 ## Why it matters
 
-Elementwise operations read a small operand again and again from the cache. A tensor that was repeated in
-memory first has to be written and read at full size, forward and backward, where its gradient is summed up
-again.
+An operation that broadcasts reads its small operand from the cache. A tensor that is repeated in memory is
+written and read at full size, forward and backward, and its gradient is summed over all copies.
 
 ## How to fix
 
-Leave the repetition out: give the operand dimensions of size 1 (`x[:, None, :]`) and let the operation
-broadcast. Put reductions and activations before broadcasts. The saving is a ceiling, of the repetition and of
-reading its result: an operation that broadcasts may be slower than one on tensors of equal shape.
+Remove the repetition: give the operand dimensions of size 1 (`x[:, None, :]`) and let the operation broadcast.
+Run reductions and activations before the repetition. The saving is an upper bound. It covers the repetition
+and reading its result, but an operation that broadcasts may be slower than one on tensors of equal shape.
 
 ## Holds for
 
-Graphs of TensorFlow 2 that XLA does not compile: XLA fuses broadcasts into what uses them, so that nothing is
-written on a TPU or with `jit_compile=True`. On a CPU, leaving out the repetition before products and sums
-saved now a little and cost now a little (TensorFlow 2.21, 9 shapes, forward and backward: medians from -12 to
-+17 %): there only the operations on repeated values count. Gradients that TensorFlow builds with `Tile` (of
-means and sums) are not the user's and are not counted.
+TensorFlow 2 graphs that XLA does not compile. XLA fuses broadcasts into the operations that use them, so a TPU
+or `jit_compile=True` writes no repeated tensor. On a CPU only operations on repeated values count: removing the
+repetition before a product or a sum changed its time by -12 to +17 % (medians of 9 shapes, forward and backward,
+TensorFlow 2.21). `Tile` operations that TensorFlow adds for gradients of means and sums are not counted.
 
 ## Sources
 
@@ -64,13 +63,17 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Sizes and times from which a repetition is reported."""
 
     times: float = limit(
-        4.0, "times the input's size: below it the operand that is read instead is hardly smaller"
+        4.0,
+        "Smallest size of the result relative to the input: below it, reading the input instead hardly saves "
+        "memory traffic",
     )
     share: float = limit(
-        0.02, "of the compute time, in such repetitions and their gradients", most=1.0
+        0.02,
+        "Smallest share of the compute time in repetitions and their gradients that is reported",
+        most=1.0,
     )
 
 
@@ -84,79 +87,124 @@ def check(
     hardware: Hardware | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Leave out the repetitions that the operations behind them would do."""
-    found = [one for one in broadcasts.found if one.times >= limits.times]
-    if not found and operations.why_unnamed:
+    """Add up the time of repetitions that broadcasting makes unnecessary."""
+    repetitions = [repeat for repeat in broadcasts.found if repeat.times >= limits.times]
+    if repetitions:
+        on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
+        return _judge(Cost(tuple(repetitions), operations, on_cpu), dataflow, limits)
+    if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
-    if not found:
-        return Healthy(summary="No small tensor is repeated in memory for an elementwise operation")
-    on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
-    repeating = sum(one.ms for one in found)
-    again = sum(one.chain_ms for one in found)
-    share = (again if on_cpu else repeating + again) / operations.total_ms
+    return Healthy(summary="No small tensor is repeated in memory for an elementwise operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the repetitions of a step take."""
+
+    repetitions: tuple[Broadcast, ...]
+    operations: Operations
+    on_cpu: bool  # where broadcasting takes as long as repeating
+
+    @property
+    def repeating_ms(self) -> float:
+        """The time of the repetitions per step."""
+        return sum(repeat.ms for repeat in self.repetitions)
+
+    @property
+    def recomputing_ms(self) -> float:
+        """The time per step of computing the same values for each copy."""
+        return sum(repeat.chain_ms for repeat in self.repetitions)
+
+    @property
+    def share(self) -> float:
+        """The part of the compute time that can be avoided on this device."""
+        repeating_ms = 0.0 if self.on_cpu else self.repeating_ms
+        return (repeating_ms + self.recomputing_ms) / self.operations.total_ms
+
+    @property
+    def summary(self) -> str:
+        """One sentence without full stop."""
+        recomputing = milliseconds(self.recomputing_ms)
+        if not self.repeating_ms:
+            return (
+                f"Computing the same values for each copy of a tensor takes {recomputing} per step"
+            )
+        repeating = milliseconds(self.repeating_ms)
+        summary = f"Repeating small tensors in memory takes {repeating} per step"
+        if not self.recomputing_ms:
+            return summary
+        return f"{summary}, computing the same values for each copy {recomputing}"
+
+
+def _judge(cost: Cost, dataflow: Dataflow | None, limits: Limits) -> Verdict:
     measures = (
-        Measure("repeating small tensors per step", ms(repeating)),
-        Measure("computing repeated values again, per step", ms(again)),
-        Measure("share of the compute time", ratio(share), ratio(limits.share)),
+        Measure("time repeating small tensors per step", ms(cost.repeating_ms)),
+        Measure("time computing repeated values per step", ms(cost.recomputing_ms)),
+        Measure(
+            "share of the compute time in avoidable repetition",
+            ratio(cost.share),
+            ratio(limits.share),
+        ),
     )
-    summary = f"Repeating small tensors in memory takes {milliseconds(repeating)} per step"
-    if again:
-        summary += f", computing the same for each copy {milliseconds(again)}"
-    if share < limits.share:
-        said = f"{summary}; broadcasting takes a CPU about as long" if on_cpu else summary
-        return Healthy(summary=said, evidence=measures)
-    table = tuple(
-        (
-            one.row.layer or one.row.name,
-            one.row.at or "unknown",
-            count(one.times),
-            ms(one.ms + one.chain_ms),
-        )
-        for one in found
-    )
-    at = next((one.row.at for one in found if one.row.at), None)
+    if cost.share < limits.share:
+        why = "; broadcasting takes about as long on a CPU" if cost.on_cpu else ""
+        return Healthy(summary=f"{cost.summary}{why}", evidence=measures)
     return Finding(
-        summary=summary,
-        evidence=(
-            *measures,
-            Table(("operation", "your line", "times its input", "per step"), table),
-        ),
-        remedies=_remedies(repeating and not on_cpu, again, at),
+        summary=cost.summary,
+        evidence=(*measures, _table(cost.repetitions)),
+        remedies=_remedies(cost),
         effects=tuple(
-            effect for one in found for effect in _effects(one, operations, dataflow, on_cpu=on_cpu)
+            effect for repeat in cost.repetitions for effect in _effects(repeat, cost, dataflow)
         ),
     )
 
 
-def _remedies(repeats: object, again: float, at: Location | None) -> tuple[Remedy, ...]:
-    before = Remedy("Compute before repeating", BEFORE, at)
-    broadcast = Remedy("Let the operation broadcast", BROADCAST, at)
-    return (*((before,) if again else ()), *((broadcast,) if repeats else ()))
+def _table(repetitions: tuple[Broadcast, ...]) -> Table:
+    rows = tuple(
+        (repeat.row.layer or repeat.row.name, repeat.row.at or "unknown",
+         count(repeat.times), ms(repeat.ms + repeat.chain_ms))
+        for repeat in repetitions
+    )  # fmt: skip
+    return Table(("operation", "your line", "copies", "time per step"), rows)
 
 
-def _effects(
-    one: Broadcast, operations: Operations, dataflow: Dataflow | None, *, on_cpu: bool
-) -> Iterator[Effect]:
-    for row in one.chain:
+def _remedies(cost: Cost) -> tuple[Remedy, ...]:
+    at = next((repeat.row.at for repeat in cost.repetitions if repeat.row.at), None)
+    before = Remedy("Move the activation before the repetition", BEFORE, at)
+    broadcast = Remedy("Remove the repetition and let the operation broadcast", BROADCAST, at)
+    repeats = cost.repeating_ms and not cost.on_cpu
+    return (*((before,) if cost.recomputing_ms else ()), *((broadcast,) if repeats else ()))
+
+
+def _effects(repeat: Broadcast, cost: Cost, dataflow: Dataflow | None) -> Iterator[Effect]:
+    for row in repeat.chain:
         yield Effect(
-            Stage.DEVICE, 1.0 / one.times, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True
+            Stage.DEVICE,
+            1.0 / repeat.times,
+            row.name,
+            ms(row.ms),
+            bound=Bound.AT_MOST,
+            narrows=True,
         )
-    if on_cpu:
+    if cost.on_cpu:
         return
-    for row in one.rows:
+    for row in repeat.rows:
         yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-    yield from _readers(one, operations, dataflow)
+    yield from _reader_effects(repeat, cost.operations, dataflow)
 
 
-def _readers(one: Broadcast, operations: Operations, dataflow: Dataflow | None) -> Iterator[Effect]:
-    """Yield what the operations gain that read the small tensor instead, forward and backward."""
-    made = (one.row.nbytes or 0.0) * one.times / (one.times + 1)  # of what it reads and writes
-    users = dataflow.consumers.get(one.row.name, ()) if dataflow else ()
-    names = {user.name for user in users} - {row.name for row in (*one.rows, *one.chain)}
+def _reader_effects(
+    repeat: Broadcast, operations: Operations, dataflow: Dataflow | None
+) -> Iterator[Effect]:
+    """Yield what operations gain, forward and backward, by reading the small tensor instead."""
+    # ``nbytes`` counts what the repetition reads and writes: this is the written part.
+    written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
+    users = dataflow.consumers.get(repeat.row.name, ()) if dataflow else ()
+    names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
     for row in operations.rows:
-        if row.name in names and row.nbytes and made:
-            left = max(0.0, 1.0 - made / row.nbytes)
-            yield Effect(Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        if row.name in names and row.nbytes and written_bytes:
+            remaining = max(0.0, 1.0 - written_bytes / row.nbytes)
+            yield Effect(Stage.DEVICE, remaining, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
 
 BROADCAST = """\
@@ -167,7 +215,7 @@ gate = tf.sigmoid(gate)  # before tf.tile or tf.broadcast_to, not after it"""
 
 
 def sick() -> Verdict:
-    """A row of weights, repeated 128 times."""
+    """A row of weights is repeated 128 times by `tf.tile`."""
     row = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
     return check(
         Broadcasts((Broadcast(row, 128.0, (row,)),)), Operations((row, _work())), None, None
@@ -175,7 +223,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """None repeated."""
+    """The step repeats no tensor."""
     return check(Broadcasts(()), Operations((_work(),)), None, None)
 
 

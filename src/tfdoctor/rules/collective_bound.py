@@ -1,24 +1,24 @@
-"""The step waits for devices or hosts to exchange gradients.
+"""Steps wait for the gradient exchange between devices.
 
 ## What it checks
 
-The time per step in collectives (all-reduce and its like) while the device computes nothing. Where several
-GPUs of a host are in the trace, the exchange itself is told from waiting for the slowest: a kernel of NCCL
-runs from its own device's arrival until all are done, so the device that comes last sees the exchange alone.
-With one device in the trace that cannot be told, and the whole is a ceiling.
+The time per step in collectives (all-reduce and similar) while the device computes nothing. Where several GPUs of
+a host are in the trace, the exchange is separated from waiting for the slowest device: an NCCL kernel runs from
+its own device's arrival until all devices are done, so the last device to arrive sees only the exchange. With one
+device in the trace the two cannot be separated, and the whole time is a ceiling.
 
 ## Why it matters
 
-While gradients travel the device does nothing, on every replica, and the more replicas the longer.
+While gradients are exchanged, every replica computes nothing; with more replicas the exchange takes longer.
 
 ## How to fix
 
-First what makes others late (see uneven-replicas, and the report's section on hosts). Then less to exchange:
-a larger batch for each replica, accumulated gradients. (Keras' mixed precision does not help: the
-weights stay float32, and so do the gradients that are exchanged.) Then a
-faster way: NCCL over NVLink instead of a ring over the network (`CommunicationImplementation.NCCL`), machines
-nearer to each other, and packs (`bytes_per_pack`) whose exchange may overlap with the backward pass and
-the updates. On several hosts, `AutoShardPolicy.DATA` or `FILE` so that each reads its own share.
+First fix what makes devices late (see uneven-replicas, and the report's section on hosts). Then exchange less:
+a larger batch per replica, accumulated gradients. (Keras' mixed precision does not help: the weights stay float32,
+and so do the exchanged gradients.) Then exchange faster: NCCL over NVLink instead of a ring over the network
+(`CommunicationImplementation.NCCL`), machines closer to each other, and packs (`bytes_per_pack`) whose exchange
+can overlap the backward pass and the updates. On several hosts, set `AutoShardPolicy.DATA` or `FILE` so that each
+host reads only its own shard.
 
 ## Holds for
 
@@ -33,6 +33,7 @@ GPUs with NCCL or RCCL, TPUs, and CPU workers whose collective operations are in
 - [NCCL user guide, NVIDIA: operations](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/operations.html)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.scale.collectives import Collectives
@@ -61,11 +62,11 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     share: float = limit(
         0.1,
-        "of the step in exposed collectives: a few per cent are the price of several devices",
+        "Smallest share of the step in exposed collectives; a few percent are normal with several devices",
         most=1.0,
     )
 
@@ -80,56 +81,62 @@ def check(
     replicas: Replicas,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Weigh the exposed exchange against the step."""
-    exposed, step = breakdown["collective"], breakdown.step_ms
-    if not exposed and not (collectives and collectives.ms):
+    """Compare the exposed exchange with the step."""
+    exposed_ms, step_ms = breakdown[Stage.COLLECTIVE], breakdown.step_ms
+    if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(
-            reason="no collective is in the trace: one device trains, or the exchange was not recorded"
+            reason="the trace holds no collective: one device trains, or the exchange was not recorded"
         )
-    own = min(exposed, skew.exchange_ms) if skew and any(skew.exchanging_ms.values()) else exposed
-    evidence = (
-        Measure("of the step in exposed collectives", ratio(exposed / step), ratio(limits.share)),
-        *_told(exposed, own, collectives, known=skew is not None),
+    exchange_ms = _exchange_ms(exposed_ms, skew)
+    share = Measure(
+        "share of the step in exposed collectives", ratio(exposed_ms / step_ms), ratio(limits.share)
     )
-    if own < limits.share * step:
-        waits = (
-            f"; {milliseconds(exposed - own)} more go into waiting for others"
-            if own < exposed
-            else ""
-        )
-        return Healthy(
-            summary=f"The exchange delays each step by {milliseconds(own)}{waits}",
-            evidence=evidence,
-        )
-    unknown = "" if skew else " (waiting for others included)"
+    evidence = (share, *_evidence(exposed_ms, exchange_ms, collectives, separated=skew is not None))
+    if exchange_ms < limits.share * step_ms:
+        return Healthy(summary=_healthy(exposed_ms, exchange_ms), evidence=evidence)
+    part = percent(exchange_ms / step_ms) + (
+        "" if skew else ", including waiting for other devices"
+    )
+    exchange = ms(exchange_ms)
     return Finding(
-        summary=f"{milliseconds(own)} of each step ({percent(own / step)}) go into exchanging gradients{unknown}",
+        summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of each step ({part})",
         evidence=evidence,
         remedies=tuple(_remedies(replicas)),
-        effects=(Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(own), bound=Bound.AT_MOST),),
+        effects=(Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, exchange, bound=Bound.AT_MOST),),
     )
 
 
-def _told(
-    exposed: float, own: float, collectives: Collectives | None, *, known: bool
-) -> tuple[Measure, ...]:
-    found = [Measure("exposed per step", ms(exposed))]
-    if known:
-        found.append(Measure("of it the exchange itself, once all devices are there", ms(own)))
+def _exchange_ms(exposed_ms: float, skew: DeviceSkew | None) -> float:
+    """Return the exposed time without waiting for other devices, where the trace separates the two."""
+    if skew and any(skew.exchanging_ms.values()):
+        return min(exposed_ms, skew.exchange_ms)
+    return exposed_ms
+
+
+def _healthy(exposed_ms: float, exchange_ms: float) -> str:
+    summary = f"The exchange delays each step by {milliseconds(exchange_ms)}"
+    if exchange_ms < exposed_ms:
+        summary += f"; waiting for other devices adds {milliseconds(exposed_ms - exchange_ms)}"
+    return summary
+
+
+def _evidence(
+    exposed_ms: float, exchange_ms: float, collectives: Collectives | None, *, separated: bool
+) -> Iterator[Measure]:
+    yield Measure("exposed collective time per step", ms(exposed_ms))
+    if separated:
+        yield Measure("communication time, excluding waiting", ms(exchange_ms))
     if collectives:
-        found.append(Measure("hidden behind other kernels", ms(collectives.hidden_ms)))
-        kinds = "; ".join(f"{name} {number:.3g}" for name, number in collectives.kinds)
-        found.append(
-            Measure(f"in collectives per step, calls by kind: {kinds}", ms(collectives.ms))
-        )
-    return tuple(found)
+        yield Measure("collective time hidden by other kernels", ms(collectives.hidden_ms))
+        calls = ", ".join(f"{name} {number:.3g}" for name, number in collectives.kinds)
+        yield Measure(f"collective time per step (calls: {calls})", ms(collectives.ms))
 
 
 def _remedies(replicas: Replicas) -> list[Remedy]:
-    batch = f" (now {replicas.each:g} examples for each replica)" if replicas.each else ""
+    batch = f" (now {replicas.each:g} examples)" if replicas.each else ""
     return [
-        Remedy("Begin the exchange while the backward pass runs, over the fastest way", OPTIONS),
-        Remedy(f"Or exchange less often: a larger batch for each replica{batch}", LARGER),
+        Remedy("Overlap the exchange with the backward pass, and use NCCL", OPTIONS),
+        Remedy(f"Or exchange less often: use a larger batch per replica{batch}", LARGER),
     ]
 
 
@@ -140,14 +147,14 @@ options = tf.distribute.experimental.CommunicationOptions(
 )
 strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)"""
 
-LARGER = "batch_size = 2 * batch_size  # with a learning rate to match; compare the accuracy"
+LARGER = "batch_size = 2 * batch_size  # adjust the learning rate and compare the accuracy"
 
 
 def sick() -> Verdict:
-    """An all-reduce of 5 ms after 15 ms of computing."""
+    """An all-reduce of 5 ms follows 15 ms of compute."""
     return check(Breakdown.of(device=15.0, collective=5.0), None, None, Replicas())
 
 
 def healthy() -> Verdict:
-    """An all-reduce of which 0.5 ms show."""
+    """An all-reduce of which 0.5 ms are exposed."""
     return check(Breakdown.of(device=19.5, collective=0.5), None, None, Replicas())

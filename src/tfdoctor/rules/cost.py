@@ -1,25 +1,24 @@
-"""Most of what the training costs is paid for a device that does not work.
+"""Most of the cost pays for an idle device.
 
 ## What it checks
 
-With `--usd-per-hour`: what a step costs, an epoch where its number of steps is known, and how much of that is
-paid for time in which the device does not compute: it waits for input, for copies, for the host, for other
-devices or between two steps. Where the FLOPs of the products are known it says how many of them a dollar buys.
-What all findings of the report would save together is given in dollars too.
+With `--usd-per-hour`: the cost of a step, of an epoch where its number of steps is known, and how much of it pays
+for time in which the device does not compute because it waits for input, for copies, for the host, for other
+devices or between two steps. Where the FLOPs of the matmuls are known, it reports the FLOPs per dollar. The
+savings of all findings together are given in dollars too.
 
 ## Why it matters
 
-Milliseconds are hard to weigh against an afternoon of work; dollars are not.
+Milliseconds are hard to compare with the cost of an engineer's afternoon; dollars are not.
 
 ## How to fix
 
-Follow the other findings, from the first. If the device still idles, a smaller or cheaper one may train as
-fast.
+Follow the other findings in their order. If the device still idles, a smaller or cheaper one may train as fast.
 
 ## Holds for
 
-Any run whose steps are known, and much alike. The price is yours: of all machines of the job together, an hour,
-in US dollars.
+Any run whose steps are known and similar. The price is given by the user: an hour of all machines of the job
+together, in US dollars.
 
 ## Sources
 
@@ -52,23 +51,23 @@ from tfdoctor.verdict import (
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
 
-SECONDS_OF_AN_HOUR = 3600
-"""An hour, in seconds."""
+SECONDS_PER_HOUR = 3600
+"""For a rate per second and a price per hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     idle: float = limit(
         0.5,
-        "of the step without computing: most of the money goes elsewhere, which is what the rule says",
+        "Largest share of the step without compute; above it most of the cost pays for an idle device",
         most=1.0,
     )
     mean: float = limit(
         1.25,
-        "times the usual step, which the mean of all traced steps may be: beyond it a few long steps decide "
-        "what the run costs, and a window does not tell how often they come",
+        "Largest ratio of the mean traced step to a steady step; above it a few long steps decide the cost, "
+        "and a short trace does not show how often they occur",
         least=1.0,
     )
 
@@ -84,61 +83,60 @@ def check(
     steps: Steps,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Turn the step's parts into money."""
-    step = breakdown.step_ms
-    if steps.mean_ms > limits.mean * step:
-        return NotApplicable(
-            reason=f"a usual step takes {milliseconds(step)}, but the mean of those traced is "
-            f"{milliseconds(steps.mean_ms)}: how often the long ones come decides what the run costs"
-        )
-    if breakdown[UNKNOWN] > limits.idle * step:
-        return NotApplicable(reason="what most of the step goes to is not known")
-    idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step
-    evidence = tuple(_evidence(price, step, idle, epoch, matrix, limits))
-    said = f"A thousand steps cost {dollars(1000 * price.of_ms(step))}"
+    """Give the parts of the step in dollars."""
+    step_ms = breakdown.step_ms
+    if reason := _why_not(breakdown, steps, limits):
+        return NotApplicable(reason=reason)
+    idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / step_ms
+    share = Measure("share of the step without compute", ratio(idle), ratio(limits.idle))
+    evidence = (share, *_prices(price, step_ms, epoch, matrix))
+    summary = f"A thousand steps cost {dollars(1000 * price.of_ms(step_ms))}"
     if idle <= limits.idle:
-        return Healthy(
-            summary=f"{said}, of which {percent(1 - idle)} pay for computing",
-            evidence=evidence,
-            concern=Concern.MONEY,
-        )
+        summary += f", {percent(1 - idle)} of it for compute"
+        return Healthy(summary=summary, evidence=evidence, concern=Concern.MONEY)
     return Finding(
-        summary=f"{said}, of which {percent(idle)} pay for a device that does not compute",
+        summary=f"{summary}, {percent(idle)} of it for an idle device",
         evidence=evidence,
-        remedies=(
-            Remedy("Once the other findings are followed, weigh a smaller or cheaper machine"),
-        ),
+        remedies=(Remedy("After the other findings are fixed, try a smaller or cheaper machine"),),
         severity=Severity.NOTE,
         concern=Concern.MONEY,
     )
 
 
-def _evidence(
-    price: Price,
-    step: float,
-    idle: float,
-    epoch: Epoch | None,
-    matrix: MatrixUnit | None,
-    limits: Limits,
+def _why_not(breakdown: Breakdown, steps: Steps, limits: Limits) -> str:
+    """Return why the price of a steady step says little; "" where it says enough."""
+    step_ms = breakdown.step_ms
+    if steps.mean_ms > limits.mean * step_ms:
+        return (
+            f"a steady step takes {milliseconds(step_ms)}, but the mean of the traced steps is "
+            f"{milliseconds(steps.mean_ms)}: the cost depends on how often the long steps occur"
+        )
+    if breakdown[UNKNOWN] > limits.idle * step_ms:
+        return "the trace does not show what takes most of the step"
+    return ""
+
+
+def _prices(
+    price: Price, step_ms: float, epoch: Epoch | None, matrix: MatrixUnit | None
 ) -> Iterator[Measure]:
-    yield Measure("of it without computing", ratio(idle), ratio(limits.idle))
-    yield Measure("an hour", usd(price.usd_per_hour))
-    yield Measure("a step", usd(price.of_ms(step)))
+    yield Measure("cost per hour", usd(price.usd_per_hour))
+    yield Measure("cost per step", usd(price.of_ms(step_ms)))
     if epoch:
-        yield Measure(f"an epoch of {epoch.steps} steps", usd(price.of_ms(step * epoch.steps)))
+        label = f"cost per epoch ({epoch.steps} steps)"
+        yield Measure(label, usd(price.of_ms(step_ms * epoch.steps)))
     if matrix and matrix.matrix_rate:
-        rate = matrix.matrix_rate * matrix.matrix_ms / step
-        bought = rate * SECONDS_OF_AN_HOUR / price.usd_per_hour
-        yield Measure("matmuls and convolutions that a dollar buys", flops_per_dollar(bought))
+        rate = matrix.matrix_rate * matrix.matrix_ms / step_ms
+        per_dollar = rate * SECONDS_PER_HOUR / price.usd_per_hour
+        yield Measure("FLOPs of matmuls and convolutions per dollar", flops_per_dollar(per_dollar))
 
 
 def sick() -> Verdict:
-    """Steps of 100 ms at 3 dollars an hour, of which the device computes for 30."""
+    """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
     return check(Price(3.0), Breakdown.of(device=30.0, input=70.0), Epoch(1000), None, EVEN)
 
 
 def healthy() -> Verdict:
-    """The same with 90 ms of computing."""
+    """The same price with 90 ms of compute."""
     return check(Price(3.0), Breakdown.of(device=90.0, input=10.0), None, None, EVEN)
 
 

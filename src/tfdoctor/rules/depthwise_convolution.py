@@ -1,29 +1,27 @@
-"""Depthwise convolutions take a share of the step out of proportion to their arithmetic.
+"""Depthwise convolutions are slow for their few FLOPs.
 
 ## What it checks
 
-The time of depthwise convolutions (also inside `SeparableConv2D`), the rate at which they compute, and
-what they would take if nothing but memory bounded them.
+The time of depthwise convolutions (also inside `SeparableConv2D`), their FLOP rate, and the time they would
+take if only the memory bandwidth limited them.
 
 ## Why it matters
 
-A depthwise convolution multiplies each channel alone: few multiplications for each byte it moves, so a
-matrix unit cannot help, and many implementations do not even reach the memory's speed. It has few FLOPs
-and much time.
+A depthwise convolution multiplies each channel on its own: it does few multiplications for each byte it moves.
+A matrix unit cannot help, and many implementations do not even reach the memory bandwidth.
 
 ## How to fix
 
-In the early stages of a network replace depthwise plus pointwise convolution by one regular convolution
-(fused MBConv, as EfficientNetV2 does): more FLOPs, less time where a matrix unit does them. On a GPU
-also train in float16 with channels-last data and a recent cuDNN. Measure the accuracy: it is another
-model. The saving is a ceiling: the regular convolution does away with the whole time of the depthwise one,
-and its own arithmetic is not counted against it. Depthwise convolutions that are as fast as the memory
-allows are left alone.
+In the early stages of a network, replace a depthwise plus a pointwise convolution by one regular convolution
+(fused MBConv, as in EfficientNetV2). It has more FLOPs but takes less time on a matrix unit. On a GPU also train
+in float16 with channels-last data and a recent cuDNN. Check the accuracy: this changes the model. The saving is an
+upper bound: it removes the whole time of the depthwise convolution and adds nothing for the regular one.
+Depthwise convolutions that are as fast as the memory bandwidth allows save nothing.
 
 ## Holds for
 
-GPUs and TPUs. On a CPU, which has no matrix unit to feed, the regular convolution takes longer (measured:
-2.7 times the step of a small separable network), so there the rule only says what they take.
+GPUs and TPUs. A CPU has no matrix unit to use, and the regular convolution takes longer (measured: 2.7 times the
+step time of a small separable network), so there the rule only reports the time.
 
 ## Sources
 
@@ -43,7 +41,6 @@ from tfdoctor.units import count, flop_rate, ms, ratio
 from tfdoctor.verdict import (
     Bound,
     Effect,
-    Evidence,
     Finding,
     Healthy,
     Location,
@@ -61,11 +58,11 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """The share of the step from which depthwise convolutions are reported."""
 
     share: float = limit(
         0.005,
-        "of the compute time: depthwise convolutions that take less are not worth a change",
+        "Smallest share of the compute time in depthwise convolutions that is worth changing a model",
         most=1.0,
     )
 
@@ -74,96 +71,87 @@ LIMITS = Limits()
 
 
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
-    """Set the depthwise convolutions' time against what the memory would need for them."""
+    """Compare the time of depthwise convolutions with the time to move their bytes."""
     rows = [row for row in operations.rows if row.is_depthwise]
     if not rows and operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
     if not rows:
         return Healthy(summary="The step runs no depthwise convolution")
+    total_ms = sum(row.ms for row in rows)
+    share = total_ms / operations.total_ms
+    summary = f"Depthwise convolutions take {milliseconds(total_ms)} per step"
+    measures = _measures(rows, operations, total_ms)
     if hardware.kind == DeviceKind.CPU:
-        return _on_cpu(rows, operations)
-    rate = hardware.bandwidth_bytes_s or operations.streaming_rate
-    total = sum(row.ms for row in rows)
-    share = total / operations.total_ms
+        summary += f" ({percent(share)} of the compute time); regular ones take longer on a CPU"
+        return Healthy(summary=summary, evidence=measures)
     if share < limits.share:
-        return Healthy(
-            summary=f"Depthwise convolutions take {milliseconds(total)} per step",
-            evidence=(*_measures(rows, operations, total),),
-        )
-    floor = {row.name: _floor_ms(row, rate) for row in rows}
+        return Healthy(summary=summary, evidence=measures)
+    return _finding(rows, operations, hardware, measures)
+
+
+def _finding(
+    rows: list[OperationTime],
+    operations: Operations,
+    hardware: Hardware,
+    measures: tuple[Measure, ...],
+) -> Finding:
+    rate = hardware.bandwidth_bytes_s or operations.streaming_rate
+    least_ms = {row.name: _least_ms(row, rate) for row in rows}
+    total_ms = sum(row.ms for row in rows)
+    at = next((row.at for row in rows if row.at), None)
     return Finding(
-        summary=f"Depthwise convolutions take {milliseconds(total)} per step, {percent(share)} of the compute time",
-        evidence=(*_measures(rows, operations, total), _table(operations.by_layer(rows), floor)),
-        remedies=(_remedy(hardware, rows),),
-        effects=tuple(
-            Effect(
-                Stage.DEVICE,
-                0.0 if row.ms > floor[row.name] else 1.0,
-                row.name,
-                ms(row.ms),
-                bound=Bound.AT_MOST,
-            )
-            for row in rows
-            if row.ms
-        ),
+        summary=f"Depthwise convolutions take {milliseconds(total_ms)} per step, "
+        f"{percent(total_ms / operations.total_ms)} of the compute time",
+        evidence=(*measures, _table(operations.by_layer(rows), least_ms)),
+        remedies=(Remedy(ACTION, FUSED, at),),
+        effects=tuple(_effect(row, least_ms[row.name]) for row in rows if row.ms),
     )
 
 
-def _on_cpu(rows: list[OperationTime], operations: Operations) -> Healthy:
-    total = sum(row.ms for row in rows)
-    share = percent(total / operations.total_ms)
-    return Healthy(
-        summary=f"Depthwise convolutions take {milliseconds(total)} per step ({share} of the compute time); "
-        "on a CPU regular ones in their place take longer",
-        evidence=(*_measures(rows, operations, total),),
-    )
+def _effect(row: OperationTime, least_ms: float) -> Effect:
+    scales = 0.0 if row.ms > least_ms else 1.0
+    return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
 
-def _floor_ms(row: OperationTime, rate: float | None) -> float:
-    """Return the time to move the operands once; 0 when their size or the rate is not known."""
+def _least_ms(row: OperationTime, rate: float | None) -> float:
+    """Return the time to move the operands once; 0 when their size or the rate is unknown."""
     return row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0
 
 
-def _measures(rows: list[OperationTime], operations: Operations, total: float) -> list[Evidence]:
-    found: list[Evidence] = [
-        Measure("depthwise convolutions per step", ms(total)),
-        Measure("share of the compute time", ratio(total / operations.total_ms)),
-    ]
-    for label, group in (("depthwise", rows), ("other", operations.matrix)):
-        if rate := _flop_s(group):
-            found.append(
-                Measure(
-                    f"rate of the {label} convolutions and matmuls"
-                    if label == "other"
-                    else "their rate",
-                    flop_rate(rate),
-                )
-            )
-    return found
+def _measures(
+    rows: list[OperationTime], operations: Operations, total_ms: float
+) -> tuple[Measure, ...]:
+    rates = {
+        "FLOP rate of the depthwise convolutions": _flop_s(rows),
+        "FLOP rate of the other convolutions and matmuls": _flop_s(operations.matrix),
+    }
+    return (
+        Measure("depthwise convolutions per step", ms(total_ms)),
+        Measure(
+            "share of the compute time in depthwise convolutions",
+            ratio(total_ms / operations.total_ms),
+        ),
+        *(Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate),
+    )
 
 
 def _flop_s(rows: list[OperationTime] | tuple[OperationTime, ...]) -> float | None:
-    time = sum(row.ms for row in rows if row.flops) * 1e-3
-    return sum((row.flops or 0) * row.calls for row in rows) / time if time else None
+    seconds = sum(row.ms for row in rows if row.flops) * 1e-3
+    return sum((row.flops or 0) * row.calls for row in rows) / seconds if seconds else None
 
 
-def _table(layers: dict[str, list[OperationTime]], floor: dict[str, float]) -> Table:
+def _table(layers: dict[str, list[OperationTime]], least_ms: dict[str, float]) -> Table:
     ordered = sorted(layers.items(), key=lambda item: -sum(row.ms for row in item[1]))
     rows = tuple(
         (name, group[0].at or "unknown", count(len(group)), ms(sum(row.ms for row in group)),
-         ms(least) if (least := sum(floor[row.name] for row in group)) else "unknown")
+         ms(least) if (least := sum(least_ms[row.name] for row in group)) else "unknown")
         for name, group in ordered
     )  # fmt: skip
-    return Table(("layer", "your line", "operations", "per step", "moving its bytes once"), rows)
+    columns = ("layer", "your line", "operations", "time per step", "time to move the bytes once")
+    return Table(columns, rows)
 
 
-def _remedy(hardware: Hardware, rows: list[OperationTime]) -> Remedy:
-    at = next((row.at for row in rows if row.at), None)
-    where = "in the early stages, " if hardware.kind != DeviceKind.CPU else ""
-    return Remedy(
-        f"Try a regular convolution {where}in place of depthwise plus pointwise", FUSED, at
-    )
-
+ACTION = "Replace depthwise plus pointwise convolutions in the early stages by regular ones"
 
 FUSED = """\
 # instead of DepthwiseConv2D(3) followed by Conv2D(filters, 1):
@@ -171,7 +159,7 @@ x = keras.layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)"""
 
 
 def sick() -> Verdict:
-    """A depthwise convolution of 12 ms whose bytes a memory of 40 GB/s moves in 2.5 ms."""
+    """A depthwise convolution takes 12 ms; a memory of 40 GB/s moves its bytes in 2.5 ms."""
     return check(
         Operations((_row("DepthwiseConv2dNative"), _fast())),
         Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10),
@@ -179,7 +167,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """A step without any."""
+    """The step runs regular convolutions only."""
     return check(Operations((_fast(),)), Hardware(DeviceKind.GPU, "example"))
 
 

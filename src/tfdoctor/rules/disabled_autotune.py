@@ -1,28 +1,29 @@
-"""An option switches off what tf.data would do by itself, or leaves it a single thread.
+"""Dataset options disable automatic tuning or limit threads.
 
 ## What it checks
 
-The options that the script gave its pipeline, and what came of them in the steps that were traced: a
-private thread pool whose threads are at work all the time while cores are free; a plain `map` on one
-thread where autotuning or `map_parallelization` is off; batches made inside the step where
-`inject_prefetch` is off. An option without such a consequence is not reported, nor one that Keras gives the
-pipelines that it makes out of arrays.
+The tf.data options that the script sets, and their effect in the traced steps: a private thread pool whose
+threads are always busy while cores are free; a plain `map` that runs on one thread because autotuning or
+`map_parallelization` is off; batches produced inside the step because `inject_prefetch` is off. An option
+without such an effect is not reported. Options that Keras sets on the pipelines it builds from arrays are
+not reported either.
 
 ## Why it matters
 
-A pool of one thread makes `num_parallel_calls` an empty word. Left alone, tf.data runs plain maps in
-parallel, adds a prefetch at the end and divides the cores among the stages.
+A pool of one thread makes `num_parallel_calls` ineffective. By default, tf.data runs plain maps in parallel,
+adds a prefetch at the end and divides the cores among the stages.
 
 ## How to fix
 
-Remove the option. Where memory was the reason, set `options.autotune.ram_budget` instead; where it was
-reproducible results, `tf.data` keeps the order by default (`deterministic`), on any number of threads.
+Remove the option. If it was set to limit memory, set `options.autotune.ram_budget` instead. If it was set for
+reproducible results, note that `tf.data` keeps the order of elements by default (`deterministic`), on any
+number of threads.
 
 ## Holds for
 
-TensorFlow 2.5 and later (2.10 for `inject_prefetch`), in recordings of `tfdoctor profile`. A pool may be
-meant to leave cores to others: on a run without accelerator the saving counts only what the cores
-still give.
+TensorFlow 2.5 and later (2.10 for `inject_prefetch`), in recordings of `tfdoctor profile`. A small pool may be
+intended to leave cores to other programs. On a run without an accelerator, the saving therefore counts only
+the cores that the run may use.
 
 ## Sources
 
@@ -61,23 +62,23 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
 PLAIN = re.compile(r"Map(?:V\d)?")
-"""A map that runs on the thread that asks."""
+"""A map that runs on its consumer's thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """When an option is reported as the cause of a wait."""
 
     full: float = limit(
         0.7,
-        "of the time of a private pool's threads that stages work: below it, something else limits the "
-        "pipeline",
+        "Smallest share of time for which the threads of a private pool are busy when the pool limits the "
+        "pipeline; below it, something else does",
         most=1.0,
     )
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
-        "ms of input work per step done while the step waits: handing over a batch that lies ready "
-        "takes about 0.1 ms",
+        "Largest input work in ms per step, done while the step waits, that is not reported; handing over "
+        "a batch that is ready takes about 0.1 ms",
     )
 
 
@@ -86,10 +87,11 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What one option did to the pipeline."""
+    """What one option, set to ``value``, does to the pipeline."""
 
-    says: str
+    summary: str
     option: str
+    value: object
     effects: tuple[Effect, ...]
     evidence: tuple[Evidence, ...]
 
@@ -102,52 +104,58 @@ def check(
     cores: Cores | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Look for what the options that are set did to a pipeline that the step waits for."""
-    off = dict.fromkeys(filter(None, (options.no_parallel_map, options.no_prefetch)))
-    named = [f"switch off {option}" for option in off]
-    named += [f"set private_threadpool_size={options.pool}"] if options.pool else []
-    said = f"The options of the pipeline {' and '.join(named)}"
+    """Look for the effect of the options on a pipeline that the step waits for."""
+    settings = _settings(options)
     if options.by_keras:
-        return Healthy(summary="The script sets no options: Keras makes the pipeline out of arrays")
-    if not named:
-        return Healthy(summary="No option switches off what tf.data does by itself")
+        return Healthy(summary="The script sets no options: Keras builds the pipeline from arrays")
+    if not settings:
+        return Healthy(summary="No dataset option disables automatic tuning or limits threads")
     if not breakdown.waits_for_input:
-        return Healthy(summary=f"{said}, and {breakdown.little_wait}")
+        return Healthy(summary=f"{settings}, and {breakdown.little_wait}")
     critical = pipeline.critical
     if critical and critical.python_ms > critical.work_ms / 2:
         return NotApplicable(
             reason=f"{critical.title} runs Python, which uses one thread at a time whatever the options "
-            "say; python-input tells what helps"
+            "say; see python-input"
         )
-    found = [
+    consequences = [
         *_pool(options, pipeline, breakdown, _speedup(options, device, cores), limits),
         *_map(options, pipeline, device, cores),
         *_prefetch(options, pipeline, limits),
     ]
-    if not found:
-        return Healthy(summary=f"{said}, which is not what makes the step wait")
-    return _finding(found, options)
+    if not consequences:
+        return Healthy(summary=f"{settings}, but this does not make the step wait")
+    return _finding(consequences, options)
 
 
-def _finding(found: list[Consequence], options: DataOptions) -> Finding:
+def _settings(options: DataOptions) -> str:
+    """Return which of the options are judged, as the start of a sentence; "" when none is."""
+    off = dict.fromkeys(filter(None, (options.no_parallel_map, options.no_prefetch)))
+    settings = [f"switch off {option}" for option in off]
+    settings += [f"set private_threadpool_size={options.pool}"] if options.pool else []
+    return f"The dataset options {' and '.join(settings)}" if settings else ""
+
+
+def _finding(consequences: list[Consequence], options: DataOptions) -> Finding:
+    values = {consequence.option: consequence.value for consequence in consequences}
     return Finding(
-        summary="; ".join(one.says for one in found),
-        evidence=tuple(measure for one in found for measure in one.evidence),
+        summary="; ".join(consequence.summary for consequence in consequences),
+        evidence=tuple(item for consequence in consequences for item in consequence.evidence),
         remedies=tuple(
             Remedy(
-                f"Leave {option} as tf.data has it",
-                _code(option, options),
+                f"Remove the option {option}",
+                f"# remove: options.{option} = {value}",
                 options.at,
                 "autotune-on",
             )
-            for option in dict.fromkeys(one.option for one in found)
+            for option, value in values.items()
         ),
-        effects=tuple(effect for one in found for effect in one.effects),
+        effects=tuple(effect for consequence in consequences for effect in consequence.effects),
     )
 
 
 def _speedup(options: DataOptions, device: Device, cores: Cores | None) -> tuple[float, Bound]:
-    """Return how many times as many threads the stages get without their pool; inf is unknown."""
+    """Return by which factor the stages' threads grow without the pool; inf is unknown."""
     if cores is None or not options.pool:
         return float("inf"), Bound.AT_MOST
     threads = cores.usable if device.kind == DeviceKind.CPU else options.pool + cores.free
@@ -162,7 +170,7 @@ def _pool(
     speedup: tuple[float, Bound],
     limits: Limits,
 ) -> Iterator[Consequence]:
-    """Yield what a pool does whose threads are at work all the time."""
+    """Yield the consequence of a pool whose threads are always busy."""
     times, bound = speedup
     stages = [stage for stage in pipeline.stages if stage.asynchronous and stage.work_ms]
     if not options.pool or times <= 1.0 or not stages:
@@ -171,13 +179,13 @@ def _pool(
     if full < limits.full:
         return
     yield Consequence(
-        f"A private pool of {counted(options.pool, 'thread')} does all the work of the pipeline, and "
-        "limits it",
+        f"A private thread pool of {counted(options.pool, 'thread')} is always busy and limits the pipeline",
         "threading.private_threadpool_size",
+        options.pool,
         tuple(_spread(stage, times, bound) for stage in stages),
         (
             Measure("threads of the private pool", count(options.pool)),
-            Measure("of their time at work", ratio(min(1.0, full)), ratio(limits.full)),
+            Measure("share of time the pool is busy", ratio(min(1.0, full)), ratio(limits.full)),
         ),
     )
 
@@ -185,7 +193,7 @@ def _pool(
 def _map(
     options: DataOptions, pipeline: InputPipeline, device: Device, cores: Cores | None
 ) -> Iterator[Consequence]:
-    """Yield what a plain map costs that tf.data would have run in parallel."""
+    """Yield the consequence of a plain map that tf.data would have run in parallel."""
     stage = pipeline.critical
     if not options.no_parallel_map or stage is None or not PLAIN.fullmatch(stage.kind):
         return
@@ -193,23 +201,25 @@ def _map(
     if cores is not None:
         times = max(1.0, cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
     yield Consequence(
-        f"{stage.title} limits the pipeline and runs on one thread, for {options.no_parallel_map} is off",
+        f"{stage.title} limits the pipeline and runs on one thread because {options.no_parallel_map} is off",
         options.no_parallel_map,
+        False,  # noqa: FBT003 - the option's value
         (_spread(stage, times, bound),),
-        (Measure("work of the map per step", ms(stage.work_ms)),),
+        (Measure("map time per step", ms(stage.work_ms)),),
     )
 
 
 def _prefetch(
     options: DataOptions, pipeline: InputPipeline, limits: Limits
 ) -> Iterator[Consequence]:
-    """Yield what it costs that no prefetch was added."""
+    """Yield the consequence of a prefetch that tf.data did not add."""
     serial = pipeline.serial_ms
     if not options.no_prefetch or pipeline.prefetches or serial <= limits.serial_ms:
         return
     yield Consequence(
-        f"Batches are made while the step waits, for {options.no_prefetch} is off",
+        f"Batches are produced while the step waits because {options.no_prefetch} is off",
         options.no_prefetch,
+        False,  # noqa: FBT003 - the option's value
         (Effect(Stage.INPUT, of=ms(serial), overlaps=True),),
         (Measure("input work while the step waits", ms(serial), ms(limits.serial_ms)),),
     )
@@ -221,17 +231,13 @@ def _spread(stage: StageTime, times: float, bound: Bound) -> Effect:
     )
 
 
-def _code(option: str, options: DataOptions) -> str:
-    return f"# remove: options.{option} = {options.pool if 'threadpool' in option else False}"
-
-
 def sick() -> Verdict:
-    """Sixteen images decoded one after the other by a pool of one thread, with seven cores idle."""
+    """A pool of one thread decodes images while seven of eight cores are idle."""
     return _example({"threading.private_threadpool_size": 1})
 
 
 def healthy() -> Verdict:
-    """The same pipeline with a pool of sixteen threads, which are hardly at work."""
+    """The same pipeline with a pool of sixteen threads, which are mostly idle."""
     return _example({"threading.private_threadpool_size": 16})
 
 

@@ -1,26 +1,26 @@
-"""The step runs operation by operation in Python.
+"""The step runs eagerly, one operation at a time.
 
 ## What it checks
 
-How many operations Python runs one by one in each step, and whether more time goes to them than to
-functions (`tf.function`, Keras' train function). A few operations beside a function (a metric, a loss
-that is read) are none of it.
+The number of operations that Python runs one by one in each step, and whether they take more time than the
+functions (`tf.function`, Keras' train function). A few operations outside of a function, such as a metric or
+reading the loss, are not reported.
 
 ## Why it matters
 
-Each operation costs Python and the runtime tens of microseconds before it does anything; nothing is
-fused, and an accelerator waits for the next.
+Each operation costs Python and the runtime tens of microseconds before it starts. Operations are not fused, and
+an accelerator waits for the next one.
 
 ## How to fix
 
-Take `run_eagerly=True` and `tf.config.run_functions_eagerly(True)` out again. Put the step of a custom
-loop into a `tf.function`; look into it with `tf.print`, which works there.
+Remove `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Wrap the step of a custom loop in a
+`tf.function`; to debug it, use `tf.print`, which works there.
 
 ## Holds for
 
-TensorFlow 2.4 and later, on all devices. How much is left of the host's time afterwards is a guess: that
-of calling one function. What the device gains is not counted, so the saving shown is low: where 67 % were
-predicted, 87 % were measured (Keras' fit of a small network, on a CPU).
+TensorFlow 2.4 and later, on all devices. The host time that is left after the fix is an estimate: the cost of
+calling one function. Gains on the device are not counted, so the saving shown is low: for Keras' fit of a small
+network on a CPU, 67 % was predicted and 87 % was measured.
 
 ## Sources
 
@@ -51,14 +51,16 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     operations: float = limit(
         20.0,
-        "operations per step run one by one; reading a loss and updating a metric take up to 12",
+        "Smallest number of operations run one by one per step; reading a loss and updating a metric "
+        "take up to 12",
     )
     call_ms: float = limit(
-        0.5, "ms of the host's time that calling one function leaves; Keras' fit takes 0.4 on a CPU"
+        0.5,
+        "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 on a CPU",
     )
 
 
@@ -66,25 +68,25 @@ LIMITS = Limits()
 
 
 def check(eager: EagerWork, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
-    """Compare what runs one by one with what runs as functions."""
+    """Compare the operations that run one by one with the functions."""
     measures = (
-        Measure("operations run one by one per step", count(eager.operations)),
-        Measure("in them", ms(eager.operations_ms)),
-        Measure("in functions", ms(eager.functions_ms)),
+        Measure("operations outside of functions per step", count(eager.operations)),
+        Measure("time in operations outside of functions", ms(eager.operations_ms)),
+        Measure("time in functions", ms(eager.functions_ms)),
     )
     few = eager.operations < limits.operations
     if few or eager.operations_ms <= eager.functions_ms:
         return Healthy(
-            summary=f"Python runs {eager.operations:.0f} operations per step one by one, beside its functions",
+            summary=f"Python runs {eager.operations:.0f} operations per step outside of functions",
             evidence=measures,
         )
-    host = breakdown[Stage.HOST]
-    left = min(1.0, limits.call_ms / host) if host else 1.0
+    host_ms = breakdown[Stage.HOST]
+    remaining = min(1.0, limits.call_ms / host_ms) if host_ms else 1.0
     return Finding(
         summary=f"Python runs {eager.operations:.0f} operations one by one in each step",
-        evidence=(*measures, Measure("the host's part of the step", ms(host))),
+        evidence=(*measures, Measure("host time per step", ms(host_ms))),
         remedies=(_remedy(eager),),
-        effects=(Effect(Stage.HOST, left),),
+        effects=(Effect(Stage.HOST, remaining),),
     )
 
 
@@ -93,7 +95,7 @@ def _remedy(eager: EagerWork) -> Remedy:
         return Remedy(
             "Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off"
         )
-    return Remedy("Put the step into a tf.function", FUNCTION, eager.at)
+    return Remedy("Wrap the step in a tf.function", FUNCTION, eager.at)
 
 
 COMPILED = 'model.compile(optimizer="adam", loss="mse", run_eagerly=False)'
@@ -109,11 +111,11 @@ def train_step(x, y):
 
 
 def sick() -> Verdict:
-    """A Keras model that was compiled to run eagerly: 525 operations a step."""
+    """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     eager = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19))
     return check(eager, Breakdown.of(host=34.0, device=12.0))
 
 
 def healthy() -> Verdict:
-    """The same model, compiled: one function a step."""
+    """The same model without run_eagerly: one function per step."""
     return check(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3))

@@ -1,29 +1,29 @@
-"""The gradient of an embedding costs as much as the whole table, though the step looks up a few rows of it.
+"""Embedding lookups or updates process the whole table.
 
 ## What it checks
 
-Two ways of using a table of vectors that touch all of it in every step: a product of one-hot rows and the
-table in the place of a lookup (told by the graph's edges: `one_hot` feeds a matmul), and an optimizer that
-turns the gradient of the rows in use into one of all rows (`UnsortedSegmentSum`) and then updates every row.
+Two uses of an embedding table that process all of its rows in every step: a matmul of one-hot rows with the
+table instead of a lookup (the graph's edges show that `one_hot` feeds a matmul), and an optimizer that expands
+the gradient of the rows in use to all rows (`UnsortedSegmentSum`) and then updates every row.
 
 ## Why it matters
 
-A one-hot row of 6000 entries is 6000 values to write, and its product with the table 6000 multiplications
-for each value that a lookup just copies; the gradient is as large again. An update of all rows reads and
-writes the table and the optimizer's moments, for a handful of rows that changed.
+A one-hot row of 6000 entries writes 6000 values, and its matmul with the table does 6000 multiplications for
+each value that a lookup only copies. Its gradient is as large again. An update of all rows reads and writes the
+table and the optimizer's moments, although few rows changed.
 
 ## How to fix
 
-Look the rows up: `keras.layers.Embedding`, or `tf.gather(table, ids)`. Where the optimizer updates all rows,
-train the table with one that updates only those in use: Keras' `SGD` without momentum does. Adam in
-Keras 3 decays the moments of every row in each step, so that leaving rows out makes it another optimizer
-("lazy" Adam): compare the quality, not only the time. The saving of this change is stated as a ceiling.
+Look up the rows with `keras.layers.Embedding` or `tf.gather(table, ids)`. Where the optimizer updates all rows,
+train the table with one that updates only the rows in use, such as Keras' `SGD` without momentum. Adam in Keras
+3 decays the moments of every row in each step, so skipping rows makes it another optimizer ("lazy" Adam):
+compare the quality of the model, not only the time. The saving of another optimizer is an upper bound.
 
 ## Holds for
 
-TensorFlow 2 on CPU and GPU. On a TPU a product of one-hot rows is a good lookup for small tables, because
-the matrix unit does it, and nothing is advised. Few entries and many lookups are no fault either: the
-saving is computed from what the lookup moves.
+TensorFlow 2 on CPU and GPU. On a TPU a matmul with one-hot rows is a good lookup for small tables because the
+matrix unit runs it, so the rule does not apply. A table with few entries and many lookups saves little: the
+saving is computed from the bytes that the lookup moves.
 
 ## Sources
 
@@ -62,23 +62,23 @@ TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 
 LOOKUP_MS = 0.1
-"""A lookup's two calls, gather and scatter, whatever they move (measured: 0.08 ms of TensorFlow 2.21 on a CPU
-of two cores, 384 rows of 32 values)."""
+"""The two calls of a lookup, gather and scatter, whatever they move (measured: 0.08 ms on a CPU with two cores,
+384 rows of 32 values, TensorFlow 2.21)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """What makes an update of a whole table worth another optimizer."""
 
     touched: float = limit(
         0.25,
-        "of a table's rows looked up per step: above it an update of all rows is little more than one "
-        "of those in use (they are counted with repetitions)",
+        "Largest share of a table's rows looked up per step, repetitions included: above it, an update of all "
+        "rows costs little more than one of the rows in use",
     )
     update: float = limit(
         0.1,
-        "of the compute time for an update of whole tables: another optimizer is another training, "
-        "which less is not worth",
+        "Smallest share of the compute time in updates of whole tables that is worth another optimizer, "
+        "which changes the training",
         most=1.0,
     )
 
@@ -89,118 +89,131 @@ LIMITS = Limits()
 def check(
     tables: EmbeddingTables, operations: Operations, hardware: Hardware, limits: Limits = LIMITS
 ) -> Verdict:
-    """Price one-hot products at what a lookup moves, updates of whole tables at the share in use."""
+    """Price one-hot matmuls at the bytes of a lookup, updates of whole tables at the rows in use."""
     if hardware.kind == DeviceKind.TPU:
-        return NotApplicable(
-            reason="on a TPU products of one-hot rows run on the matrix unit, and may be faster than lookups"
-        )
-    dense = _worth_it(tables, operations, limits)
-    if tables.one_hot or dense:
-        return _finding(tables.one_hot, dense, operations, hardware)
+        return NotApplicable(reason=ON_TPU)
+    updates = _costly_updates(tables, operations, limits)
+    if tables.one_hot or updates:
+        return _finding(tables.one_hot, updates, operations, hardware)
     if unknown := operations.why_unnamed or tables.unseen:
         return NotApplicable(reason=unknown)
+    return _healthy(tables)
+
+
+ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be faster than lookups"
+
+
+def _healthy(tables: EmbeddingTables) -> Healthy:
     if tables.dense:
-        spent = sum(update.ms for update in tables.dense)
+        spent = milliseconds(sum(update.ms for update in tables.dense))
         return Healthy(
-            summary=f"Updates of whole embedding tables take {milliseconds(spent)} per step: too many of "
-            "their rows are in use, or too little time, for another optimizer"
+            summary=f"Updates of whole embedding tables take {spent} per step: too little time, or too many "
+            "rows in use, to change the optimizer"
         )
     if tables.scattered:
-        return Healthy(summary="Only the rows of the embeddings that were looked up are updated")
-    return Healthy(summary="The step spreads no embedding's gradient over its whole table")
+        return Healthy(summary="The optimizer updates only the embedding rows that were looked up")
+    return Healthy(summary="No operation processes a whole embedding table")
 
 
-def _worth_it(
+def _costly_updates(
     tables: EmbeddingTables, operations: Operations, limits: Limits
 ) -> tuple[DenseUpdate, ...]:
-    few = [one for one in tables.dense if one.lookups <= limits.touched * one.entries]
-    enough = sum(one.ms for one in few) >= limits.update * operations.total_ms
-    return tuple(few) if enough else ()
+    """Return the updates with few rows in use, if together they take long enough."""
+    sparse = [table for table in tables.dense if table.lookups <= limits.touched * table.entries]
+    total_ms = sum(table.ms for table in sparse)
+    return tuple(sparse) if total_ms >= limits.update * operations.total_ms else ()
 
 
 def _finding(
     one_hot: tuple[OneHotTable, ...],
-    dense: tuple[DenseUpdate, ...],
+    updates: tuple[DenseUpdate, ...],
     operations: Operations,
     hardware: Hardware,
 ) -> Finding:
-    total = sum(one.ms for one in one_hot) + sum(one.ms for one in dense)
-    what = ["multiply one-hot rows by a table"] * bool(one_hot)
-    what += ["update whole tables"] * bool(dense)
+    total_ms = sum(table.ms for table in one_hot) + sum(update.ms for update in updates)
+    faults = [*["one-hot matmuls"] * bool(one_hot), *["optimizer updates"] * bool(updates)]
+    what = " and ".join(faults).capitalize()
     return Finding(
-        summary=f"Operations that {' and '.join(what)} take {milliseconds(total)} per step, "
-        "for a few rows of them",
+        summary=f"{what} process every row of an embedding table: {milliseconds(total_ms)} per step",
         evidence=(
-            Measure("embeddings the long way per step", ms(total)),
-            Measure("share of the compute time", ratio(total / operations.total_ms)),
-            _table(one_hot, dense),
+            Measure("time processing whole embedding tables per step", ms(total_ms)),
+            Measure(
+                "share of the compute time processing whole embedding tables",
+                ratio(total_ms / operations.total_ms),
+            ),
+            _table(one_hot, updates),
         ),
-        remedies=_remedies(one_hot, dense),
+        remedies=_remedies(one_hot, updates),
         effects=(
-            *(effect for one in one_hot for effect in _lookup(one, operations, hardware)),
-            *(_partial(one) for one in dense),
+            *(effect for table in one_hot for effect in _lookup(table, operations, hardware)),
+            *(_partial_update(update) for update in updates),
         ),
     )
 
 
-def _lookup(one: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
-    """Do away with all operations but one that takes long enough to stand for the lookup."""
-    left = _lookup_ms(one, operations) if hardware.kind == DeviceKind.CPU else None
-    bound = Bound.AT_MOST if left is None else Bound.EXPECTED
-    enough = [row for row in one.rows if row.ms >= (left or 0.0)]
-    if left and not enough:
-        return tuple(Effect(Stage.DEVICE, 1.0, row.name, ms(row.ms)) for row in one.rows)
-    stays = min(enough, key=lambda row: row.ms) if left else None
-    return tuple(
-        Effect(
-            Stage.DEVICE, (left or 0.0) / row.ms if row is stays else 0.0, row.name, ms(row.ms),
-            bound=bound,
+def _lookup(table: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
+    """Remove all operations but the shortest one that can stand for the lookup."""
+    lookup_ms = _lookup_ms(table, operations) if hardware.kind == DeviceKind.CPU else None
+    if not lookup_ms:
+        return tuple(
+            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            for row in table.rows
         )
-        for row in one.rows
-    )  # fmt: skip
+    longer = [row for row in table.rows if row.ms >= lookup_ms]
+    if not longer:
+        return tuple(Effect(Stage.DEVICE, 1.0, row.name, ms(row.ms)) for row in table.rows)
+    stays = min(longer, key=lambda row: row.ms)
+    return tuple(
+        Effect(Stage.DEVICE, lookup_ms / row.ms if row is stays else 0.0, row.name, ms(row.ms))
+        for row in table.rows
+    )
 
 
-def _lookup_ms(one: OneHotTable, operations: Operations) -> float | None:
-    """Return what gathering and scattering take: their calls, and their bytes at the run's own rate."""
-    rate = one.rate or operations.streaming_rate
-    if one.lookup_bytes is None or not rate:
+def _lookup_ms(table: OneHotTable, operations: Operations) -> float | None:
+    """Return the time to gather and scatter: the calls, and the bytes at the rate of this run."""
+    rate = table.rate or operations.streaming_rate
+    if table.lookup_bytes is None or not rate:
         return None
-    return LOOKUP_MS + one.lookup_bytes / rate * 1e3
+    return LOOKUP_MS + table.lookup_bytes / rate * 1e3
 
 
-def _partial(one: DenseUpdate) -> Effect:
-    share = min(1.0, one.lookups / one.entries)
-    return Effect(Stage.DEVICE, share, f"{one.name} (rows in use)", ms(one.ms), bound=Bound.AT_MOST)
+def _partial_update(update: DenseUpdate) -> Effect:
+    share = min(1.0, update.lookups / update.entries)
+    return Effect(Stage.DEVICE, share, _subject(update), ms(update.ms), bound=Bound.AT_MOST)
 
 
-def _table(one_hot: tuple[OneHotTable, ...], dense: tuple[DenseUpdate, ...]) -> Table:
+def _subject(update: DenseUpdate) -> str:
+    """Name a table's update for the step model: no operation or layer has this name."""
+    return f"{update.name} (rows in use)"
+
+
+def _table(one_hot: tuple[OneHotTable, ...], updates: tuple[DenseUpdate, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (one.layer or "unknown", one.at or "unknown", "one-hot product", count(one.entries),
-         "unknown" if one.lookups is None else count(one.lookups), ms(one.ms))
-        for one in one_hot
+        (table.layer or "unknown", table.at or "unknown", "one-hot matmul", count(table.entries),
+         "unknown" if table.lookups is None else count(table.lookups), ms(table.ms))
+        for table in one_hot
     ]  # fmt: skip
     rows += [
-        (one.name, one.at or "unknown", "update of all rows", count(one.entries), count(one.lookups), ms(one.ms))
-        for one in dense
+        (update.name, update.at or "unknown", "update of all rows", count(update.entries),
+         count(update.lookups), ms(update.ms))
+        for update in updates
     ]  # fmt: skip
-    return Table(
-        ("layer", "your line", "how", "table's rows", "looked up", "per step"), tuple(rows)
-    )
+    columns = ("layer", "your line", "operation", "table rows", "rows looked up", "time per step")
+    return Table(columns, tuple(rows))
 
 
 def _remedies(
-    one_hot: tuple[OneHotTable, ...], dense: tuple[DenseUpdate, ...]
+    one_hot: tuple[OneHotTable, ...], updates: tuple[DenseUpdate, ...]
 ) -> tuple[Remedy, ...]:
-    found = []
+    remedies = []
     if one_hot:
-        at = next((one.at for one in one_hot if one.at), None)
-        found.append(Remedy("Look the rows up", LOOK_UP, at))
-    if dense:
-        at = next((one.at for one in dense if one.at), None)
-        found.append(
-            Remedy("Train the table with an optimizer that updates the rows in use", SPARSE, at)
-        )
-    return tuple(found)
+        at = next((table.at for table in one_hot if table.at), None)
+        remedies.append(Remedy("Look up the rows instead of multiplying one-hot rows", LOOK_UP, at))
+    if updates:
+        at = next((update.at for update in updates if update.at), None)
+        action = "Train the table with an optimizer that updates only the rows in use"
+        remedies.append(Remedy(action, SPARSE, at))
+    return tuple(remedies)
 
 
 LOOK_UP = """\
@@ -208,13 +221,13 @@ vectors = tf.gather(table, ids)  # instead of tf.matmul(tf.one_hot(ids, entries)
 # or keras.layers.Embedding(entries, width)(ids)"""
 
 SPARSE = """\
-# Adam for the network, plain SGD for the table: compare the quality, it is another training
-table_optimizer = keras.optimizers.SGD(0.1)  # no momentum: it updates the rows in use only
+# Adam for the network, plain SGD for the table: compare the quality of the model
+table_optimizer = keras.optimizers.SGD(0.1)  # without momentum it updates only the rows in use
 table_optimizer.apply_gradients([(table_gradient, embedding.embeddings)])"""
 
 
 def sick() -> Verdict:
-    """A table of 6000 rows, multiplied by 384 one-hot rows."""
+    """384 one-hot rows are multiplied by a table of 6000 rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
     table = OneHotTable("table", Location("train.py", 12), 6000, 384, 32, rows)
     return check(
@@ -223,7 +236,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """The same table, looked up in."""
+    """The same rows are looked up in the table."""
     rows = (_row("GatherV2", 0.05), _row("ResourceScatterSub", 0.03, "gradient_tape/scatter"))
     return check(EmbeddingTables((), (), 1), Operations(rows), Hardware(DeviceKind.CPU, "example"))
 

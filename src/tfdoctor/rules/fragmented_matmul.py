@@ -1,28 +1,27 @@
-"""Many small matrix products multiply the same tensor, one after the other.
+"""Many small matmuls share the same input tensor.
 
 ## What it checks
 
-Matmuls of the forward pass that take the same tensor and weights of one shape (a projection of its own for
-each head, for each expert or class), told by the graph's edges, and their gradients.
+Forward matmuls that multiply the same tensor by weights of one shape, such as a separate projection for each
+head, expert or class, and their gradients. The graph's edges show which tensor a matmul takes.
 
 ## Why it matters
 
-Each product has fixed costs: a kernel to launch, threads to start, operands to pack; and a narrow one fills
-neither the matrix unit's tiles nor the cores. Their bias, their gradients and the optimizer's updates come
-once for each, too.
+Each matmul has fixed costs: a kernel to launch, threads to start, operands to pack. A narrow matmul fills
+neither the tiles of the matrix unit nor the cores. Biases, gradients and optimizer updates also run once per
+matmul.
 
 ## How to fix
 
-Make one product with the weights side by side, and divide its result: one `Dense(heads * width)` and a
-reshape in place of a list of `Dense(width)`. The mathematics is the same. The saving is a ceiling: one of
-the calls' time remains; the wider product has more to do in it.
+Run one matmul with the weights side by side and split its result: one `Dense(heads * width)` and a reshape
+instead of a list of `Dense(width)`. The mathematics is the same. The saving is an upper bound: the time of one
+call remains, and the wider matmul has more work in it.
 
 ## Holds for
 
-All hardware. Products that depend on each other, such as the layers of a stack or the steps of a recurrent
-layer, take different tensors and are not counted; nor are query, key and value alone, which are three.
-Where many small products run in a graph that was not recorded, such as the body of a loop, it says so and
-judges nothing.
+All hardware. Matmuls that depend on each other, such as stacked layers or the steps of a recurrent layer, take
+different tensors and are not counted; query, key and value alone are only three. Where many small matmuls run
+in a graph that was not recorded, such as the body of a loop, the rule does not judge them.
 
 ## Sources
 
@@ -58,21 +57,22 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """How many matmuls, and how small, are worth one larger matmul."""
 
     products: float = limit(
         4.0,
-        "products of one tensor with weights of one shape: query, key and value are three by design",
+        "Smallest number of matmuls of one tensor with weights of one shape that is reported: query, key and "
+        "value are three by design",
     )
     each_ms: float = limit(
         0.2,
-        "ms of a call: twice the fixed cost of a small product on a CPU (benchmarks/precision.py); "
-        "a longer one is mostly arithmetic, which stays",
+        "Longest call of a small matmul, in ms: twice its fixed cost on a CPU (benchmarks/precision.py); a "
+        "longer call is mostly arithmetic, which one larger matmul does not save",
     )
     unseen: float = limit(
         0.05,
-        "of the compute time, in small products of which the record does not tell what they multiply: from "
-        "it on none is said to share a tensor or not",
+        "Largest share of the compute time in small matmuls with unknown inputs for which the step can be "
+        "called healthy",
         most=1.0,
     )
 
@@ -81,48 +81,50 @@ LIMITS = Limits()
 
 
 def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIMITS) -> Verdict:
-    """Leave one call of each group of small products."""
-    many = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
-    small = [group for group in many if group.each_ms <= limits.each_ms]
-    if not small and operations.why_unnamed:
+    """Keep the time of one call of each group of small matmuls."""
+    groups = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
+    small = [group for group in groups if group.each_ms <= limits.each_ms]
+    if small:
+        return _finding(small, operations, limits)
+    if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
-    if many and not small:
-        each = max(group.each_ms for group in many)
+    if groups:
+        longest = milliseconds(max(group.each_ms for group in groups))
         return Healthy(
-            summary=f"The products that share a tensor are large enough: up to {milliseconds(each)} each"
+            summary=f"The matmuls that share a tensor are large enough: up to {longest} per call"
         )
-    products = UnrecordedMatmuls.measure(operations)
-    if not small and (said := products.repeated(limits.products, limits.each_ms, limits.unseen)):
-        return NotApplicable(reason=f"{said}: {LOOP}")
-    if not small:
-        return Healthy(summary="No tensor is multiplied by many weights of one shape")
-    total = sum(group.ms for group in small)
+    unrecorded = UnrecordedMatmuls.measure(operations)
+    repeated = unrecorded.repeated(limits.products, limits.each_ms, limits.unseen)
+    if repeated:
+        return NotApplicable(reason=f"{repeated}: {LOOP}")
+    return Healthy(summary="No tensor is multiplied by many weights of the same shape")
+
+
+def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> Finding:
+    total_ms = sum(group.ms for group in small)
     number = sum(len(group.rows) for group in small)
+    share = "share of the compute time in small matmuls of shared tensors"
+    at = next((group.at for group in small if group.at), None)
     return Finding(
-        summary=f"{counted(number, 'small matrix product')} that "
-        f"{counted(len(small), 'product')} with their gradients could do take {milliseconds(total)} per step",
+        summary=f"{counted(number, 'small matmul')} take {milliseconds(total_ms)} per step; "
+        f"{counted(len(small), 'larger matmul')} with gradients could replace them",
         evidence=(
-            Measure("small products of shared tensors per step", ms(total)),
-            Measure("share of the compute time", ratio(total / operations.total_ms)),
-            Measure("time of a call", ms(total / number), ms(limits.each_ms)),
+            Measure("time in small matmuls of shared tensors per step", ms(total_ms)),
+            Measure(share, ratio(total_ms / operations.total_ms)),
+            Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
             _table(small),
         ),
-        remedies=(
-            Remedy(
-                "Make one product and divide its result",
-                ONE_PRODUCT,
-                next((group.at for group in small if group.at), None),
-            ),
-        ),
+        remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
         effects=tuple(effect for group in small for effect in _effects(group)),
     )
 
 
 def _effects(group: Siblings) -> tuple[Effect, ...]:
-    """Let one call's time of each kind remain."""
-    left = 1.0 / len(group.matmuls)
+    """Keep the time of one call, forward and backward."""
+    remaining = 1.0 / len(group.matmuls)
     return tuple(
-        Effect(Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in group.rows
+        Effect(Stage.DEVICE, remaining, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        for row in group.rows
     )
 
 
@@ -132,34 +134,35 @@ def _table(groups: list[Siblings]) -> Table:
          " x ".join("?" if size is None else str(size) for size in group.weights), ms(group.ms))
         for group in groups
     )  # fmt: skip
-    return Table(("tensor", "your line", "products", "weights", "per step, with gradients"), rows)
+    columns = ("tensor", "your line", "matmuls", "weights", "time per step with gradients")
+    return Table(columns, rows)
 
 
 LOOP = (
-    "which of them one product could do is not known. A recurrent layer's loop over time costs the host too: "
-    "`unroll=True` (short sequences) or jit_compile=True may shorten it, which only a trial tells"
+    "whether they share an input is unknown. The loop over time of a recurrent layer also takes host time: "
+    "try `unroll=True` (for short sequences) or jit_compile=True and measure"
 )
 
-ONE_PRODUCT = """\
+ONE_MATMUL = """\
 # instead of [Dense(width)(x) for _ in range(heads)]:
 y = keras.layers.Dense(heads * width)(x)
 y = tf.reshape(y, (-1, length, heads, width))"""
 
 
 def sick() -> Verdict:
-    """Eight heads, each with a product of its own."""
+    """Each of eight heads runs its own small matmul."""
     return _examine([_row(f"model/head_{n}/MatMul") for n in range(8)])
 
 
 def healthy() -> Verdict:
-    """One product for all heads."""
+    """One matmul computes all heads."""
     return _examine([_row("model/heads/MatMul")])
 
 
-def _examine(products: list[OperationTime]) -> Verdict:
-    gradients = [_row(f"gradient_tape/{row.name}/MatMul_1") for row in products]
-    group = Siblings("model/input", (128, 16), tuple(products), tuple(gradients))
-    return check(SiblingMatmuls((group,)), Operations((*products, *gradients)))
+def _examine(matmuls: list[OperationTime]) -> Verdict:
+    gradients = [_row(f"gradient_tape/{row.name}/MatMul_1") for row in matmuls]
+    group = Siblings("model/input", (128, 16), tuple(matmuls), tuple(gradients))
+    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
 
 
 def _row(name: str) -> OperationTime:

@@ -1,25 +1,25 @@
-"""The host reads a value from the GPU in each step, and the GPU runs out of work.
+"""Reading values in each step stalls the GPU.
 
 ## What it checks
 
-Copies from GPU to host after which the GPU has nothing to do, because the next operation was launched only
-then: the host had waited for the value (`.numpy()`, `float(loss)`, printing, `tf.print`, a callback that
-looks at the logs).
+Copies from GPU to host after which the GPU is idle because the host launched the next operation only after the
+copy: the host waited for the value (`.numpy()`, `float(loss)`, printing, `tf.print`, a callback that reads the
+logs).
 
 ## Why it matters
 
-A host that does not wait launches ahead of the GPU, and its own time is hidden. One that reads a value
-each step starts anew each time.
+A host that does not wait launches work ahead of the GPU, and its own time is hidden. A host that reads a value
+in each step loses this lead every time.
 
 ## How to fix
 
-Read every N steps. Sum up metrics on the device (`keras.metrics`), and read them once an epoch. With Keras'
-fit, `steps_per_execution` reads once for so many steps.
+Read values every N steps. Accumulate metrics on the device (`keras.metrics`) and read them once per epoch. With
+Keras' fit, `steps_per_execution` reads once for several steps.
 
 ## Holds for
 
-NVIDIA and AMD GPUs, with the GPU's work in the trace. On a CPU reading a value waits for nothing that
-could run ahead, and costs nothing.
+NVIDIA and AMD GPUs, with the GPU's work in the trace. On a CPU, reading a value costs nothing: no work could run
+ahead.
 
 ## Sources
 
@@ -56,18 +56,21 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     share: float = limit(
         0.05,
-        "of the step that the GPU idles after values were read; a tenth of it is the copy's own",
+        "Smallest share of the step in which the GPU idles after reads; about a tenth of that is the copy itself",
         most=1.0,
     )
     steps: float = limit(
-        3.0, "steps at least: where a single one is traced, the profiler ends it", least=2.0
+        3.0,
+        "Smallest number of steady steps in the trace; a single traced step is cut off by the profiler",
+        least=2.0,
     )
     syncs: float = limit(
-        0.9, "per step: a value that is read every few steps costs a step now and then only"
+        0.9,
+        "Smallest number of reads per step that stall the GPU; reading every few steps delays few steps",
     )
 
 
@@ -81,57 +84,78 @@ def check(
     compiling: CompileTime | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Weigh the GPU's idle time after copies back."""
-    if steady.unit != STEP:
-        return NotApplicable(reason=steady.why_no_steps)
-    if steady.rounds < limits.steps:
-        few = f"only {counted(steady.rounds, 'usual step')} in the trace"
-        return NotApplicable(reason=f"{few}: what recurs is not told; trace 20 steps or more")
-    followed = steady.rounds - 1  # by another step: after the last one nothing is seen to wait
-    each = steady.rounds / followed
-    inside = max(0.0, syncs.host_ms * each - (compiling.host_ms if compiling else 0.0))
-    between = max(0.0, syncs.between_ms * each - (compiling.between_ms if compiling else 0.0))
-    share = (inside + between) / breakdown.step_ms if breakdown.step_ms else 0.0
-    evidence = (
-        Measure("of the step idle after a value was read", ratio(share), ratio(limits.share)),
-        Measure("such reads per step", count(syncs.syncs), count(limits.syncs)),
-        Measure("copies to the host per step", count(syncs.reads)),
-    )
-    said = (
-        f"The GPU idles {milliseconds(inside + between)} per step after values that the host read"
-    )
-    if share < limits.share or syncs.syncs * each < limits.syncs:
-        return Healthy(summary=said, evidence=evidence)
+    """Compare the GPU's idle time after copies to the host with the step."""
+    if reason := _why_not(steady, limits):
+        return NotApplicable(reason=reason)
+    # After the last step no other one follows that could be seen to wait.
+    correction = steady.rounds / (steady.rounds - 1)
+    idle = _idle_ms(syncs, compiling, correction)
+    idle_ms = sum(idle.values())
+    share = idle_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    evidence = _evidence(syncs, share, limits)
+    summary = f"The GPU idles {milliseconds(idle_ms)} per step after the host reads values"
+    if share < limits.share or syncs.syncs * correction < limits.syncs:
+        return Healthy(summary=summary, evidence=evidence)
     return Finding(
-        summary=said,
+        summary=summary,
         evidence=evidence,
-        remedies=(
-            Remedy("Read values every 100 steps", EVERY),
-            Remedy(
-                "With Keras' fit, run several steps a call", STEPS, edit_id="steps-per-execution"
-            ),
+        remedies=REMEDIES,
+        effects=tuple(
+            Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
+            for stage, time_ms in idle.items()
         ),
-        effects=(
-            Effect(Stage.HOST, 0.0, StepWork.READING_RESULTS, ms(inside), bound=Bound.AT_MOST),
-            Effect(Stage.BETWEEN, 0.0, StepWork.READING_RESULTS, ms(between), bound=Bound.AT_MOST),
-        ),
+    )
+
+
+def _why_not(steady: SteadySteps, limits: Limits) -> str:
+    """Return why the steps cannot be judged; "" when they can."""
+    if steady.unit != STEP:
+        return steady.why_no_steps
+    if steady.rounds < limits.steps:
+        few = f"only {counted(steady.rounds, 'steady step')} in the trace"
+        return f"{few}, too few to see what recurs; trace 20 steps or more"
+    return ""
+
+
+def _idle_ms(
+    syncs: HostSyncs, compiling: CompileTime | None, correction: float
+) -> dict[Stage, float]:
+    """Return the idle time after reads, inside the calls and between them, without compiling."""
+    compile_host_ms = compiling.host_ms if compiling else 0.0
+    compile_between_ms = compiling.between_ms if compiling else 0.0
+    return {
+        Stage.HOST: max(0.0, syncs.host_ms * correction - compile_host_ms),
+        Stage.BETWEEN: max(0.0, syncs.between_ms * correction - compile_between_ms),
+    }
+
+
+def _evidence(syncs: HostSyncs, share: float, limits: Limits) -> tuple[Measure, ...]:
+    return (
+        Measure("share of the step idle after reads", ratio(share), ratio(limits.share)),
+        Measure("reads per step that stall the GPU", count(syncs.syncs), count(limits.syncs)),
+        Measure("copies to the host per step", count(syncs.reads)),
     )
 
 
 EVERY = """\
 if step % 100 == 0:
-    print(f"step {step}: {float(loss):.4f}")  # waits for the GPU: not in each step"""
+    print(f"step {step}: {float(loss):.4f}")  # waits for the GPU, so not in each step"""
 
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
 
+REMEDIES = (
+    Remedy("Read values every 100 steps", EVERY),
+    Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution"),
+)
+
 
 def sick() -> Verdict:
-    """The loss is printed in each step: the GPU idles 3 of 10 ms afterwards."""
+    """The loss is printed in each step, and the GPU idles for 3 of 10 ms afterwards."""
     return check(*_example(HostSyncs(1.0, 1.0, 2.0, 1.0)))
 
 
 def healthy() -> Verdict:
-    """The loss is copied back, and the host has launched the next step by then."""
+    """The loss is copied back, but the host has already launched the next step."""
     return check(*_example(HostSyncs(1.0, 0.0)))
 
 

@@ -1,25 +1,25 @@
-"""Accelerators are visible to the run and do nothing.
+"""Some visible accelerators do no work.
 
 ## What it checks
 
-How many of the accelerators that TensorFlow may use do any of the work of the traced steps; a device with
-less than a hundredth of the busiest one's work does none. Devices that the script has hidden by itself,
-and those that other processes of the job may use, are not counted.
+How many of the accelerators that TensorFlow may use do any work in the traced steps; a device with less than a
+hundredth of the busiest device's work counts as idle. Devices that the script hides, and those that other
+processes of the job may use, are not counted.
 
 ## Why it matters
 
-They are paid for, or taken from somebody else. Where a batch is divided over N devices that work at the same
-time, the compute time of a step falls to a Nth at best.
+Idle devices are paid for, or are missing elsewhere. Where a batch is divided over N devices, the compute time of a
+step falls to 1/N at best.
 
 ## How to fix
 
-`tf.distribute.MirroredStrategy` copies the model to every GPU of the machine and divides each batch
-among them. Keep the batch of each replica as it is now, so that the global batch is that times the number of
-replicas, and raise the learning rate with it. Or give the devices back: `CUDA_VISIBLE_DEVICES=0`.
+`tf.distribute.MirroredStrategy` copies the model to every GPU of the machine and divides each batch among them.
+Keep today's batch size for each replica, so that the global batch is that size times the number of replicas, and
+raise the learning rate with it. Or release the devices: `CUDA_VISIBLE_DEVICES=0`.
 
 ## Holds for
 
-TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is a ceiling: exchanging the gradients costs
+TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is a ceiling: exchanging the gradients takes
 time, and the input has to keep up with all devices.
 
 ## Sources
@@ -56,10 +56,10 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     steps: float = limit(
-        3.0, "traced steps at least: a part of one step may lack the work of some devices"
+        3.0, "Smallest number of traced steps; a part of one step may lack the work of some devices"
     )
 
 
@@ -69,42 +69,51 @@ LIMITS = Limits()
 def check(
     device: Device, replicas: Replicas, steps: Steps, framework: Framework, limits: Limits = LIMITS
 ) -> Verdict:
-    """Compare the devices that worked with those that could have."""
-    if device.kind == DeviceKind.CPU or device.missing:
-        return NotApplicable(reason=device.missing or "the run used no accelerator")
-    if replicas.workers > 1:
-        return NotApplicable(
-            reason=f"{replicas.workers} processes train: which of them uses which device is not known here"
-        )
-    if steps.count < limits.steps:
-        return NotApplicable(reason="too few steps were traced to say that a device does nothing")
+    """Compare the devices that worked with those that TensorFlow may use."""
+    if reason := _why_not(device, replicas, steps, limits):
+        return NotApplicable(reason=reason)
     usable = device.visible if replicas.granted is None else min(device.visible, replicas.granted)
     evidence = (
         Measure("devices in the trace", count(device.visible)),
-        Measure("that the script lets TensorFlow use", count(usable)),
-        Measure("that work", count(device.used)),
+        Measure("devices that TensorFlow may use", count(usable)),
+        Measure("devices that work", count(device.used)),
     )
     if device.used >= usable:
-        hidden = device.visible - usable
-        but = f"; the script hides {hidden} more from TensorFlow" if hidden > 0 else ""
-        who = f"All {usable} {device.kind}s work" if usable > 1 else f"The one {device.kind} works"
-        return Healthy(summary=f"{who}{but}", evidence=evidence)
+        return Healthy(summary=_healthy(device, usable), evidence=evidence)
+    release = HIDE if device.kind == DeviceKind.GPU else ""
     return Finding(
-        summary=f"{usable - device.used} of {usable} {device.kind}s do nothing",
+        summary=f"{usable - device.used} of {usable} {device.kind}s are idle",
         evidence=evidence,
         remedies=(
-            Remedy("Divide the batch among all devices", "" if framework.foreign else CODE),
-            Remedy(
-                "Or leave the idle ones to others", HIDE if device.kind == DeviceKind.GPU else ""
-            ),
+            Remedy("Divide the batch among all devices", "" if framework.foreign else STRATEGY),
+            Remedy("Or release the idle devices", release),
         ),
         effects=(Effect(Stage.DEVICE, device.used / usable, bound=Bound.AT_MOST),),
     )
 
 
-CODE = """\
+def _why_not(device: Device, replicas: Replicas, steps: Steps, limits: Limits) -> str:
+    """Return why idleness cannot be judged; "" when it can."""
+    if device.missing:
+        return device.missing
+    if device.kind == DeviceKind.CPU:
+        return "the run used no accelerator"
+    if replicas.workers > 1:
+        return f"{replicas.workers} processes train, and the recording does not show which device each one uses"
+    if steps.count < limits.steps:
+        return "too few steps were traced to call a device idle; trace more with --steps"
+    return ""
+
+
+def _healthy(device: Device, usable: int) -> str:
+    working = f"All {usable} {device.kind}s work" if usable > 1 else f"The only {device.kind} works"
+    hidden = device.visible - usable
+    return f"{working}; the script hides {hidden} more from TensorFlow" if hidden > 0 else working
+
+
+STRATEGY = """\
 strategy = tf.distribute.MirroredStrategy()
-batch_size = batch_size * strategy.num_replicas_in_sync  # and a learning rate to match
+batch_size = batch_size * strategy.num_replicas_in_sync  # adjust the learning rate
 with strategy.scope():
     model = make_model()
     model.compile(...)"""
@@ -113,10 +122,10 @@ HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
 
 
 def sick() -> Verdict:
-    """Four GPUs of which one works."""
+    """One of four GPUs works."""
     return check(Device(DeviceKind.GPU, 4, 1), Replicas(), Steps.uniform(20, 50.0), Framework())
 
 
 def healthy() -> Verdict:
-    """Four GPUs that all work."""
+    """All of four GPUs work."""
     return check(Device(DeviceKind.GPU, 4, 4), Replicas(), Steps.uniform(20, 50.0), Framework())

@@ -1,27 +1,26 @@
-"""The matrix unit does little while the device is busy.
+"""The matrix unit is mostly idle.
 
 ## What it checks
 
-On a TPU, and on a GPU whose operations' FLOPs are known: the FLOPs that the step achieves while the
-device is busy, over the unit's peak. Else on a GPU: the share of matmul and convolution time spent in
-kernels that are known by name to use Tensor Cores (on AMD's GPUs: matrix cores), against those that
-multiply without; kernels with unknown names, and conversions beside products, count for neither side.
+On a TPU, and on a GPU whose operations have known FLOPs: the FLOP rate of the step while the device is busy,
+relative to the peak of the unit. On other GPUs: the share of the matmul and convolution time in kernels that
+are known by name to use Tensor Cores (on AMD's GPUs: Matrix Cores), relative to those that multiply without.
+Kernels with unknown names, and conversions that matmuls need, count on neither side.
 
 ## Why it matters
 
-The matrix unit is most of what the device was bought for. The rule says why it idles, by time: other
-operations, float32 arithmetic, padding, or products too small or too short of data to fill it.
+The matrix unit provides most of the device's compute. The report shows by time why it is idle: other
+operations, float32 arithmetic, padding, or matmuls that are too small or wait for memory.
 
 ## How to fix
 
-Follow the findings that name the cause: float32-matmul, unaligned-dimension, unfused-batch-norm,
-depthwise-convolution; then larger batches. This rule claims no saving of its own, so that none is
-counted twice.
+Fix the findings that name the cause first: float32-matmul, unaligned-dimension, unfused-batch-norm and
+depthwise-convolution. Then use larger batches. This rule claims no saving, so that no saving is counted twice.
 
 ## Holds for
 
-TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD's Instinct from MI100 on. NVML's
-"utilization" is the share of time in which any kernel runs; it is never taken for the use of the matrix unit.
+TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD Instinct from MI100 on. The "utilization" of NVML
+is the share of time in which any kernel runs; it does not measure the matrix unit and is not used.
 
 ## Sources
 
@@ -30,6 +29,7 @@ TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD's Instinct from MI
 - [Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
@@ -37,7 +37,6 @@ from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flop_rate, ms, ratio
 from tfdoctor.verdict import (
-    Evidence,
     Finding,
     Healthy,
     Measure,
@@ -53,22 +52,24 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """How much of the matrix unit a healthy step uses."""
 
     low: float = limit(
         0.30,
-        "of the unit's peak while the device is busy: well-tuned training reaches 40 to 60 %, and "
-        "gpuprof warns below 30 %",
+        "Smallest share of the unit's peak, while the device is busy, that is healthy: well-tuned training "
+        "reaches 40 to 60 %, and gpuprof warns below 30 %",
         most=1.0,
     )
     low_on_unit: float = limit(
         0.50,
-        "of the matmul and convolution time whose kernels are known: below it most avoids the unit",
+        "Smallest share of the matmul and convolution time on the unit that is healthy, among kernels of known "
+        "kind: below it, most of the time avoids the unit",
         most=1.0,
     )
     small: float = limit(
         0.10,
-        "of the compute time: where matmuls and convolutions take less, they are not where the time goes",
+        "Smallest share of the compute time in matmuls and convolutions for which their kernels are judged: "
+        "with less, the time goes elsewhere",
         most=1.0,
     )
 
@@ -84,93 +85,73 @@ def check(unit: MatrixUnit, limits: Limits = LIMITS) -> Verdict:
         return Healthy(
             summary="The step runs no matmul or convolution, so the matrix unit has no work"
         )
-    known = (unit.on_unit_ms or 0.0) + (unit.off_unit_ms or 0.0)
-    if not known:
+    known_ms = (unit.on_unit_ms or 0.0) + (unit.off_unit_ms or 0.0)
+    if not known_ms:
         return NotApplicable(
-            reason="neither FLOPs nor kernel names tell whether the matrix unit was used"
+            reason="neither FLOPs nor kernel names show whether the matrix unit was used"
         )
-    return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known, limits)
+    return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known_ms, limits)
 
 
 def _by_flops(unit: MatrixUnit, use: float, limits: Limits) -> Verdict:
-    evidence = (
-        Measure(f"{unit.unit} use while busy", ratio(use), ratio(limits.low)),
-        *_causes(unit),
-    )
+    label = f"share of the {unit.unit} peak reached while the device is busy"
+    summary = f"The {unit.unit} reaches {percent(use)} of its peak while the device is busy"
+    evidence = (Measure(label, ratio(use), ratio(limits.low)), *_causes(unit))
     if use >= limits.low:
-        return Healthy(
-            summary=f"The {unit.unit} does {percent(use)} of its peak while the device is busy",
-            evidence=evidence,
-        )
-    return _low(
-        f"The {unit.unit} does {percent(use)} of its peak while the device is busy", evidence
-    )
+        return Healthy(summary=summary, evidence=evidence)
+    return _finding(summary, evidence)
 
 
 def _by_kernels(unit: MatrixUnit, share: float, limits: Limits) -> Verdict:
-    words = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
+    label = f"share of the matmul and convolution time in {unit.unit} kernels"
+    summary = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
     evidence = (
-        Measure(
-            f"matmul and convolution time in {unit.unit} kernels",
-            ratio(share),
-            ratio(limits.low_on_unit),
-        ),
-        Measure("matmul and convolution time in kernels of unknown kind", ms(unit.unknown_ms)),
+        Measure(label, ratio(share), ratio(limits.low_on_unit)),
+        Measure("time in matmul and convolution kernels of unknown kind", ms(unit.unknown_ms)),
         *_causes(unit),
     )
     if share >= limits.low_on_unit or unit.matrix_ms < limits.small * unit.busy_ms:
-        return Healthy(summary=words, evidence=evidence)
-    return _low(words, evidence)
+        return Healthy(summary=summary, evidence=evidence)
+    return _finding(summary, evidence)
 
 
-def _causes(unit: MatrixUnit) -> list[Evidence]:
-    found: list[Evidence] = [
-        Measure("compute per step", ms(unit.busy_ms)),
-        Measure("of it in matmuls and convolutions", ms(unit.matrix_ms)),
-        Measure(
-            "of it in other operations, which the unit cannot run",
-            ms(unit.busy_ms - unit.matrix_ms),
-        ),
-    ]
-    found += [
-        Measure(f"in kernels that multiply {name}", ms(time)) for name, time in unit.precisions
-    ]
+def _causes(unit: MatrixUnit) -> Iterator[Measure]:
+    """Yield where the compute time goes."""
+    other_ms = unit.busy_ms - unit.matrix_ms
+    yield Measure("compute time per step", ms(unit.busy_ms))
+    yield Measure("time in matmuls and convolutions per step", ms(unit.matrix_ms))
+    yield Measure("time in other operations, which the unit cannot run", ms(other_ms))
+    for name, time in unit.precisions:
+        yield Measure(f"time in kernels that multiply {name}", ms(time))
     if unit.beside_ms:
-        found.append(Measure("in conversions and transforms beside them", ms(unit.beside_ms)))
+        yield Measure("time in conversions and transforms for matmuls", ms(unit.beside_ms))
     if unit.unused_ms:
-        found.append(
-            Measure(f"in operations that the {unit.unit} could run as they are", ms(unit.unused_ms))
-        )
+        label = f"time in operations that the {unit.unit} could run unchanged"
+        yield Measure(label, ms(unit.unused_ms))
     if unit.matrix_rate and unit.peak_flop_s:
-        found.append(
-            Measure(
-                "rate of the matmuls and convolutions",
-                flop_rate(unit.matrix_rate),
-                flop_rate(unit.peak_flop_s),
-            )
-        )
-    return found
+        label = "FLOP rate of the matmuls and convolutions"
+        yield Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s))
 
 
-def _low(summary: str, evidence: tuple[Evidence, ...]) -> Finding:
+def _finding(summary: str, evidence: tuple[Measure, ...]) -> Finding:
+    action = "Fix the findings on precision, alignment and fusion, then use larger batches"
     return Finding(
         summary=summary,
         evidence=evidence,
-        remedies=(
-            Remedy(
-                "Mend precision, alignment and unfused operations where they are found, then try larger batches",
-                "dataset = dataset.batch(4 * batch_size, drop_remainder=True)  # and adapt the learning rate",
-            ),
-        ),
+        remedies=(Remedy(action, LARGER_BATCHES),),
         severity=Severity.NOTE,
     )
 
 
+LARGER_BATCHES = """\
+dataset = dataset.batch(4 * batch_size, drop_remainder=True)  # and adapt the learning rate"""
+
+
 def sick() -> Verdict:
-    """A TPU at 9 % of its peak."""
+    """A TPU reaches 9 % of its peak."""
     return check(MatrixUnit(unit="MXU", busy_ms=50.0, matrix_ms=30.0, utilization=0.09))
 
 
 def healthy() -> Verdict:
-    """A TPU at 52 %."""
+    """A TPU reaches 52 % of its peak."""
     return check(MatrixUnit(unit="MXU", busy_ms=50.0, matrix_ms=45.0, utilization=0.52))

@@ -1,27 +1,27 @@
-"""The step waits for its input.
+"""Training steps wait for input.
 
 ## What it checks
 
-The time per step in which the trainer waits for the next batch (`IteratorGetNext` on a tf.data
-pipeline, infeed on a TPU) and neither the device nor a copy is at work: the *exposed* wait. Outlying
-steps, such as the first one after a shuffle buffer had to be filled, do not count.
+The time per step in which the training loop waits for the next batch (`IteratorGetNext` on a tf.data
+pipeline, infeed on a TPU) while neither the device nor a copy is active: the *exposed* wait. Outlier steps, such
+as the first one after a shuffle buffer is filled, do not count.
 
 ## Why it matters
 
-While the trainer waits, the hardware does nothing. Nothing that speeds up the model helps a step
-that waits for input; making batches faster, or beside the step, saves up to the whole wait.
+While the training loop waits, the hardware is idle. A faster model does not shorten a step that waits for
+input. Producing batches faster, or in parallel with the step, saves up to the whole wait.
 
 ## How to fix
 
-Mend the stage that the report names: it limits the pipeline. In general and in this order: end the
-pipeline in `.prefetch(tf.data.AUTOTUNE)`, give the slow `map` `num_parallel_calls=tf.data.AUTOTUNE`,
-`.cache()` what is the same in every epoch, read files with `.interleave(...)`, apply cheap functions
-to whole batches, and when all cores are busy move work to other machines with the tf.data service.
+Speed up the stage that the report names: it limits the pipeline. In general, and in this order: end the
+pipeline with `.prefetch(tf.data.AUTOTUNE)`, give the slow `map` `num_parallel_calls=tf.data.AUTOTUNE`,
+`.cache()` what is identical in every epoch, read files with `.interleave(...)`, and apply cheap functions
+to whole batches. When all cores are busy, move work to other machines with the tf.data service.
 
 ## Holds for
 
-TensorFlow 2.3 and later, on CPU, GPU and TPU. What makes batches outside tf.data (a Python loop over
-NumPy arrays) is not visible as input.
+TensorFlow 2.3 and later, on CPU, GPU and TPU. Batches made outside tf.data (a Python loop over NumPy
+arrays) do not appear as input.
 
 ## Sources
 
@@ -59,18 +59,18 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """When a wait for input is reported: both limits must be reached."""
 
     share: float = limit(
         INPUT_SHARE,
-        "of the step spent waiting for input: xprof's analyzer and DLProf call a run input-bound from "
-        "5 % on",
+        "Smallest share of the step spent waiting for input that is reported; xprof's analyzer and DLProf "
+        "call a run input-bound from 5 % on",
         most=1.0,
     )
     ready_ms: float = limit(
         READY_MS,
-        "ms of wait for input per step: handing over a batch that lies ready costs tf.data about "
-        "0.1 ms, which is above 5 % of a step of a millisecond, yet nothing waits",
+        "Shortest wait for input in ms per step that is reported; handing over a batch that is ready takes "
+        "tf.data about 0.1 ms, which is more than 5 % of a 1 ms step although nothing waits",
     )
 
 
@@ -88,14 +88,16 @@ def check(
     if breakdown.unseen_input and not wait:
         return NotApplicable(reason=breakdown.unseen_input)
     measures = (
-        Measure("step time spent waiting for input", ratio(wait / step), ratio(limits.share)),
+        Measure(
+            "share of the step spent waiting for input", ratio(wait / step), ratio(limits.share)
+        ),
         Measure("wait for input per step", ms(wait), ms(limits.ready_ms)),
     )
     if wait < limits.share * step or wait < limits.ready_ms:
         summary = f"Steps wait {milliseconds(wait)} of {milliseconds(step)} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures)
     return Finding(
-        summary=f"Each step waits {milliseconds(wait)} of its {milliseconds(step)} for input{_because(pipeline)}",
+        summary=f"Each step waits {milliseconds(wait)} of {milliseconds(step)} for input{_cause(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
         remedies=_remedies(pipeline, cacheable),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
@@ -103,20 +105,20 @@ def check(
 
 
 def _critical(pipeline: InputPipeline | None) -> StageTime | None:
-    """Return the stage that limits the pipeline; tf.data's own handle on it is none that can be mended."""
+    """Return the stage that limits the pipeline; None if it is tf.data's root, which no user can change."""
     critical = pipeline.critical if pipeline else None
     return None if critical and critical.is_root else critical
 
 
-def _because(pipeline: InputPipeline | None) -> str:
+def _cause(pipeline: InputPipeline | None) -> str:
     critical = _critical(pipeline)
-    return f"; the stage that limits it is {critical.title}" if critical else ""
+    return f"; {critical.title} limits the pipeline" if critical else ""
 
 
 def _stages(pipeline: InputPipeline | None) -> tuple[Evidence, ...]:
     if pipeline is None:
         return ()
-    columns = ("stage", "your line", "work per step", "threads at work", "calls per step")
+    columns = ("stage", "your line", "work per step", "busy threads", "calls per step")
     return (Table(columns, tuple(_row(stage) for stage in pipeline.stages if not stage.is_root)),)
 
 
@@ -128,23 +130,24 @@ def _row(stage: StageTime) -> tuple[Cell, ...]:
 def _remedies(pipeline: InputPipeline | None, cacheable: Cacheable | None) -> tuple[Remedy, ...]:
     critical = _critical(pipeline)
     if critical is None:
-        return (
-            Remedy(
-                "Find out what makes the batches slowly: trace more steps, or time the loop without the model",
-                "for batch in dataset.take(100):\n    pass",
-            ),
-        )
+        return (Remedy(FIND_OUT, WITHOUT_MODEL),)
     if critical.python_ms > critical.work_ms / 2:
-        action = (
-            f"Replace the Python in {critical.title} by TensorFlow operations (see python-input)"
-        )
+        action = f"Replace the Python code in {critical.title} with TensorFlow operations (see python-input)"
         return (Remedy(action, PYTHON_FREE, critical.at),)
     if critical.kind == "Map":
         action = f"Run {critical.title} on several threads (see sequential-map)"
         return (Remedy(action, PARALLEL, critical.at, "parallel-map"),)
     if cacheable and cacheable.holds(critical.dataset):
-        return (Remedy(f"Make {critical.title} cheaper, or do it once", CACHED, critical.at),)
+        action = f"Make {critical.title} cheaper, or cache its output"
+        return (Remedy(action, CACHED, critical.at),)
     return (Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at),)
+
+
+FIND_OUT = (
+    "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
+)
+
+WITHOUT_MODEL = "for batch in dataset.take(100):\n    pass"
 
 
 PYTHON_FREE = """\
@@ -155,16 +158,16 @@ dataset = dataset.map(lambda path: tf.io.decode_jpeg(tf.io.read_file(path)),
 PARALLEL = "dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE)"
 
 CHEAPER = """\
-# fewer operations on smaller tensors; what needs no single example, on whole batches:
+# use fewer operations on smaller tensors, and apply to whole batches what does not need single examples:
 dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
 
 CACHED = """\
-# its result is the same in every epoch: when it fits into memory
+# the output is identical in every epoch; if it fits into memory:
 dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
 
 
 def sick() -> Verdict:
-    """Steps of 52 ms that wait 43 ms for a sequential map."""
+    """Steps of 52 ms wait 43 ms for a sequential map."""
     slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=50.0, wall_ms=50.0)
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
     return check(
@@ -173,5 +176,5 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """Steps of 9 ms that hardly wait."""
+    """Steps of 9 ms wait 0.1 ms."""
     return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None, None)

@@ -1,32 +1,31 @@
-"""A buffer holds elements that are much smaller before it, or behind it.
+"""A buffer stores elements larger than necessary.
 
 ## What it checks
 
-What `shuffle`, `cache` and large `prefetch` buffers hold when they are full (the bytes of an element, as its
-`element_spec` tells, times the number of elements), and whether a neighbouring `map` makes the elements
-larger before the buffer (decoding, one-hot codes, a cast to float) or smaller behind it (resizing,
-cropping, a cast to `uint8`).
+How much memory full `shuffle`, `cache` and large `prefetch` buffers take (the bytes of an element, by its
+`element_spec`, times the number of elements), and whether a neighboring `map` makes the elements larger before
+the buffer (decoding, one-hot encoding, a cast to float) or smaller after it (resizing, cropping, a cast to
+`uint8`).
 
 ## Why it matters
 
-The host's memory. A full shuffle buffer of 10,000 float images of 224 by 224 is 6 GB; of their file names, it is
-a megabyte. What the buffers take is not there for the files' cache and for other programs, and filling a
-shuffle buffer delays the first batch of every epoch.
+Host memory. A full shuffle buffer of 10,000 float images of 224 by 224 takes 6 GB; a buffer of their file names
+takes a megabyte. Memory in these buffers is not available to the page cache and to other programs, and filling
+a shuffle buffer delays the first batch of every epoch.
 
 ## How to fix
 
 Put the buffer where the elements are small: shuffle file names or records, then read and decode them; resize
-before the cache, cast and encode behind it. For the order of a `shuffle` it makes no difference which side of a
-`map` it stands on. Two things must stay: what is random stays behind a `cache`, and a `shuffle` stays
-behind it too, or every epoch has the same order.
+before the cache; cast and encode after it. A `shuffle` gives the same order before and after a `map`.
+Two constraints remain: random operations stay after a `cache`, and so does `shuffle`, or every epoch has the
+same order.
 
 ## Holds for
 
-All versions of TensorFlow 2, in recordings of `tfdoctor profile`. A buffer right behind what lies in memory
-anyway (arrays that `from_tensor_slices` was given, or a cache) does not count: it mostly holds references. The
-size of encoded texts and images is not known, so it is never said that they are smaller; names of files
-are.
-It is a matter of memory: no time is promised.
+All versions of TensorFlow 2, in recordings of `tfdoctor profile`. A buffer directly after data that is in
+memory already (arrays given to `from_tensor_slices`, or a cache) does not count, because it mostly holds
+references. The size of encoded text and images is unknown, so they are never reported as smaller; file names
+are. This rule is about memory and promises no time.
 
 ## Sources
 
@@ -40,11 +39,12 @@ from dataclasses import dataclass
 from tfdoctor.facts.input.buffers import Buffer, Buffers
 from tfdoctor.facts.input.dataset_properties import kind_of
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import counted, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio
 from tfdoctor.verdict import (
+    Cell,
     Evidence,
     Finding,
     Healthy,
@@ -63,22 +63,23 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Which buffers are reported, and when as a warning."""
 
     spared_bytes: float = limit(
         2.0**28,
-        "bytes that a buffer would not hold elsewhere: less is little beside TensorFlow itself, which "
-        "takes 400 to 500 MB",
+        "Smallest amount of memory in bytes saved by moving a buffer that is reported; less is little next "
+        "to TensorFlow itself, which takes 400 to 500 MB",
     )
     times: float = limit(
         2.0,
-        "times as large as elsewhere that an element is: for less, nobody need change the order",
+        "Smallest ratio of an element's size in the buffer to its size elsewhere that is reported; for less, "
+        "changing the order is not worth it",
         least=1.0,
     )
     stalled: float = limit(
         0.02,
-        "of the time with a task that waits for memory, from which on it is a warning: a machine with "
-        "room for all has 0",
+        "Smallest share of time in which some task waits for memory that makes the finding a warning; a "
+        "machine with enough memory has 0",
         most=1.0,
     )
 
@@ -88,23 +89,22 @@ LIMITS = Limits()
 
 def check(buffers: Buffers, memory: HostMemory | None, limits: Limits = LIMITS) -> Verdict:
     """Compare what each buffer holds with what it would hold on the other side of a map."""
-    late = [one for one in buffers.known if _late(one, limits)]
-    held = sum(one.nbytes for one in buffers.known)
+    late = [buffer for buffer in buffers.known if _late(buffer, limits)]
     if not late and buffers.unknown:
-        names = ", ".join(kind_of(one).lower() for one in buffers.unknown)
+        kinds = ", ".join(kind_of(dataset).lower() for dataset in buffers.unknown)
         return NotApplicable(
-            reason=f"how much the {names} of the pipeline holds is not known: the shapes or the number of its "
-            "elements are open, or they hold text"
+            reason=f"the memory that the {kinds} of the pipeline takes is unknown: the shapes or the number of "
+            "its elements are not fixed, or they hold text"
         )
     if not late:
-        return Healthy(summary=_fine(buffers, held))
-    most = max(late, key=lambda one: one.spared)
+        return Healthy(summary=_memory_in_use(buffers))
+    largest = max(late, key=lambda buffer: buffer.spared)
     stalls = memory is not None and (memory.stalled or 0.0) >= limits.stalled
     return Finding(
-        summary=f"{_name(most)} holds {quantity(nbytes(most.nbytes))}; {_place(most)} the same elements "
-        f"are {quantity(nbytes(most.nbytes - most.spared))}",
-        evidence=(*_measures(most, memory, limits), _table(late)),
-        remedies=tuple(_remedy(one) for one in late),
+        summary=f"{_name(largest)} holds {quantity(nbytes(largest.nbytes))}; {_place(largest)} the same "
+        f"elements take {quantity(nbytes(largest.nbytes - largest.spared))}",
+        evidence=(*_measures(largest, memory, limits), _table(late)),
+        remedies=tuple(_remedy(buffer) for buffer in late),
         severity=Severity.WARNING if stalls else Severity.NOTE,
     )
 
@@ -114,84 +114,93 @@ def _late(buffer: Buffer, limits: Limits) -> bool:
     return buffer.by is not None and large and buffer.spared >= limits.spared_bytes
 
 
-def _fine(buffers: Buffers, held: int) -> str:
+def _memory_in_use(buffers: Buffers) -> str:
     if not buffers.known:
-        return "No shuffle, cache or large prefetch keeps elements that it does not share with what made them"
-    holds = counted(len(buffers.known), "buffer").capitalize()
-    verb = "holds" if len(buffers.known) == 1 else "hold"
-    return f"{holds} of the pipeline {verb} {quantity(nbytes(held))} at most"
+        return "No shuffle, cache or large prefetch buffer takes memory of its own"
+    number = counted(len(buffers.known), "buffer").capitalize()
+    verb = "takes" if len(buffers.known) == 1 else "take"
+    held = sum(buffer.nbytes for buffer in buffers.known)
+    return f"{number} of the pipeline {verb} at most {quantity(nbytes(held))}"
 
 
 def _name(buffer: Buffer) -> str:
     kind = kind_of(buffer.dataset).lower()
-    return "cache()" if kind == "cache" else f"{kind}({buffer.dataset.parameters['buffer_size']})"
+    return "cache()" if kind == "cache" else f"{kind}({buffer.dataset.parameters.buffer_size})"
 
 
-def _stage(dataset: Dataset | None) -> str:
-    name = dataset.function if dataset else ""
-    return name if name.isidentifier() else "the map"
+def _function(dataset: Dataset | None) -> str:
+    """Return the name of a map's function; "" for a lambda."""
+    return dataset.function if dataset and dataset.function.isidentifier() else ""
 
 
 def _place(buffer: Buffer) -> str:
-    return f"{'before' if buffer.grows else 'after'} {_stage(buffer.by)}"
+    return f"{'before' if buffer.grows else 'after'} {_function(buffer.by) or 'the map'}"
 
 
-def _measures(most: Buffer, memory: HostMemory | None, limits: Limits) -> tuple[Evidence, ...]:
-    spared = nbytes(most.spared), nbytes(limits.spared_bytes)
-    found: list[Evidence] = [Measure("that it would not hold elsewhere", *spared)]
+def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> tuple[Evidence, ...]:
+    spared = nbytes(buffer.spared), nbytes(limits.spared_bytes)
+    measures: list[Evidence] = [Measure("memory saved by moving the buffer", *spared)]
     if memory is not None:
-        found.append(
-            Measure("of the host's memory in it, when full", ratio(most.nbytes / memory.total))
-        )
+        share = ratio(buffer.nbytes / memory.total)
+        measures.append(Measure("share of host memory in the full buffer", share))
     if memory is not None and memory.stalled is not None:
-        label = "of the time with a task that waits for memory"
-        found.append(Measure(label, ratio(memory.stalled), ratio(limits.stalled)))
-    return tuple(found)
+        label = "share of time in which a task waits for memory"
+        measures.append(Measure(label, ratio(memory.stalled), ratio(limits.stalled)))
+    return tuple(measures)
+
+
+COLUMNS = (
+    "buffer",
+    "your line",
+    "elements",
+    "bytes per element",
+    "memory",
+    "memory after moving",
+    "new position",
+)
 
 
 def _table(late: list[Buffer]) -> Table:
-    columns = ("buffer", "your line", "elements", "bytes of each", "holds", "elsewhere", "where")
-    return Table(
-        columns,
-        tuple(
-            (
-                _name(one),
-                one.dataset.at or "unknown",
-                count(one.elements),
-                nbytes(one.each),
-                nbytes(one.nbytes),
-                nbytes(one.nbytes - one.spared),
-                _place(one),
-            )
-            for one in late
-        ),
+    return Table(COLUMNS, tuple(_row(buffer) for buffer in late))
+
+
+def _row(buffer: Buffer) -> tuple[Cell, ...]:
+    return (
+        _name(buffer),
+        buffer.dataset.at or "unknown",
+        count(buffer.elements),
+        nbytes(buffer.each),
+        nbytes(buffer.nbytes),
+        nbytes(buffer.nbytes - buffer.spared),
+        _place(buffer),
     )
 
 
 def _remedy(buffer: Buffer) -> Remedy:
-    name, stage = _name(buffer), _stage(buffer.by)
-    function = "function" if stage == "the map" else stage
+    name, function = _name(buffer), _function(buffer.by) or "function"
     mapped = f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
     kept = f"dataset = dataset.{name}"
-    first, then = (kept, mapped) if buffer.grows else (mapped, kept)
-    side = "before" if buffer.grows else "behind"
-    return Remedy(f"Put {name} {side} {stage}", f"{first}\n{then}", buffer.dataset.at)
+    first, second = (kept, mapped) if buffer.grows else (mapped, kept)
+    return Remedy(f"Move {name} {_place(buffer)}", f"{first}\n{second}", buffer.dataset.at)
 
 
 def sick() -> Verdict:
-    """A shuffle of 10,000 images that a map read and decoded before."""
+    """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
     return check(Buffers((_images(grows=True),)), None)
 
 
 def healthy() -> Verdict:
-    """The same shuffle, of file names."""
-    names = Dataset(id=1, kind="_ShuffleDataset", parameters={"buffer_size": 10_000})
+    """The same shuffle buffer holds file names."""
+    names = Dataset(id=1, kind="_ShuffleDataset", parameters=DatasetParameters(buffer_size=10_000))
     return check(Buffers((Buffer(dataset=names, elements=10_000, each=100, least=100),)), None)
 
 
 def _images(*, grows: bool) -> Buffer:
     shuffle = Dataset(
-        id=1, kind="_ShuffleDataset", parameters={"buffer_size": 10_000}, at=Location("train.py", 9)
+        id=1,
+        kind="_ShuffleDataset",
+        parameters=DatasetParameters(buffer_size=10_000),
+        at=Location("train.py", 9),
     )
     decode = Dataset(id=0, kind="_ParallelMapDataset", function="decode")
     return Buffer(

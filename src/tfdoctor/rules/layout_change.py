@@ -1,30 +1,30 @@
-"""Tensors are turned around between channels first and channels last, and back.
+"""Tensors are transposed repeatedly between NCHW and NHWC.
 
 ## What it checks
 
-Transpositions in the user's model that change the data format of images (NCHW and NHWC, and their kin in
-three dimensions) around convolutions and pooling; kernels of cuDNN and TensorFlow that convert layouts
-within a GPU's operations; on a TPU the operations that XLA calls data formatting.
+Transpositions in the model that change the data format of images (NCHW and NHWC, and their equivalents with
+three spatial dimensions) next to convolutions and pooling; cuDNN, MIOpen and TensorFlow kernels that convert
+layouts inside operations of a GPU; on a TPU the operations that XLA classifies as data formatting.
 
 ## Why it matters
 
 A transposition computes nothing: it reads a tensor and writes it in another order, once forward and once
-backward, and reads with large strides are slow reads. One format from the input to the output needs one
-conversion at most.
+backward, and reads with large strides are slow. One data format from input to output needs at most one
+conversion.
 
 ## How to fix
 
-Keep one format through the model, channels last on CPUs and TPUs and on GPUs in 16 bit: convert the input
-once (best in the input pipeline), and give layers like `PReLU`, normalization and pooling the axes of that
-format. On a GPU that converts within its convolutions, mixed precision makes TensorFlow choose channels
-last for the matrix unit. What kernels and XLA convert by themselves is stated as a ceiling.
+Use one format throughout the model: channels last on CPUs, on TPUs, and on GPUs in 16 bit. Convert the input
+once, best in the input pipeline, and give layers such as `PReLU`, normalization and pooling the axes of that
+format. On a GPU that converts inside its convolutions, mixed precision makes TensorFlow choose channels last
+for the matrix unit. The saving is an upper bound for conversions by kernels and by XLA.
 
 ## Holds for
 
-TensorFlow 2 on all hardware. The model's own conversions are told by the graph's edges, which recordings of
-tfdoctor hold. The first conversion is left where it is. Attention turns its heads around too, and that is
-no change of layout: only what lies next to an operation on images counts. On a TPU XLA does some
-transpositions for nothing, as part of the convolution beside them.
+TensorFlow 2 on all hardware. Only recordings made by tfdoctor hold the graph's edges that identify conversions
+in the model. The first conversion is never counted. Attention transposes its heads too, which is no layout
+change: only transpositions next to operations on images count. On a TPU, XLA runs some transpositions at no
+cost as part of the neighboring convolution.
 
 ## Sources
 
@@ -59,83 +59,94 @@ from tfdoctor.verdict import (
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 
+Inside = list[tuple[OperationTime, float]]
+"""Operations that convert layouts, and how many ms per step each spends on it."""
+
 
 def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdict:
-    """Do away with all conversions but the first, and with what the device converts by itself."""
-    rows = [row for one in layouts.superfluous for row in one.rows]
-    # What is inside a conversion of the user's is counted already, or is the first one, which stays.
-    users = [row for one in layouts.conversions for row in one.rows]
-    inside = [(row, time) for row, time in layouts.inside if row not in users]
-    total = sum(row.ms for row in rows) + sum(time for _, time in inside)
-    if total:
-        return _finding(layouts, inside, total, operations, hardware)
+    """Remove all conversions but the first, and those that the device does inside other operations."""
+    superfluous = [row for conversion in layouts.superfluous for row in conversion.rows]
+    inside = _inside(layouts)
+    total_ms = sum(row.ms for row in superfluous) + sum(time for _, time in inside)
+    if total_ms:
+        return _finding(layouts, inside, total_ms, operations, hardware)
     if operations.why_unnamed or layouts.unknown:
         return NotApplicable(reason=operations.why_unnamed or layouts.unknown)
     if layouts.conversions:
-        spent = sum(one.ms for one in layouts.conversions)
-        number = counted(len(layouts.conversions), "change")
+        spent = milliseconds(sum(conversion.ms for conversion in layouts.conversions))
+        number = counted(len(layouts.conversions), "conversion").capitalize()
         return Healthy(
-            summary=f"{number.capitalize()} of the data format, in one direction only: "
-            f"{milliseconds(spent)} per step"
+            summary=f"{number} of the data format, in one direction only: {spent} per step"
         )
     return Healthy(summary="The step never changes the data format of images")
 
 
+def _inside(layouts: Layouts) -> Inside:
+    """Return what converts inside other operations.
+
+    Kernels inside a conversion of the model belong to it: it is counted already, or is the first one.
+    """
+    own = [row for conversion in layouts.conversions for row in conversion.rows]
+    return [(row, time) for row, time in layouts.inside if row not in own]
+
+
 def _finding(
     layouts: Layouts,
-    inside: list[tuple[OperationTime, float]],
-    total: float,
+    inside: Inside,
+    total_ms: float,
     operations: Operations,
     hardware: Hardware,
 ) -> Finding:
     bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
-    gone = [row for one in layouts.superfluous for row in one.rows]
+    removed = [row for conversion in layouts.superfluous for row in conversion.rows]
+    share = ratio(total_ms / operations.total_ms)
     return Finding(
-        summary=f"Changing the layout of tensors takes {milliseconds(total)} per step",
+        summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
         evidence=(
-            Measure("changes of the layout that one format would spare, per step", ms(total)),
-            Measure("share of the compute time", ratio(total / operations.total_ms)),
+            Measure("avoidable layout changes per step", ms(total_ms)),
+            Measure("share of the compute time in avoidable layout changes", share),
             _table(layouts.superfluous, inside),
         ),
         remedies=_remedies(layouts.superfluous, inside, hardware),
         effects=(
-            *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=bound) for row in gone),
-            *(_within(row, time) for row, time in inside),
+            *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=bound) for row in removed),
+            *(_effect_inside(row, time) for row, time in inside),
         ),
     )
 
 
-def _within(row: OperationTime, time: float) -> Effect:
+def _effect_inside(row: OperationTime, time: float) -> Effect:
     return Effect(Stage.DEVICE, 1.0 - time / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
 
-def _table(superfluous: tuple[Conversion, ...], inside: list[tuple[OperationTime, float]]) -> Table:
+def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (one.operation.layer or one.operation.name, one.rows[0].at or "unknown",
-         "to channels last" if one.to_last else "to channels first", ms(one.ms))
-        for one in superfluous
+        (conversion.operation.layer or conversion.operation.name,
+         conversion.rows[0].at or "unknown",
+         "to channels last" if conversion.to_last else "to channels first", ms(conversion.ms))
+        for conversion in superfluous
     ]  # fmt: skip
     rows += [
-        (row.layer or row.name, row.at or "unknown", f"within {row.type}", ms(time))
-        for row, time in sorted(inside, key=lambda one: -one[1])
+        (row.layer or row.name, row.at or "unknown", f"inside {row.type}", ms(time))
+        for row, time in sorted(inside, key=lambda pair: -pair[1])
     ]
-    return Table(("layer", "your line", "change", "per step"), tuple(rows))
+    return Table(("layer", "your line", "conversion", "time per step"), tuple(rows))
 
 
 def _remedies(
-    superfluous: tuple[Conversion, ...],
-    inside: list[tuple[OperationTime, float]],
-    hardware: Hardware,
+    superfluous: tuple[Conversion, ...], inside: Inside, hardware: Hardware
 ) -> tuple[Remedy, ...]:
-    found = []
+    remedies = []
     if superfluous:
-        at = next((row.at for one in superfluous for row in one.rows if row.at), None)
-        found.append(Remedy("Keep one data format through the model", ONE_FORMAT, at))
+        lines = (row.at for conversion in superfluous for row in conversion.rows if row.at)
+        remedies.append(
+            Remedy("Use one data format in the whole model", ONE_FORMAT, next(lines, None))
+        )
     if inside and hardware.kind == DeviceKind.TPU:
-        found.append(Remedy("Order the dimensions as the next operation wants them", FOR_TPU))
+        remedies.append(Remedy("Order dimensions as the next operation needs them", FOR_TPU))
     elif inside:
-        found.append(Remedy("Let the convolutions run in 16 bit, channels last", SIXTEEN_BIT))
-    return tuple(found)
+        remedies.append(Remedy("Run convolutions in 16 bit with channels-last data", SIXTEEN_BIT))
+    return tuple(remedies)
 
 
 ONE_FORMAT = """\
@@ -153,20 +164,20 @@ keras.config.set_image_data_format("channels_last")"""
 
 
 def sick() -> Verdict:
-    """Channels first, turned around for a convolution and back."""
-    there, back = _turn("permute"), _turn("permute_1", to_last=False)
-    rows = (*there.rows, *back.rows, _gradient())
-    return check(Layouts((there, back)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
+    """The model transposes to channels last for a convolution, and back."""
+    first, back = _conversion("permute"), _conversion("permute_1", to_last=False)
+    rows = (*first.rows, *back.rows, _gradient())
+    return check(Layouts((first, back)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
 
 
 def healthy() -> Verdict:
-    """Converted once."""
-    there = _turn("permute")
-    rows = (*there.rows, _gradient())
-    return check(Layouts((there,)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
+    """The model converts its input once."""
+    first = _conversion("permute")
+    rows = (*first.rows, _gradient())
+    return check(Layouts((first,)), Operations(rows), Hardware(DeviceKind.CPU, "example"))
 
 
-def _turn(layer: str, *, to_last: bool = True) -> Conversion:
+def _conversion(layer: str, *, to_last: bool = True) -> Conversion:
     graph = Operation(name=f"model/{layer}/transpose", type="Transpose", layer=layer)
     row = OperationTime(
         name=graph.name, type="Transpose", ms=2.0, layer=layer, at=Location("train.py", 8),

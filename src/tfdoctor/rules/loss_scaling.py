@@ -1,29 +1,29 @@
-"""Gradients are computed in float16 and the loss is not scaled.
+"""Float16 gradients are computed without loss scaling.
 
 ## What it checks
 
-Whether the training graph computes gradients in float16 while no optimizer of the script is a
-`LossScaleOptimizer` and nothing in the graph checks gradients for infinities, as scaling by hand would. It
-is a warning about the result of the training, not about its speed. A constant factor that the script
-multiplies the loss by itself is not recognised.
+Whether the training graph computes gradients in float16 although no optimizer of the script is a
+`LossScaleOptimizer` and nothing in the graph checks gradients for infinities, as manual scaling would. The
+finding concerns the result of the training, not its speed. A constant factor by which the script multiplies the
+loss is not recognized.
 
 ## Why it matters
 
-The smallest normal number of float16 is 6e-5, and what is below 6e-8 becomes 0: small gradients vanish and
-their weights no longer learn, without any message. Multiplying the loss by a large factor, and dividing the
-gradients by it before they are applied, keeps them in range.
+The smallest normal number of float16 is 6e-5, and numbers below 6e-8 become 0: small gradients vanish and their
+weights stop learning, without any message. Multiplying the loss by a large factor, and dividing the gradients
+by it before they are applied, keeps them in range.
 
 ## How to fix
 
-`fit` scales the loss by itself under the global policy `mixed_float16`. In a custom loop wrap the optimizer in
-`keras.optimizers.LossScaleOptimizer` and take the gradients of `optimizer.scale_loss(loss)` (Keras 2:
-`get_scaled_loss` and `get_unscaled_gradients`). On hardware with bfloat16, `mixed_bfloat16` needs none of it:
+`fit` scales the loss under the global policy `mixed_float16`. In a custom loop wrap the optimizer in
+`keras.optimizers.LossScaleOptimizer` and compute the gradients of `optimizer.scale_loss(loss)` (Keras 2:
+`get_scaled_loss` and `get_unscaled_gradients`). On hardware with bfloat16, `mixed_bfloat16` needs no scaling:
 it has the range of float32.
 
 ## Holds for
 
-TensorFlow 2.4 and later, any device. What a custom loop's optimizer is, is known of Keras 3 only; steps that
-run operation by operation have no graph to look at.
+TensorFlow 2.4 and later, any device. The optimizer of a custom loop is only known for Keras 3. Eager steps have
+no graph to check.
 
 ## Sources
 
@@ -34,7 +34,8 @@ run operation by operation have no graph to look at.
 
 from collections import Counter
 
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
+from tfdoctor.humanize import counted
 from tfdoctor.rule import Topic
 from tfdoctor.units import count
 from tfdoctor.verdict import (
@@ -52,15 +53,18 @@ from tfdoctor.verdict import (
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 
-NO_GRAPH = "the program record holds no gradients: the step runs operation by operation, or nothing was trained"
+NO_GRAPH = "the program record holds no gradients: the step runs eagerly, or the run does not train"
 
 NO_OPTIMIZER = (
-    "which optimizer applies the float16 gradients is not recorded; of custom loops it is for optimizers of "
-    "Keras 3 alone"
+    "the optimizer that applies the float16 gradients was not recorded: of custom loops, tfdoctor records "
+    "Keras 3 optimizers only"
 )
 
+MAY_SCALE = (
+    "the graph checks for infinities: the script may scale the loss without a LossScaleOptimizer"
+)
 FINITE = ("IsFinite", "IsInf", "IsNan", "CheckNumerics")
-"""Whoever scales the loss checks what comes of it."""
+"""Operations by which a script that scales the loss checks for overflow."""
 
 CODE = """\
 optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
@@ -68,34 +72,41 @@ optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
     loss = loss_fn(labels, model(batch, training=True))
     scaled = optimizer.scale_loss(loss)
 gradients = tape.gradient(scaled, model.trainable_variables)
-optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # divides them again"""
+optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # divides them by the scale"""
 
 
 def check(program: Program) -> Verdict:
     """Look for gradients in float16, and for what scales the loss."""
-    gradients = [one for one in program.operations if "gradient" in one.name]
+    gradients = [operation for operation in program.operations if "gradient" in operation.name]
     if not gradients:
         return NotApplicable(reason=NO_GRAPH)
-    narrow = [one for one in gradients if any(dtype == "float16" for dtype, _ in one.outputs)]
-    evidence = (Measure("operations of the gradient in float16", count(len(narrow))),)
-    if not narrow:
-        return Healthy(summary="No gradient is computed in float16", evidence=evidence)
-    if program.settings.get("loss_scale"):
-        return Healthy(summary="A LossScaleOptimizer scales the loss", evidence=evidence)
-    if any(one.type in FINITE for one in program.operations):
-        return NotApplicable(
-            reason="no LossScaleOptimizer is in use, but the graph checks for infinities: the script may "
-            "scale the loss by itself"
-        )
-    if not program.settings.get("optimizer"):
+    float16 = [operation for operation in gradients if _is_float16(operation)]
+    evidence = Measure("gradient operations in float16", count(len(float16)))
+    if not float16:
+        return Healthy(summary="No gradient is computed in float16", evidence=(evidence,))
+    if program.settings.loss_scale:
+        return Healthy(summary="A LossScaleOptimizer scales the loss", evidence=(evidence,))
+    if any(operation.type in FINITE for operation in program.operations):
+        return NotApplicable(reason=MAY_SCALE)
+    if not program.settings.optimizer:
         return NotApplicable(reason=NO_OPTIMIZER)
+    return _finding(float16, evidence, program)
+
+
+def _is_float16(operation: Operation) -> bool:
+    return any(dtype == "float16" for dtype, _ in operation.outputs)
+
+
+def _finding(float16: list[Operation], evidence: Measure, program: Program) -> Finding:
+    number = counted(len(float16), "gradient operation").capitalize()
     return Finding(
-        summary=f"{len(narrow)} operations of the gradient run in float16 and no LossScaleOptimizer is in "
-        "use: small gradients become 0",
-        evidence=(*evidence, _table(narrow, program)),
+        summary=f"{number} in float16 without a LossScaleOptimizer: small gradients become 0",
+        evidence=(evidence, _table(float16, program)),
         remedies=(
-            Remedy("Scale the loss, unless the script does it by a factor of its own", CODE),
-            Remedy("Or train in bfloat16 where the hardware has it", BFLOAT, _first_line(program)),
+            Remedy("Scale the loss, unless the script already multiplies it by a factor", CODE),
+            Remedy(
+                "Or train in bfloat16 if the hardware supports it", BFLOAT, _first_line(program)
+            ),
         ),
         severity=Severity.WARNING,
     )
@@ -104,13 +115,13 @@ def check(program: Program) -> Verdict:
 BFLOAT = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 
 
-def _table(narrow: list[Operation], program: Program) -> Table:
-    layers = Counter(one.layer for one in narrow)
+def _table(float16: list[Operation], program: Program) -> Table:
+    layers = Counter(operation.layer for operation in float16)
     rows = tuple(
         (name or "no layer", _line(name, program) or "unknown", count(number))
         for name, number in layers.most_common()
     )
-    return Table(("layer", "your line", "operations in float16"), rows)
+    return Table(("layer", "your line", "float16 operations"), rows)
 
 
 def _line(name: str, program: Program) -> Location | None:
@@ -119,25 +130,25 @@ def _line(name: str, program: Program) -> Location | None:
 
 
 def _first_line(program: Program) -> Location | None:
-    """Return the line of the first layer: the policy has to be set above it."""
+    """Return the line of the first layer: the policy has to be set before it."""
     return next((layer.at for layer in program.layers if layer.at), None)
 
 
 def sick() -> Verdict:
-    """A custom loop in float16 with a plain SGD."""
+    """A custom loop computes float16 gradients with a plain SGD optimizer."""
     return check(_program("float16", loss_scale=False))
 
 
 def healthy() -> Verdict:
-    """The same loop with a LossScaleOptimizer."""
+    """The custom loop uses a LossScaleOptimizer."""
     return check(_program("float16", loss_scale=True))
 
 
 def _program(dtype: str, *, loss_scale: bool) -> Program:
-    product = Operation(
+    matmul = Operation(
         name="gradient_tape/model/dense/MatMul",
         type="MatMul",
         outputs=((dtype, (16, 32)),),
         layer="dense",
     )
-    return Program((product,), settings={"optimizer": "SGD", "loss_scale": loss_scale})
+    return Program((matmul,), settings=RunSettings(optimizer="SGD", loss_scale=loss_scale))

@@ -1,30 +1,29 @@
-"""Memory is nearly full, on the accelerator or on the host.
+"""Device or host memory is nearly full.
 
 ## What it checks
 
-What TensorFlow's own allocator had handed out on each GPU at most, during the traced steps, against what it
-may hand out (the peak of the whole run is no measure: cuDNN tries algorithms with all memory there is at the
-start); and on the host how full the
-memory was at most, and the share of the time in which some task waited for memory (the kernel's pressure
-figure, which counts swapping and the search for free pages). What `nvidia-smi` shows as used is no measure:
-TensorFlow takes nearly all memory when it starts.
+On each GPU, the most memory that TensorFlow's allocator had handed out in the traced steps, compared with what it
+may hand out. (The peak of the whole run is no measure: at the start cuDNN tries algorithms with all memory there
+is.) On the host, how full the memory was at most, and the share of the time in which some task waited for memory
+(the kernel's pressure figure, which includes swapping and the search for free pages). The used memory that
+`nvidia-smi` shows is no measure: TensorFlow takes nearly all memory when it starts.
 
 ## Why it matters
 
-A run that is at the limit fails with an out-of-memory error at the first batch that is a little larger, and
-kernels that could use more scratch memory fall back to slower ones. A host that waits for memory slows every
-stage, input above all. A GPU that is mostly empty has room for a larger batch.
+A run at the limit fails with an out-of-memory error at the first slightly larger batch, and kernels that could use
+more scratch memory fall back to slower ones. A host that waits for memory slows every stage, above all the input.
+A GPU that is mostly empty has room for a larger batch.
 
 ## How to fix
 
-On the accelerator: a smaller batch or a 16-bit policy, recompute activations (`tf.recompute_grad`), and see
+On the accelerator: use a smaller batch or a 16-bit policy, recompute activations (`tf.recompute_grad`), and check
 what else runs on it. On the host: smaller shuffle and prefetch buffers, `.cache(path)` on disk instead of
 `.cache()` in memory, fewer worker processes.
 
 ## Holds for
 
-GPUs, from the allocations in a trace of TensorFlow or JAX; the host where `tfdoctor profile` sampled it
-(pressure needs Linux 4.20 or later).
+GPUs, from the allocations in a trace of TensorFlow or JAX; hosts sampled by `tfdoctor profile` (pressure needs
+Linux 4.20 or later).
 
 ## Sources
 
@@ -33,6 +32,7 @@ GPUs, from the allocations in a trace of TensorFlow or JAX; the host where `tfdo
 - [PSI, pressure stall information, Linux](https://docs.kernel.org/accounting/psi.html)
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
@@ -57,21 +57,24 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     device: float = limit(
         0.95,
-        "of what TensorFlow's allocator may hand out on a device: the rest is lost to fragments soon",
+        "Smallest share in use of what TensorFlow's allocator may hand out on a device; fragmentation soon "
+        "takes the rest",
         most=1.0,
     )
     host: float = limit(
         0.95,
-        "of the host's memory in use by all programs: the kernel begins to drop caches and to swap",
+        "Smallest share of the host's memory in use by all programs; from there the kernel drops caches "
+        "and swaps",
         most=1.0,
     )
     stalled: float = limit(
         0.02,
-        "of the sampled time with a task that waits for memory: a machine with room for all has 0",
+        "Smallest share of the sampled time with a task that waits for memory; 0 on a machine with enough "
+        "memory",
         most=1.0,
     )
 
@@ -84,93 +87,98 @@ def check(
     host: HostMemory | Unavailable,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Compare both with what there is."""
+    """Compare the memory in use with the memory there is, on the device and on the host."""
     if isinstance(device, Unavailable) and isinstance(host, Unavailable):
         return NotApplicable(reason=f"{device}; {host}")
-    faults: list[str] = []
-    remedies: list[Remedy] = []
-    if isinstance(device, DeviceMemory) and device.fullest.share >= limits.device:
-        faults.append(f"{device.fullest.name} was {percent(device.fullest.share)} full")
-        remedies.append(Remedy("Give the device less to hold", ON_DEVICE))
-    if isinstance(host, HostMemory) and _short(host, limits):
-        faults.append(_host_words(host, limits))
-        remedies.append(Remedy("Give the host less to hold", ON_HOST))
+    faults = (*_device_faults(device, limits), *_host_faults(host, limits))
     evidence = (*_of_device(device, limits), *_of_host(host, limits))
     if not faults:
         return Healthy(summary=_healthy(device, host), evidence=evidence)
+    stalls = isinstance(host, HostMemory) and _stalls(host, limits)
     return Finding(
-        summary="Little memory is left: " + "; ".join(faults),
+        summary="Memory is nearly full: " + "; ".join(fault for fault, _ in faults),
         evidence=evidence,
-        remedies=tuple(remedies),
-        severity=Severity.WARNING
-        if isinstance(host, HostMemory) and _stalls(host, limits)
-        else Severity.NOTE,
+        remedies=tuple(remedy for _, remedy in faults),
+        severity=Severity.WARNING if stalls else Severity.NOTE,
     )
 
 
 ON_DEVICE = """\
 keras.mixed_precision.set_global_policy("mixed_bfloat16")  # half the activations; or a smaller batch
-block = tf.recompute_grad(block)  # computes the block's activations again instead of keeping them"""
+block = tf.recompute_grad(block)  # recomputes the block's activations instead of storing them"""
 
 ON_HOST = """\
 dataset = dataset.cache("/tmp/cache")  # on disk, not in memory
-dataset = dataset.shuffle(1000)  # a smaller buffer; or shuffle file names"""
+dataset = dataset.shuffle(1000)  # a smaller buffer; or shuffle the file names"""
 
 
-def _short(host: HostMemory, limits: Limits) -> bool:
-    return host.share >= limits.host or _stalls(host, limits)
+def _device_faults(
+    device: DeviceMemory | Unavailable, limits: Limits
+) -> Iterator[tuple[str, Remedy]]:
+    if isinstance(device, DeviceMemory) and device.fullest.share >= limits.device:
+        yield _device_full(device), Remedy("Reduce the memory used on the device", ON_DEVICE)
+
+
+def _host_faults(host: HostMemory | Unavailable, limits: Limits) -> Iterator[tuple[str, Remedy]]:
+    if isinstance(host, HostMemory) and (host.share >= limits.host or _stalls(host, limits)):
+        yield _host_fault(host, limits), Remedy("Reduce the memory used on the host", ON_HOST)
 
 
 def _stalls(host: HostMemory, limits: Limits) -> bool:
     return host.stalled is not None and host.stalled >= limits.stalled
 
 
-def _host_words(host: HostMemory, limits: Limits) -> str:
+def _host_fault(host: HostMemory, limits: Limits) -> str:
     if host.stalled is not None and _stalls(host, limits):
         return f"tasks on the host waited for memory {percent(host.stalled)} of the time"
+    return _host_full(host)
+
+
+def _device_full(device: DeviceMemory) -> str:
+    return f"{device.fullest.name} was {percent(device.fullest.share)} full"
+
+
+def _host_full(host: HostMemory) -> str:
     return f"the host's memory was {percent(host.share)} full"
 
 
-def _of_device(device: DeviceMemory | Unavailable, limits: Limits) -> tuple[Measure, ...]:
-    if isinstance(device, Unavailable):
-        return ()
-    one = device.fullest
-    return (
-        Measure(f"of {one.name} in use in the traced steps", nbytes(one.used)),
-        Measure("of what it may hand out", ratio(one.share), ratio(limits.device)),
-        Measure("the most since the program began", nbytes(one.peak)),
-    )
+def _of_device(device: DeviceMemory | Unavailable, limits: Limits) -> Iterator[Measure]:
+    if isinstance(device, DeviceMemory):
+        memory = device.fullest
+        yield Measure(f"memory of {memory.name} in use", nbytes(memory.used))
+        label = f"share of the memory of {memory.name} in use"
+        yield Measure(label, ratio(memory.share), ratio(limits.device))
+        yield Measure("peak use since the program started", nbytes(memory.peak))
 
 
-def _of_host(host: HostMemory | Unavailable, limits: Limits) -> tuple[Measure, ...]:
+def _of_host(host: HostMemory | Unavailable, limits: Limits) -> Iterator[Measure]:
     if isinstance(host, Unavailable):
-        return ()
-    found = [Measure("of the host's memory in use", ratio(host.share), ratio(limits.host))]
+        return
+    yield Measure("share of host memory in use", ratio(host.share), ratio(limits.host))
     if host.by_run is not None:
-        found.append(Measure("of it by the run, resident", nbytes(host.by_run)))
+        yield Measure("memory used by this run (RSS)", nbytes(host.by_run))
     if host.stalled is not None:
-        label = "of the time with a task that waits for memory"
-        found.append(Measure(label, ratio(host.stalled), ratio(limits.stalled)))
-    return tuple(found)
+        label = "share of the time in which tasks wait for memory"
+        yield Measure(label, ratio(host.stalled), ratio(limits.stalled))
 
 
 def _healthy(device: DeviceMemory | Unavailable, host: HostMemory | Unavailable) -> str:
-    said = []
+    clauses = []
     if isinstance(device, DeviceMemory):
-        said.append(f"{device.fullest.name} was {percent(device.fullest.share)} full")
+        clauses.append(_device_full(device))
     if isinstance(host, HostMemory):
-        said.append(f"the host's memory was {percent(host.share)} full")
-    text = " and ".join(said)
-    return text[0].upper() + text[1:]
+        clauses.append(_host_full(host))
+    summary = " and ".join(clauses)
+    return summary[0].upper() + summary[1:]
 
 
 def sick() -> Verdict:
-    """A GPU of which 15.4 of 15.5 GB were in use."""
+    """On a GPU, 15.4 of 15.5 GB are in use."""
     return check(
         DeviceMemory((Allocator("GPU_0_bfc", 15.5e9, 15.4e9, 15.4e9),)), HostMemory(64e9, 20e9)
     )
 
 
 def healthy() -> Verdict:
-    """A host that is a third full and never waits for memory."""
+    """The host's memory is a third full, and no task waits for memory."""
     return check(Unavailable("no accelerator"), HostMemory(64e9, 20e9, stalled=0.0))

@@ -1,24 +1,24 @@
-"""Batches are made while the step waits, not beside it.
+"""Batches are not prefetched while the step runs.
 
 ## What it checks
 
-Whether a stage at the end of the pipeline that *ran* makes batches ahead of the trainer (`Prefetch`,
-or a parallel stage with a buffer of its own), and how much work happens while the trainer waits.
+Whether a stage at the end of the pipeline that *ran* produces batches ahead of the training loop (`Prefetch`,
+or a parallel stage with its own buffer), and how much input work is done while the training loop waits.
 
 ## Why it matters
 
-Without prefetching, the time to make a batch and the time to train on it add up. With it, the step
-takes the longer of the two, as far as a core is free to make batches beside it.
+Without prefetching, the time to produce a batch and the time to train on it add up. With prefetching, the step
+takes the longer of the two, provided that a core is free to produce batches at the same time.
 
 ## How to fix
 
-Make `.prefetch(tf.data.AUTOTUNE)` the last transformation. On a run without accelerator the two share
-the cores, so the saving is limited by the cores that are free.
+Make `.prefetch(tf.data.AUTOTUNE)` the last transformation. On a run without an accelerator, input and
+compute share the cores, so the free cores limit the saving.
 
 ## Holds for
 
-TensorFlow 2.3 and later. tf.data adds a prefetch by itself to most pipelines (the stage is called
-`inject/prefetch_...`); then nothing is missing, whatever the source says.
+TensorFlow 2.3 and later. tf.data adds a prefetch to most pipelines by itself (a stage called
+`inject/prefetch_...`). Such a pipeline is not reported, even if the script has no `prefetch`.
 
 ## Sources
 
@@ -32,6 +32,7 @@ from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, St
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import InputKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
@@ -52,12 +53,12 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """How much work without prefetching is reported."""
 
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
-        "ms of input work per step done while the step waits: handing over a batch that lies ready "
-        "takes about 0.1 ms",
+        "Smallest input work in ms per step, done while the step waits, that is reported; handing over a "
+        "batch that is ready takes about 0.1 ms",
     )
 
 
@@ -67,28 +68,31 @@ LIMITS = Limits()
 def check(
     pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = LIMITS
 ) -> Verdict:
-    """Look for a stage that works ahead, and for work that happens while the trainer waits."""
+    """Look for a stage that works ahead, and for work that is done while the training loop waits."""
     serial = pipeline.serial_ms
     evidence = (
         Measure("input work while the step waits", ms(serial), ms(limits.serial_ms)),
         Measure("wait for input per step", ms(breakdown["input"])),
     )
-    if pipeline.python_kind not in ("", "tf.data"):
+    if pipeline.python_kind not in ("", InputKind.TF_DATA):
         return NotApplicable(
-            reason=f"Keras makes the pipeline from {pipeline.python_kind}: there is no dataset to prefetch"
+            reason=f"Keras builds the pipeline from {pipeline.python_kind}: there is no dataset to prefetch"
         )
     if pipeline.prefetches:
-        return Healthy(
-            summary=f"Batches are made ahead of the step by {_ahead(pipeline)}", evidence=evidence
-        )
+        summary = f"{_prefetcher(pipeline)} produces batches ahead of the step"
+        return Healthy(summary=summary, evidence=evidence)
     if not breakdown.waits_for_input or serial < limits.serial_ms:
-        return Healthy(
-            summary=f"Making a batch costs {milliseconds(serial)} per step", evidence=evidence
-        )
-    bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
+        summary = f"Producing a batch takes {milliseconds(serial)} per step"
+        return Healthy(summary=summary, evidence=evidence)
+    return _finding(
+        pipeline, evidence, Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
+    )
+
+
+def _finding(pipeline: InputPipeline, evidence: tuple[Measure, ...], bound: Bound) -> Finding:
     last = next((stage for stage in pipeline.stages if stage.at), None)
     return Finding(
-        summary=f"No prefetch: the step waits while {milliseconds(serial)} of input work are done",
+        summary=f"No prefetch: the step waits for {milliseconds(pipeline.serial_ms)} of input work",
         evidence=evidence,
         remedies=(
             Remedy(
@@ -102,20 +106,20 @@ def check(
     )
 
 
-def _ahead(pipeline: InputPipeline) -> str:
+def _prefetcher(pipeline: InputPipeline) -> str:
     stage = next(stage for stage in pipeline.stages if stage.asynchronous)
-    return f"{stage.kind}, which tf.data added by itself" if stage.injected else f"{stage.kind}"
+    return f"{stage.kind}, added by tf.data itself," if stage.injected else stage.kind
 
 
 def sick() -> Verdict:
-    """A map of 10 ms right before the trainer."""
+    """A map of 10 ms runs right before the training loop, without prefetch."""
     stage = StageTime(path="Root::Map", kind="Map", work_ms=10.0, wall_ms=10.0)
     parts = Breakdown.of(input=10.0, device=20.0)
     return check(InputPipeline.of(stage), parts, Cores(4.0, busy=1.0))
 
 
 def healthy() -> Verdict:
-    """The same map behind the prefetch that tf.data injects."""
+    """The same map, with a prefetch that tf.data adds by itself."""
     ahead = StageTime(
         path="Root::Prefetch",
         kind="Prefetch",

@@ -1,28 +1,28 @@
-"""The optimizer spends the step on many tiny updates.
+"""The optimizer runs many tiny operations per step.
 
 ## What it checks
 
-The operations in the optimizer's name scope that work on small tensors, and how many there are.
+The time and the number of operations in the optimizer's name scope that work on small tensors.
 
 ## Why it matters
 
-Keras' Adam runs some ten operations for each variable and step. On a bias of 64 values each of them is all
-overhead: a kernel's launch, or a call. Hundreds of small variables make thousands of such operations. The
-updates of large variables are no overhead: their time is that of the memory, and they are not counted.
+Keras' Adam runs about ten operations per variable and step. On a bias of 64 values each of them is only
+overhead: the launch of a kernel, or a call. Hundreds of small variables make thousands of such operations.
+Updates of large variables are not counted: memory bandwidth limits them, not overhead.
 
 ## How to fix
 
-On a GPU compile the update (`jit_compile=True`), so that XLA fuses each variable's operations. Leave out
-biases in front of a normalization. Use fewer and larger variables, and `gradient_accumulation_steps` where
-updates can be rarer. The saving is a ceiling.
+On a GPU compile the step (`jit_compile=True`), so that XLA fuses the operations of each variable. Remove biases
+before a normalization. Use fewer and larger variables, and `gradient_accumulation_steps` where fewer updates
+are enough. The saving is an upper bound.
 
 ## Holds for
 
-Keras 2 and 3 on TensorFlow. On a TPU, and in compiled steps, XLA has fused them already. On a CPU an
-operation on a small tensor takes about a microsecond (means over traced scripts of this project's corpus:
-0.3 to 1.8 us, in one 4.5) and as much again to be scheduled, so it takes a thousand of them to be worth a
-word (240 variables of one value in a network of three layers: 6,600 operations, and 6 of 10 ms saved
-with two variables). XLA is often slower there and is not advised.
+Keras 2 and 3 on TensorFlow. On a TPU, and in steps that XLA compiles, these operations are fused already. On a
+CPU an operation on a small tensor takes about a microsecond (means of the traced scripts in this project's
+corpus: 0.3 to 1.8 us, and 4.5 us in one script) and as much again to be scheduled, so only a thousand or more
+of them are reported. (Example: 240 variables of one value in a network of three layers ran 6,600 operations;
+two variables instead saved 6 of 10 ms.) XLA is often slower on a CPU, so compiling is not advised there.
 
 ## Sources
 
@@ -59,20 +59,27 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """What counts as a small operation, and how many are reported."""
 
-    share: float = limit(0.05, "of the compute time, in the optimizer's small operations", most=1.0)
+    share: float = limit(
+        0.05,
+        "Smallest share of the compute time in the optimizer's small operations that is reported",
+        most=1.0,
+    )
     values: float = limit(
         10_000.0,
-        "values of the largest tensor: 40 kB, which every cache holds and no memory bounds",
+        "Largest number of values in the tensors of a small operation: 40 kB of float32, which fits in every "
+        "cache",
     )
     each_ms: float = limit(
-        0.005, "ms of a call on tensors of unknown size: an empty kernel of a GPU takes 2 to 3 us"
+        0.005,
+        "Longest call, in ms, that is small when the tensors' size is unknown: an empty GPU kernel takes 2 to "
+        "3 us",
     )
     on_cpu: float = limit(
         1000.0,
-        "small operations per step on a CPU, which take some 2 ms there with their scheduling: a network of "
-        "30 layers has fewer",
+        "Smallest number of small operations per step that is reported on a CPU: they take about 2 ms there "
+        "with their scheduling, and a network of 30 layers has fewer",
     )
 
 
@@ -86,70 +93,107 @@ def check(
     breakdown: Breakdown,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Weigh the optimizer's small operations."""
+    """Add up the optimizer's small operations."""
     if hardware.kind == DeviceKind.TPU:
         return Healthy(summary="XLA compiles the optimizer's update on a TPU")
     if not work.rows:
-        return NotApplicable(
-            reason="the trace names no operation of an optimizer (compiled by XLA, or of the user's own)"
-        )
-    small = work.small(limits.values, limits.each_ms)
-    total, calls = sum(row.ms for row in small), sum(row.calls for row in small)
-    share = total / operations.total_ms
-    evidence = (
-        Measure("the optimizer's small operations per step", ms(total)),
-        Measure("share of the compute time", ratio(share), ratio(limits.share)),
-        Measure("small operations", count(calls)),
-        Measure("the optimizer's operations per step", ms(work.ms)),
-    )
-    taken = f"{milliseconds(total)} per step, {percent(share)} of the compute time"
+        return NotApplicable(reason=UNNAMED)
+    small = Small(work.small(limits.values, limits.each_ms), operations)
+    evidence = _evidence(small, work, limits)
     on_cpu = hardware.kind == DeviceKind.CPU
-    if share < limits.share or (on_cpu and calls < limits.on_cpu):
-        return Healthy(
-            summary=f"The optimizer's operations on small tensors take {taken}", evidence=evidence
-        )
-    at = next((row.at for row in small if row.at), None)
-    fewer = Remedy("Use fewer and larger variables", FEWER, at)
-    fuse = Remedy("Let XLA fuse the update", FUSE, at, "jit-compile")
+    if small.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
+        summary = f"The optimizer's operations on small tensors take {small.taken}"
+        return Healthy(summary=summary, evidence=evidence)
+    number = counted(round(small.calls), "small operation")
     return Finding(
-        summary=f"The optimizer runs {counted(round(calls), 'small operation')}: {taken}",
+        summary=f"The optimizer runs {number}: {small.taken}",
         evidence=evidence,
-        remedies=(fewer,) if on_cpu else (fuse, fewer),
+        remedies=_remedies(small, on_cpu=on_cpu),
         effects=(
-            *(
-                Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-                for row in small
-            ),
-            *(_scheduling(calls, operations, breakdown) if on_cpu else ()),
+            *(_effect(row) for row in small.rows),
+            *((_scheduling(small, breakdown),) if on_cpu else ()),
         ),
     )
 
 
-def _scheduling(calls: float, operations: Operations, breakdown: Breakdown) -> tuple[Effect, ...]:
-    """Return what goes by between these operations: on a CPU their part, by number, of the host's time."""
-    part = calls / sum(row.calls for row in operations.rows)
+@dataclass(frozen=True, slots=True)
+class Small:
+    """The optimizer's operations on small tensors."""
+
+    rows: tuple[OperationTime, ...]
+    operations: Operations  # of the whole step
+
+    @property
+    def ms(self) -> float:
+        """Their time per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def calls(self) -> float:
+        """Their number per step."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        """Their part of the compute time."""
+        return self.ms / self.operations.total_ms
+
+    @property
+    def taken(self) -> str:
+        """Their time, as summaries state it."""
+        return f"{milliseconds(self.ms)} per step, {percent(self.share)} of the compute time"
+
+
+def _evidence(small: Small, work: OptimizerWork, limits: Limits) -> tuple[Measure, ...]:
+    share = "share of the compute time in the optimizer's small operations"
+    return (
+        Measure("time in the optimizer's small operations per step", ms(small.ms)),
+        Measure(share, ratio(small.share), ratio(limits.share)),
+        Measure("small optimizer operations per step", count(small.calls)),
+        Measure("time in all optimizer operations per step", ms(work.ms)),
+    )
+
+
+UNNAMED = "the trace names no operation of an optimizer: XLA compiled them, or they are outside a Keras optimizer"
+
+
+def _remedies(small: Small, *, on_cpu: bool) -> tuple[Remedy, ...]:
+    at = next((row.at for row in small.rows if row.at), None)
+    fewer = Remedy("Use fewer and larger variables", FEWER, at)
+    if on_cpu:
+        return (fewer,)
+    return Remedy("Compile the step so that XLA fuses the update", FUSE, at, "jit-compile"), fewer
+
+
+def _effect(row: OperationTime) -> Effect:
+    return Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def _scheduling(small: Small, breakdown: Breakdown) -> Effect:
+    """Return the time between these operations on a CPU: their part, by number, of the host's time."""
+    part = small.calls / sum(row.calls for row in small.operations.rows)
     between = ms(part * breakdown[Stage.HOST])
-    return (Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, between, bound=Bound.AT_MOST),)
+    return Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, between, bound=Bound.AT_MOST)
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)"
 
 FEWER = """\
-# no bias in front of a normalization, which takes it away again
+# no bias before a normalization, which cancels it
 x = keras.layers.Dense(64, use_bias=False)(x)
 x = keras.layers.LayerNormalization()(x)
-# one variable for many of the same shape, in the place of a list of them
+# one variable instead of a list of variables with the same shape
 self.gains = self.add_weight(shape=(len(names),), name="gains")
 # or fewer updates: optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)"""
 
 
 def sick() -> Verdict:
-    """A thousand small operations that take a fifth of the compute time of a GPU."""
+    """A thousand small operations take a fifth of the compute time of a GPU."""
     return _examine([_row(f"adam/Mul_{n}", 0.003) for n in range(1000)])
 
 
 def healthy() -> Verdict:
-    """Ten of them."""
+    """The optimizer runs ten small operations."""
     return _examine([_row(f"adam/Mul_{n}", 0.003) for n in range(10)])
 
 

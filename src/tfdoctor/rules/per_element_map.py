@@ -1,27 +1,27 @@
-"""A cheap function is called for each element, and the calls cost more than what it does.
+"""Per-element function calls cost more than their work.
 
 ## What it checks
 
-Whether a `map` before `batch` in the part of the pipeline that limits a waiting step spends most of its
-time on being called: the time of one call, against what its operations can take for the bytes that
+Whether a `map` before `batch`, in the part of the pipeline that limits a waiting step, spends most of its time
+on call overhead: the time of one call is compared with the time that its operations need for the bytes that
 they write.
 
 ## Why it matters
 
 Each call of a mapped function costs tens of microseconds, and each operation in it a microsecond or
-more, however small its tensors are. On a batch of 256 rows that is paid 256 times.
+more, however small its tensors are. A batch of 256 rows pays this 256 times.
 
 ## How to fix
 
-Batch first, then map a function of whole batches: `tf.io.decode_csv`, `tf.io.parse_example` (for
-`parse_single_example`), arithmetic and lookups take many rows as they take one; write axes from the
+Batch first, then map a function that takes whole batches: `tf.io.decode_csv`, `tf.io.parse_example` (for
+`parse_single_example`), arithmetic and lookups take many rows as well as one. Count axes from the
 right (`axis=-1`).
 
 ## Holds for
 
-TensorFlow 2.3 and later. The saving is a ceiling. Functions that take one item only (decoding images,
-reading files), draw random numbers, branch or loop, multiply matrices or make elements of several shapes
-are left out: mapping them over batches is another function, not another order.
+TensorFlow 2.3 and later. The saving is a ceiling. Functions are left out if they take single items only
+(decoding images, reading files), draw random numbers, branch or loop, multiply matrices or produce elements of
+several shapes: on batches they would need a different function, not only a different order.
 
 ## Sources
 
@@ -61,35 +61,34 @@ MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 """The stages that a ``.map()`` runs as."""
 
 FUSED = "MapAndBatch"
-"""A map that is asked for whole batches, and calls its function for each element all the same."""
+"""A map that produces whole batches, and still calls its function for each element."""
 
-OTHERWISE = re.compile(
+NOT_VECTORIZABLE = re.compile(
     r"(?:Decode(?!CSV|Raw|PaddedRaw)|Encode|Extract|Sample|NonMax)\w*|\w*(?:File|PyFunc)\w*|\w*Random\w*"
     r"|\w*(?:MatMul|Conv|FFT|Resize|Pool|Einsum|Svd|Qr|Cholesky)\w*|\w*(?:While|If|Case|For)"
     r"|Unique\w*|Where|StringSplit\w*|\w*Dataset\w*|ParseTensor|\w*Call|\w*Multinomial|Rng\w*"
 )
-"""Operations that take one item, give another number each time, or compute more than they write."""
+"""Operations that take one item, draw random numbers, or compute more than they write."""
 
 BYTES_PER_MS = 1e6
-"""What one thread writes in a chain of small operations at least: a GB/s, a tenth of a core's bandwidth."""
+"""Least that one thread writes in a chain of small operations: 1 GB/s, a tenth of a core's bandwidth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """When call overhead is called the main cost of a map."""
 
     call_ms: float = limit(
         0.1,
-        "ms that a call of the function takes: the calls themselves cost some 0.01 to 0.05 ms (measured)",
+        "Longest call in ms whose overhead is reported; the overhead alone is 0.01 to 0.05 ms (measured)",
     )
     working: float = limit(
         0.3,
-        "of a call that its operations can take for the bytes which they write: above it, the work "
-        "dominates",
+        "Largest share of a call that writing its outputs may take; above it, the work dominates",
         most=1.0,
     )
     elements: float = limit(
-        8.0, "elements per step, up to which calls are too few to matter", least=1.0
+        8.0, "Elements per step up to which the calls are too few to matter", least=1.0
     )
 
 
@@ -103,22 +102,26 @@ def check(
     contention: CpuContention,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Look for calls that cost more than what they compute, where the pipeline is slowest."""
+    """Look for calls whose overhead exceeds their work in the slowest part of the pipeline."""
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary=f"Calls of maps keep nobody waiting: {breakdown.little_wait}")
+        return Healthy(summary=f"Calls of map functions cost no time: {breakdown.little_wait}")
     slowest = pipeline.slowest.stages if pipeline.slowest else {}
-    maps = [s for s in pipeline.stages if s.path in slowest and MAP.fullmatch(s.kind) and s.work_ms]
+    maps = [
+        stage
+        for stage in pipeline.stages
+        if stage.path in slowest and MAP.fullmatch(stage.kind) and stage.work_ms
+    ]
     if not maps:
         return Healthy(summary="No map limits the pipeline")
     if isinstance(functions, Unavailable):
         return NotApplicable(reason=str(functions))
-    stage = max(maps, key=lambda one: one.work_ms)
+    stage = max(maps, key=lambda stage: stage.work_ms)
     function = functions.by_dataset.get(stage.dataset.id) if stage.dataset else None
     if function is None:
         return NotApplicable(
-            reason=f"what the function of {stage.title} computes could not be told from the record"
+            reason=f"the recording does not show what the function of {stage.title} computes"
         )
     return _judged(stage, function, contention, limits)
 
@@ -126,42 +129,51 @@ def check(
 def _judged(
     stage: StageTime, function: MapFunction, contention: CpuContention, limits: Limits
 ) -> Verdict:
+    """Compare a call's time with what its operations need for the bytes that they write."""
     elements = stage.calls * (function.batch if stage.kind.startswith(FUSED) else 1)
     call = stage.work_ms / elements if elements else 0.0
-    said = f"{stage.title} takes {milliseconds(call)} for each element"
-    if why := _otherwise(stage, function):
-        return Healthy(summary=f"{said}, and {why}")
+    summary = f"{stage.title} takes {milliseconds(call)} per element"
+    if why := _why_not_batches(stage, function):
+        return Healthy(summary=f"{summary}, but {why}")
     working = (function.nbytes or 0) / BYTES_PER_MS / call if call else 1.0
     measures = (
-        Measure("a call of the function", ms(call), ms(limits.call_ms)),
+        Measure("time per call of the function", ms(call), ms(limits.call_ms)),
         Measure("elements per step", count(elements), count(limits.elements)),
-        Measure("bytes that its operations write in a call", nbytes(function.nbytes or 0)),
-        Measure("of a call that writing them can take", ratio(working), ratio(limits.working)),
+        Measure("bytes written by the operations of one call", nbytes(function.nbytes or 0)),
+        Measure(
+            "share of a call spent writing outputs, at most", ratio(working), ratio(limits.working)
+        ),
     )
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
-        return Healthy(summary=f"{said}, most of it work", evidence=measures)
-    left = min(1.0, max(1.0 / function.batch, working))
-    effect = Effect(Stage.INPUT, left, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+        return Healthy(summary=f"{summary}; call overhead does not dominate", evidence=measures)
+    remaining = min(1.0, max(1.0 / function.batch, working))
     return Finding(
-        summary=f"{said}, {round(elements)} times a step: most of it goes into the calls",
+        summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
         evidence=measures,
         remedies=(
             Remedy("Batch first, then map whole batches", _code(stage), stage.at, "vectorized-map"),
         ),
-        effects=(effect, *contention.relief(stage.work_ms * (1.0 - left))),
+        effects=_effects(stage, remaining, contention),
     )
 
 
-def _otherwise(stage: StageTime, function: MapFunction) -> str:
+def _effects(stage: StageTime, remaining: float, contention: CpuContention) -> tuple[Effect, ...]:
+    """Return what is saved when only a share of the stage's work remains."""
+    work = ms(stage.work_ms)
+    effect = Effect(Stage.INPUT, remaining, stage.path, work, bound=Bound.AT_MOST)
+    return (effect, *contention.relief(stage.work_ms * (1.0 - remaining)))
+
+
+def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
     """Return why a function cannot simply take batches; "" when it can."""
     if stage.python_ms > 0:
-        return "runs Python"
+        return "it runs Python"
     if not function.batch:
-        return "no batch takes its results one by one"
+        return "no batch follows that takes single elements"
     if function.nbytes is None or not function.fixed:
-        return "its elements are of several shapes"
-    others = sorted(one for one in function.types if OTHERWISE.fullmatch(one))
-    return f"what {others[0]} would gain from whole batches is not known" if others else ""
+        return "its elements differ in shape"
+    others = sorted(name for name in function.types if NOT_VECTORIZABLE.fullmatch(name))
+    return f"{others[0]} may gain nothing from whole batches" if others else ""
 
 
 def _code(stage: StageTime) -> str:
@@ -169,19 +181,19 @@ def _code(stage: StageTime) -> str:
     function = name if name.isidentifier() else "function"
     return f"""\
 dataset = dataset.batch(batch_size)
-dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)  # of whole batches: axis=-1"""
+dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
 
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
 
 
 def sick() -> Verdict:
-    """Rows of CSV decoded one by one: 256 calls of 0.03 ms a step."""
+    """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
     return _example(work=7.7, nbytes_written=300)
 
 
 def healthy() -> Verdict:
-    """As many calls, which write 20 kB each."""
+    """The same number of calls, each of which writes 20 kB."""
     return _example(work=7.7, nbytes_written=20_000)
 
 

@@ -1,26 +1,26 @@
-"""Batches are made by Python code.
+"""Python code produces the batches.
 
 ## What it checks
 
-How long the input pipeline's functions are inside the Python interpreter (`tf.py_function`,
+How much time the input pipeline's functions spend in the Python interpreter (`tf.py_function`,
 `tf.numpy_function`, `Dataset.from_generator`, Keras' `PyDataset` and generators), on a run that waits
 for input.
 
 ## Why it matters
 
-Python runs on one thread at a time, and the training loop needs that thread too: it dispatches every
-step, and takes longer for it. TensorFlow's own operations run on all cores beside it.
+Python runs on one thread at a time. The training loop needs that thread too to start every step, and slows
+down. TensorFlow's own operations run on all cores in parallel.
 
 ## How to fix
 
 Write the transformation in TensorFlow operations (`tf.io.decode_jpeg`, `tf.image`, Keras
-preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. Where it must stay
+preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. If it must stay in
 Python, use several processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`.
 
 ## Holds for
 
-TensorFlow 2.3 and later. Batches that the script makes itself and hands to a `tf.function` are seen in
-recordings of `tfdoctor profile`, where the loop goes over no dataset.
+TensorFlow 2.3 and later. Batches that the script makes itself and passes to a `tf.function` are detected in
+recordings of `tfdoctor profile`, if the training loop does not iterate over a dataset.
 
 ## Sources
 
@@ -32,12 +32,13 @@ recordings of `tfdoctor profile`, where the loop goes over no dataset.
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline, StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.time.retracing import Retracing
 from tfdoctor.facts.time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
+from tfdoctor.kinds import InputKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -61,21 +62,22 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """How much Python is reported, in the pipeline and in the training loop."""
 
     share: float = limit(
         0.1,
-        "of the time of the pipeline's slowest segment: below it, replacing the Python changes "
-        "nothing worth the work",
+        "Smallest share of the pipeline's slowest segment spent in Python that is reported; below it, "
+        "replacing the Python code is not worth the work",
         most=1.0,
     )
     between: float = limit(
         0.05,
-        "of the step that Python takes to make a batch between two calls of the function that trains",
+        "Smallest share of the step spent making a batch in Python, between two calls of the training "
+        "function, that is reported",
         most=1.0,
     )
     stack_samples: float = limit(
-        5.0, "looks at the lines that make batches, from which on they count"
+        5.0, "Stack samples in lines that make batches needed before the lines count"
     )
 
 
@@ -85,38 +87,41 @@ LIMITS = Limits()
 def check(
     pipeline: InputPipeline | Unavailable,
     breakdown: Breakdown,
-    seen: StackSamples | None,
+    samples: StackSamples | None,
     retracing: Retracing | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Weigh the Python of the loop, else of the pipeline."""
-    if seen and sum(place.seen for place in seen.makers) >= limits.stack_samples:
-        found = _in_the_loop(seen, breakdown, retracing, limits)
-        if isinstance(found, Finding) or isinstance(pipeline, Unavailable):
-            return found
+    """Measure the Python of the training loop, else of the pipeline."""
+    if samples and sum(line.seen for line in samples.makers) >= limits.stack_samples:
+        verdict = _in_the_loop(samples, breakdown, retracing, limits)
+        if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
+            return verdict
     if isinstance(pipeline, Unavailable):
         return NotApplicable(reason=str(pipeline))
     return _in_the_pipeline(pipeline, breakdown, limits)
 
 
 def _in_the_loop(
-    seen: StackSamples, breakdown: Breakdown, retracing: Retracing | None, limits: Limits
+    samples: StackSamples, breakdown: Breakdown, retracing: Retracing | None, limits: Limits
 ) -> Verdict:
-    """Weigh the lines between two calls that make what the function is given."""
+    """Measure the lines between two calls of the training function that make its arguments."""
     between = max(0.0, breakdown[Stage.BETWEEN] - (retracing.between_ms if retracing else 0.0))
-    making = between * seen.share(seen.makers)
+    making = between * samples.share(samples.makers)
     share = making / breakdown.step_ms if breakdown.step_ms else 0.0
-    measure = Measure(
-        "of the step to make its batch in Python", ratio(share), ratio(limits.between)
-    )
-    said = f"Python takes {milliseconds(making)} between two steps to make the batch"
+    label = "share of the step spent making a batch in Python"
+    measure = Measure(label, ratio(share), ratio(limits.between))
+    summary = f"Python takes {milliseconds(making)} between two steps to make a batch"
     if share < limits.between:
-        return Healthy(summary=said, evidence=(measure,))
-    rows = tuple((one.at or "unknown", ms(between * seen.share([one]))) for one in seen.makers[:8])
+        return Healthy(summary=summary, evidence=(measure,))
+    rows = tuple(
+        (line.at or "unknown", ms(between * samples.share([line]))) for line in samples.makers[:8]
+    )
     return Finding(
-        summary=said,
-        evidence=(measure, Table(("your line", "per step, about"), rows)),
-        remedies=(Remedy("Make the batches in a tf.data pipeline", PIPELINE, seen.makers[0].at),),
+        summary=summary,
+        evidence=(measure, Table(("your line", "time per step, estimated"), rows)),
+        remedies=(
+            Remedy("Make the batches in a tf.data pipeline", PIPELINE, samples.makers[0].at),
+        ),
         effects=(
             Effect(Stage.BETWEEN, 0.0, StepWork.MAKING_BATCHES, ms(making), bound=Bound.AT_MOST),
         ),
@@ -124,61 +129,80 @@ def _in_the_loop(
 
 
 def _in_the_pipeline(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits) -> Verdict:
-    """Weigh the time inside Python against the pipeline's slowest segment."""
+    """Compare the time in Python with the pipeline's slowest segment."""
     slowest = pipeline.slowest
-    stages = [s for s in pipeline.stages if slowest and s.path in slowest.stages and s.python_ms]
+    paths = slowest.stages if slowest else {}
+    stages = [stage for stage in pipeline.stages if stage.path in paths and stage.python_ms]
     python = sum(stage.python_ms for stage in stages)
     share = python / slowest.ms if slowest and slowest.ms else 0.0
+    label = "share of the pipeline's slowest segment spent in Python"
     measures = (
-        Measure(
-            "of the pipeline's slowest part in Python", ratio(min(1.0, share)), ratio(limits.share)
-        ),
-        Measure("Python per step", ms(python)),
+        Measure(label, ratio(min(1.0, share)), ratio(limits.share)),
+        Measure("Python time per step", ms(python)),
     )
-    if not breakdown.waits_for_input and any(dataset.python for dataset in pipeline.idle):
-        return NotApplicable(reason=pipeline.why_idle)
     if not breakdown.waits_for_input:
-        everywhere = sum(stage.python_ms for stage in pipeline.stages)
-        summary = f"Python takes {milliseconds(everywhere)} per step in the pipeline; {breakdown.little_wait}"
-        return Healthy(summary=summary, evidence=measures[1:])
+        return _not_waiting(pipeline, breakdown, measures[1])
     if share < limits.share:
-        return Healthy(
-            summary=f"Python takes {milliseconds(python)} per step in the part of the pipeline that limits it",
-            evidence=measures,
+        summary = (
+            f"Python takes {milliseconds(python)} per step in the slowest part of the pipeline"
         )
-    rows = tuple((s.title, s.at or "unknown", ms(s.python_ms), ms(s.work_ms)) for s in stages)
+        return Healthy(summary=summary, evidence=measures)
+    return _finding(pipeline, stages, breakdown, measures)
+
+
+def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown, measure: Measure) -> Verdict:
+    if any(dataset.python for dataset in pipeline.idle):
+        return NotApplicable(reason=pipeline.why_idle)
+    python = sum(stage.python_ms for stage in pipeline.stages)
+    summary = (
+        f"Python takes {milliseconds(python)} per step in the pipeline; {breakdown.little_wait}"
+    )
+    return Healthy(summary=summary, evidence=(measure,))
+
+
+def _finding(
+    pipeline: InputPipeline,
+    stages: list[StageTime],
+    breakdown: Breakdown,
+    measures: tuple[Measure, ...],
+) -> Finding:
+    slowest = max(stages, key=lambda stage: stage.python_ms)
+    python = sum(stage.python_ms for stage in stages)
+    rows = tuple(
+        (stage.title, stage.at or "unknown", ms(stage.python_ms), ms(stage.work_ms))
+        for stage in stages
+    )
+    columns = ("stage", "your line", "Python time per step", "work per step")
     return Finding(
-        summary=f"{max(stages, key=lambda s: s.python_ms).title} makes the step wait: "
-        f"{milliseconds(python)} of Python per step",
-        evidence=(*measures, Table(("stage", "your line", "in Python", "work per step"), rows)),
+        summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python per step",
+        evidence=(*measures, Table(columns, rows)),
         remedies=tuple(_remedy(stage, pipeline.python_kind) for stage in stages),
         effects=(*(_effect(stage) for stage in stages), *_interpreter(pipeline, breakdown)),
     )
 
 
 def _effect(stage: StageTime) -> Effect:
-    left = max(0.0, 1.0 - stage.python_ms / stage.work_ms) if stage.work_ms else 0.0
-    return Effect(Stage.INPUT, left, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+    remaining = max(0.0, 1.0 - stage.python_ms / stage.work_ms) if stage.work_ms else 0.0
+    return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
 
 
 def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect, ...]:
-    """Return what the loop may gain beside its wait: its own Python has the interpreter to itself."""
-    beside, host = pipeline.python_beside(breakdown.step_ms), breakdown[Stage.HOST]
-    if not beside or not host:
+    """Return what the training loop may gain in addition: it no longer competes for the interpreter."""
+    share, host = pipeline.python_beside(breakdown.step_ms), breakdown[Stage.HOST]
+    if not share or not host:
         return ()
-    return (Effect(Stage.HOST, 1.0 - beside, StepWork.INTERPRETER, ms(host), bound=Bound.AT_MOST),)
+    return (Effect(Stage.HOST, 1.0 - share, StepWork.INTERPRETER, ms(host), bound=Bound.AT_MOST),)
 
 
 def _remedy(stage: StageTime, python_kind: str) -> Remedy:
-    if "PyDataset" in python_kind:
-        code = (
-            "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
-        )
-        return Remedy("Load in several processes, or in more than now", code, stage.at)
-    if "Generator" in stage.kind or "enerator" in python_kind:
+    if python_kind == InputKind.PY_DATASET:
+        return Remedy("Load with several processes, or more of them", PROCESSES, stage.at)
+    if stage.kind == GENERATOR or python_kind == InputKind.GENERATOR:
         return Remedy("Read with tf.data instead of a generator", FROM_FILES, stage.at)
     return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)
 
+
+PROCESSES = "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
 
 PIPELINE = """\
 dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().batch(128)
@@ -199,7 +223,7 @@ dataset = dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), 
 
 
 def sick() -> Verdict:
-    """A py_function that takes 30 ms of each 33 ms step."""
+    """A py_function takes 30 ms of each 33 ms step."""
     return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0), None, None)
 
 

@@ -1,27 +1,27 @@
-"""XLA compiles while the run trains.
+"""XLA recompiles during training.
 
 ## What it checks
 
-Whether XLA's compiler was at work in the traced steps, and still in their second half: a program that is
-compiled once at the start is not meant.
+Whether XLA's compiler ran in the traced steps, and still in their second half. A program that is compiled once
+at the start is not reported.
 
-A few steps that mostly compile are left out of the typical step, and no saving per step is computed: the
-share of the traced time tells what they cost.
+Where only a few steps compile, they are left out of the steady steps. Then no saving per step is computed, and
+the share of the traced time shows what they cost.
 
 ## Why it matters
 
-CompileTime takes from a fraction of a second to minutes; a step, milliseconds.
+Compiling takes from a fraction of a second to minutes; a step takes milliseconds.
 
 ## How to fix
 
-XLA compiles a program for each shape. Keep shapes the same: `drop_remainder=True`, sequences padded to a
-few lengths (`tf.data.Dataset.bucket_by_sequence_length`), no Python numbers that change. What depends on
-the data (`tf.where` with one argument, `tf.boolean_mask`) belongs outside of the compiled function.
+XLA compiles a program for each shape. Keep shapes constant: `drop_remainder=True`, sequences padded to a few
+lengths (`tf.data.Dataset.bucket_by_sequence_length`), no Python numbers that change. Keep operations whose
+shape depends on the data (`tf.where` with one argument, `tf.boolean_mask`) outside of the compiled function.
 
 ## Holds for
 
-TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace holds the compiler's
-events: CPUs' as of TensorFlow 2.21, GPUs' by their names in XLA's source.
+TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace holds the compiler's events:
+for CPUs as in TensorFlow 2.21, for GPUs by the names in XLA's source.
 
 ## Sources
 
@@ -57,12 +57,15 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     steps: float = limit(
-        2.0, "steps in which XLA compiled: a single one may be the first of its kind"
+        2.0,
+        "Smallest number of steps in which XLA compiles; a single one may be the first of its kind",
     )
-    late: float = limit(1.0, "of these steps in the second half of the traced ones")
+    late: float = limit(
+        1.0, "Smallest number of steps that compile in the second half of the traced steps"
+    )
 
 
 LIMITS = Limits()
@@ -74,64 +77,71 @@ def check(
     shapes: OpenShapes | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Look for compilations that go on."""
-    evidence = (
-        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
-        Measure("steps", count(compiling.of)),
-        Measure("of the traced time spent compiling", ratio(compiling.share)),
-        Measure("compiling per typical step", ms(compiling.total_ms)),
-        Measure("longest compilation", ms(compiling.longest_ms)),
-        Measure("step", ms(breakdown.step_ms)),
-    )
+    """Report compilations that continue in the second half of the traced steps."""
     if not compiling.steps:
-        return Healthy(summary="XLA compiled nothing while the run trained")
+        return Healthy(summary="XLA compiled nothing in the traced steps")
+    summary = f"XLA compiled in {compiling.steps} of {compiling.of} steps"
+    evidence = _evidence(compiling, breakdown, limits)
     if compiling.steps < limits.steps or compiling.late < limits.late:
-        said = f"XLA compiled in {compiling.steps} of {compiling.of} steps, and no more after that"
-        return Healthy(summary=said, evidence=evidence)
-    # The step model knows nothing of the steps that are left out of the typical ones.
-    rare = compiling.apart or not compiling.total_ms
-    spent = f": {percent(compiling.share)} of the traced time" if compiling.share else ""
+        return Healthy(summary=f"{summary} and not again", evidence=evidence)
+    effects = _effects(compiling)
+    share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
     return Finding(
         concern=Concern.LONG_STEPS,
-        summary=f"XLA compiled in {compiling.steps} of {compiling.of} steps, for up to "
-        f"{milliseconds(compiling.longest_ms)}{spent}",
+        summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",
         evidence=evidence,
         remedies=(_remedy(shapes),),
-        effects=()
-        if rare
-        else (
-            Effect(Stage.HOST, 0.0, StepWork.COMPILING, ms(compiling.host_ms)),
-            Effect(Stage.BETWEEN, 0.0, StepWork.COMPILING, ms(compiling.between_ms)),
-        ),
-        severity=Severity.of(compiling.share) if rare else None,
+        effects=effects,
+        severity=None if effects else Severity.of(compiling.share),
+    )
+
+
+def _evidence(compiling: CompileTime, breakdown: Breakdown, limits: Limits) -> tuple[Measure, ...]:
+    return (
+        Measure("steps in which XLA compiled", count(compiling.steps), count(limits.steps)),
+        Measure("traced steps", count(compiling.of)),
+        Measure("share of the traced time spent compiling", ratio(compiling.share)),
+        Measure("compile time per steady step", ms(compiling.total_ms)),
+        Measure("longest compilation", ms(compiling.longest_ms)),
+        Measure("step time", ms(breakdown.step_ms)),
+    )
+
+
+def _effects(compiling: CompileTime) -> tuple[Effect, ...]:
+    """Return what compiling costs a steady step; () where only other steps compile, which have no model."""
+    if compiling.apart or not compiling.total_ms:
+        return ()
+    return (
+        Effect(Stage.HOST, 0.0, StepWork.COMPILING, ms(compiling.host_ms)),
+        Effect(Stage.BETWEEN, 0.0, StepWork.COMPILING, ms(compiling.between_ms)),
     )
 
 
 def _remedy(shapes: OpenShapes | None) -> Remedy:
-    """Advise by what of the batches' shapes is open: whole batches do nothing for their length."""
+    """Choose by which dimensions of the batches vary: dropping a smaller batch does not help with lengths."""
     if shapes is not None and shapes.lengths:
-        return Remedy("Pad the batches to a few lengths, each of which is compiled once", LENGTHS)
+        return Remedy("Pad the batches to a few lengths", LENGTHS)
     if shapes is not None and shapes.size and shapes.at:
-        return Remedy("Leave out the smaller batch", WHOLE, shapes.at, "drop-remainder")
-    return Remedy("Keep the shapes of what is compiled the same", f"{WHOLE}\n{LENGTHS}")
+        return Remedy("Drop the last, smaller batch", WHOLE, shapes.at, "drop-remainder")
+    return Remedy("Keep the input shapes of compiled functions constant", f"{WHOLE}\n{LENGTHS}")
 
 
 WHOLE = "dataset = dataset.batch(128, drop_remainder=True)"
 
 LENGTHS = """\
-# sequences: padded to a few lengths, each of which is compiled once
+# pad sequences to a few lengths; each length is compiled once
 dataset = dataset.bucket_by_sequence_length(
     length, bucket_boundaries=[64, 128, 256], bucket_batch_sizes=[64, 32, 16, 8],
     pad_to_bucket_boundary=True, drop_remainder=True)"""
 
 
 def sick() -> Verdict:
-    """Batches of another length each: compiled in 20 of 20 steps."""
+    """Every batch has another length, and XLA compiles in 20 of 20 steps."""
     return check(
         CompileTime(20, 20, 10, 250.0, 0.0, 346.0), Breakdown.of(host=268.0, device=4.0), None
     )
 
 
 def healthy() -> Verdict:
-    """Compiled before the traced steps."""
+    """XLA compiled before the traced steps."""
     return check(CompileTime(0, 20, 0), Breakdown.of(host=0.5, device=4.0), None)

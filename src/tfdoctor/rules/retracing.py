@@ -1,20 +1,21 @@
-"""A tf.function is traced again while the run trains.
+"""A tf.function is retraced during training.
 
 ## What it checks
 
-Calls of a `tf.function` in the traced steps that built its graph anew, how long building and preparing it
-took, and which argument was another one each time. A function's first two tracings are no retracing:
-TensorFlow traces twice where variables are made.
+Calls of a `tf.function` in the traced steps that rebuilt its graph, how long building and preparing the graph
+took, and which argument changed. The first two traces of a function are not counted: TensorFlow traces twice
+where a function creates variables.
 
 ## Why it matters
 
-Tracing runs the Python of the whole step and rewrites the graph, which takes many times as long as running it.
+Tracing runs the Python code of the whole step and optimizes the graph, which takes many times as long as running
+the graph.
 
 ## How to fix
 
-Give numbers as tensors (`tf.constant(step)`): a Python number is part of the graph, so each value gets a
-graph of its own. Keep shapes the same (`drop_remainder=True`), or leave them open in
-`input_signature` or by `reduce_retracing=True`. Make functions once, outside of the loop.
+Pass numbers as tensors (`tf.constant(step)`): a Python number is part of the graph, so each value gets its own
+graph. Keep shapes constant (`drop_remainder=True`), or leave them open with `input_signature` or
+`reduce_retracing=True`. Create functions once, outside of the loop.
 
 ## Holds for
 
@@ -27,6 +28,7 @@ TensorFlow 2.4 and later; which argument changed, in recordings of `tfdoctor pro
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.facts.time.breakdown import Breakdown
@@ -55,15 +57,15 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     calls: float = limit(
         2.0,
-        "calls in the traced steps that traced anew: a single one may be the last, smaller batch",
+        "Smallest number of traced calls that retrace; a single one may be the last, smaller batch",
     )
     tracings: float = limit(
         3.0,
-        "tracings of the whole run: the first two belong to every function that makes variables",
+        "Smallest number of traces in the whole run; functions that create variables have two",
     )
 
 
@@ -73,64 +75,85 @@ LIMITS = Limits()
 def check(
     retracing: Retracing,
     breakdown: Breakdown,
-    seen: StackSamples | None,
+    samples: StackSamples | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Look for functions that are traced again and again."""
+    """Report functions that are retraced repeatedly."""
     if not retracing.functions:
-        return NotApplicable(reason="the trace shows no call of a tf.function")
-    again = [
-        one
-        for one in retracing.functions
-        if one.traced >= limits.calls and one.tracings >= limits.tracings
-    ]
-    if not again:
-        calls = sum(one.calls for one in retracing.functions)
-        return Healthy(summary=f"None of {calls} calls of a tf.function was traced again and again")
-    worst = max(again, key=lambda one: one.traced)
-    rows = tuple((one.name, count(one.traced), count(one.calls), _change(one)) for one in again)
+        return NotApplicable(reason="the trace holds no call of a tf.function")
+    retraced = _retraced(retracing, limits)
+    if not retraced:
+        calls = sum(function.calls for function in retracing.functions)
+        return Healthy(summary=f"No tf.function was retraced repeatedly in {calls} calls")
+    worst = max(retraced, key=lambda function: function.traced)
     return Finding(
-        summary=f"{worst.name} was traced anew by {worst.traced} of its {worst.calls} calls: "
-        f"{milliseconds(retracing.total_ms)} per step",
+        summary=f"{worst.name} was retraced in {worst.traced} of {worst.calls} calls, "
+        f"which takes {milliseconds(retracing.total_ms)} per step",
         evidence=(
-            Measure("tracing per step", ms(retracing.total_ms)),
-            Measure("step", ms(breakdown.step_ms)),
-            Table(("function", "calls that traced", "calls", "the argument that changes"), rows),
+            Measure("retracing time per step", ms(retracing.total_ms)),
+            Measure("step time", ms(breakdown.step_ms)),
+            _table(retraced),
         ),
-        remedies=(_remedy(worst, seen.called_at if seen else None),),
-        effects=(
-            Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(retracing.host_ms)),
-            Effect(Stage.BETWEEN, 0.0, StepWork.TRACING, ms(retracing.between_ms)),
-        ),
+        remedies=(_remedy(worst, samples.called_at if samples else None),),
+        effects=_effects(retracing),
     )
 
 
-def _change(one: Retraced) -> str:
-    if not one.changed:
+def _retraced(retracing: Retracing, limits: Limits) -> list[Retraced]:
+    return [
+        function
+        for function in retracing.functions
+        if function.traced >= limits.calls and function.tracings >= limits.tracings
+    ]
+
+
+def _effects(retracing: Retracing) -> tuple[Effect, ...]:
+    return (
+        Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(retracing.host_ms)),
+        Effect(Stage.BETWEEN, 0.0, StepWork.TRACING, ms(retracing.between_ms)),
+    )
+
+
+def _table(functions: Sequence[Retraced]) -> Table:
+    rows = tuple(
+        (function.name, count(function.traced), count(function.calls), _change(function))
+        for function in functions
+    )
+    return Table(("function", "calls that retraced", "calls", "changing argument"), rows)
+
+
+SHOWN_VALUES = 3
+"""Values of the changing argument that a cell of the table holds."""
+
+
+def _change(function: Retraced) -> str:
+    if not function.changed:
         return "unknown"
-    return ", ".join(one.changed[:3]) + (", ..." if len(one.changed) > 3 else "")  # noqa: PLR2004 - as many as a cell holds
+    rest = ", ..." if len(function.changed) > SHOWN_VALUES else ""
+    return ", ".join(function.changed[:SHOWN_VALUES]) + rest
 
 
-def _remedy(one: Retraced, at: Location | None) -> Remedy:
-    """Advise by what changes: a Python number, a shape, or something else."""
-    if one.changed and all(NUMBER.fullmatch(value) for value in one.changed):
-        return Remedy(f"Give {one.name} a tensor instead of a Python number", TENSOR, at)
-    shapes = [SHAPED.match(value) for value in one.changed]
-    if all(shapes) and len({shape[0] for shape in shapes if shape}) > 1:
-        if len({shape[1] for shape in shapes if shape}) > 1:
-            return Remedy(
-                f"Leave the shape of what {one.name} gets open, or pad it to a few lengths",
-                OPEN,
-                at,
-            )
-        return Remedy(f"Give {one.name} batches of one shape, or leave the shape open", SHAPE, at)
-    return Remedy(
-        f"Find out what is new at each call of {one.name}, and keep it the same", ONCE, at
-    )
+def _remedy(function: Retraced, at: Location | None) -> Remedy:
+    """Choose by what changes: a Python number, a shape, or something else."""
+    if function.changed and all(NUMBER.fullmatch(value) for value in function.changed):
+        return Remedy(f"Pass {function.name} a tensor instead of a Python number", TENSOR, at)
+    matches = [SHAPED.match(value) for value in function.changed]
+    shapes = {match[0] for match in matches if match}
+    if None in matches or len(shapes) < SEVERAL:
+        action = f"Find what changes in each call of {function.name} and keep it constant"
+        return Remedy(action, ONCE, at)
+    if len({match[1] for match in matches if match}) < SEVERAL:
+        action = f"Give {function.name} batches of one shape, or leave the shape open"
+        return Remedy(action, SHAPE, at)
+    action = f"Leave the input shape of {function.name} open, or pad the input to a few lengths"
+    return Remedy(action, OPEN, at)
 
+
+SEVERAL = 2
+"""Different shapes from which on the shape is what changes."""
 
 SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
-"""A tensor's shape without its first dimension, the size of the batch."""
+"""A tensor's shape; the group is the shape without its first dimension, the batch size."""
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
@@ -149,22 +172,22 @@ def train_step(x): ...
 dataset = dataset.bucket_by_sequence_length(length, [64, 128, 256], [64, 32, 16, 8])"""
 
 ONCE = """\
-@tf.function  # made once, not in the loop; objects and Python values it is given stay the same
+@tf.function  # create it once, outside of the loop; pass the same objects and Python values in each call
 def train_step(x, y): ..."""
 
 
 def sick() -> Verdict:
-    """A step number from Python: each of 19 calls is traced."""
-    one = Retraced("train_step", 19, 19, 30, ("10", "11", "12", "13"))
+    """The step number is a Python number, and each of 19 calls retraces."""
+    function = Retraced("train_step", 19, 19, 30, ("10", "11", "12", "13"))
     return check(
-        Retracing((one,), host_ms=13.0, between_ms=26.0),
+        Retracing((function,), host_ms=13.0, between_ms=26.0),
         Breakdown.of(device=6.0, host=14.0, between=26.5),
         StackSamples(called_at=Location("train.py", 29)),
     )
 
 
 def healthy() -> Verdict:
-    """A function that was traced before the window."""
+    """The function was traced before the traced steps."""
     return check(
         Retracing((Retraced("train_step", 19, 0, 1),)), Breakdown.of(device=6.0, host=0.4), None
     )

@@ -1,26 +1,26 @@
-"""A map that limits the pipeline runs on one thread.
+"""A map runs sequentially and limits the pipeline.
 
 ## What it checks
 
-Whether the pipeline's slowest segment holds a `map` that *ran* sequentially while the step waits for
-input. What ran is read from the trace: tf.data runs many a plain `.map(f)` in parallel by itself
-(`ParallelMapV2`, `MapAndBatch`), and such a map is not reported. Where map and batch were fused the
-name does not tell, so the number of threads that were seen at work in the function decides.
+Whether the pipeline's slowest segment contains a `map` that *ran* sequentially while the step waits for
+input. The trace shows what ran: tf.data runs many plain `.map(f)` calls in parallel by itself
+(`ParallelMapV2`, `MapAndBatch`), and such a map is not reported. If map and batch were fused, the name does
+not tell whether the map is parallel, so the number of busy threads in the function decides.
 
 ## Why it matters
 
-One thread makes one element after the other. With n free cores the same map makes up to n at a time.
+One thread produces one element after the other. With n free cores, the same map produces up to n at a time.
 
 ## How to fix
 
-Add `num_parallel_calls=tf.data.AUTOTUNE`; add `deterministic=False` where the order of elements does
+Add `num_parallel_calls=tf.data.AUTOTUNE`. Add `deterministic=False` if the order of elements does
 not matter. A function that runs Python (`tf.py_function`, `tf.numpy_function`) gains nothing from
-threads, because Python runs on one at a time: see python-input.
+threads, because Python runs on one thread at a time: see python-input.
 
 ## Holds for
 
-TensorFlow 2.3 and later. The saving is bounded by the cores that were free while the steps ran: on a run
-without accelerator a map on more threads takes cores from the compute, and saves nothing when none is free.
+TensorFlow 2.3 and later. The cores that were free while the steps ran limit the saving. On a run without an
+accelerator, a map on more threads takes cores from the compute, and saves nothing if no core is free.
 
 ## Sources
 
@@ -62,12 +62,12 @@ MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Which maps count as sequential."""
 
     threads: float = limit(
         1.2,
-        "threads at work in a map, on average, up to which it counts as sequential: hand-overs "
-        "overlap a little",
+        "Average number of busy threads in a map up to which it counts as sequential; handing over elements "
+        "overlaps a little",
     )
 
 
@@ -89,18 +89,22 @@ def check(
     if not waiting and pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
     if stage is None or not waiting or stage.concurrency > limits.threads:
-        return Healthy(summary=_fine(pipeline, limits, breakdown))
-    if stage.python_ms > stage.work_ms / 2:
-        return NotApplicable(
-            reason=f"{stage.title} runs sequentially, but it runs Python, which more threads do not "
-            "speed up; python-input tells what does"
-        )
-    if options is not None and options.pool == 1:
-        return NotApplicable(
-            reason=f"{stage.title} runs sequentially in a private pool of one thread, whatever its "
-            "num_parallel_calls; disabled-autotune tells of it"
-        )
+        return Healthy(summary=_maps_summary(pipeline, limits, breakdown))
+    if reason := _why_threads_do_not_help(stage, options):
+        return NotApplicable(reason=f"{stage.title} runs sequentially, but {reason}")
     return _finding(stage, limits, *_speedup(device, cores))
+
+
+def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> str:
+    """Return why `num_parallel_calls` changes nothing; "" when it does."""
+    if stage.python_ms > stage.work_ms / 2:
+        return "it runs Python, which more threads do not speed up; see python-input"
+    if options is not None and options.pool == 1:
+        return (
+            "its private thread pool has one thread, whatever num_parallel_calls says; "
+            "see disabled-autotune"
+        )
+    return ""
 
 
 def _limiting(pipeline: InputPipeline) -> list[StageTime]:
@@ -108,21 +112,20 @@ def _limiting(pipeline: InputPipeline) -> list[StageTime]:
     return [stage for stage in pipeline.stages if slowest and stage.path in slowest.stages]
 
 
-def _fine(pipeline: InputPipeline, limits: Limits, breakdown: Breakdown) -> str:
+def _maps_summary(pipeline: InputPipeline, limits: Limits, breakdown: Breakdown) -> str:
     maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
     parallel = [stage for stage in maps if stage.concurrency > limits.threads or stage.asynchronous]
     if not breakdown.waits_for_input:
-        return (
-            f"{counted(len(maps), 'map').capitalize()} in the pipeline, and {breakdown.little_wait}"
-        )
+        number = counted(len(maps), "map").capitalize()
+        return f"{number} in the pipeline, and {breakdown.little_wait}"
     return f"No sequential map limits the pipeline ({len(parallel)} of {len(maps)} maps ran in parallel)"
 
 
 def _speedup(device: Device, cores: Cores | None) -> tuple[float, Bound]:
-    """Return how many times as fast the map gets on all cores that it can have; inf is unknown.
+    """Return how many times as fast the map runs on all cores available to it; inf is unknown.
 
-    Beside an accelerator those are its own and the free ones. On a CPU run compute and input take
-    turns or share the cores: the step model keeps account of them.
+    With an accelerator these are its own core and the free ones. On a CPU run, compute and input take
+    turns or share the cores, which the step model accounts for.
     """
     if cores is None:
         return math.inf, Bound.AT_MOST
@@ -134,13 +137,13 @@ def _finding(stage: StageTime, limits: Limits, speedup: float, bound: Bound) -> 
     return Finding(
         summary=f"{stage.title} limits the pipeline and runs on one thread",
         evidence=(
-            Measure("its work per step", ms(stage.work_ms)),
-            Measure("threads at work in it", count(stage.concurrency), count(limits.threads)),
+            Measure("map time per step", ms(stage.work_ms)),
+            Measure("busy threads in the map", count(stage.concurrency), count(limits.threads)),
             *_cores_evidence(speedup),
         ),
         remedies=(
             Remedy(
-                "Let tf.data choose how many threads run it",
+                "Let tf.data choose the number of threads for the map",
                 f"dataset = dataset.map({_function(stage)}, num_parallel_calls=tf.data.AUTOTUNE)",
                 stage.at,
                 "parallel-map",
@@ -162,7 +165,7 @@ def _finding(stage: StageTime, limits: Limits, speedup: float, bound: Bound) -> 
 def _cores_evidence(speedup: float) -> tuple[Measure, ...]:
     if math.isinf(speedup):
         return ()
-    return (Measure("times as fast with all cores that are free for it", count(speedup)),)
+    return (Measure("speedup of the map on all free cores, at most", count(speedup)),)
 
 
 def _function(stage: StageTime) -> str:
@@ -171,7 +174,7 @@ def _function(stage: StageTime) -> str:
 
 
 def sick() -> Verdict:
-    """A map of 40 ms on one thread, with three of four cores idle."""
+    """A map of 40 ms runs on one thread while three of four cores are idle."""
     return check(
         _pipeline("Map", threads=1),
         Breakdown.of(input=30.0, device=10.0),
@@ -182,7 +185,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """The same map, which tf.data ran on three threads."""
+    """The same map, which tf.data runs on three threads."""
     return check(
         _pipeline("ParallelMapV2", threads=3),
         Breakdown.of(input=3.0, device=10.0),

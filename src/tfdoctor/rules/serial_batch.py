@@ -1,34 +1,33 @@
-"""Large examples are copied into batches on one thread, and the step waits for it.
+"""One thread copies large examples into batches.
 
 ## What it checks
 
-Whether the pipeline's slowest segment holds a `batch` that ran by itself, how long its own work takes
-per step, how large its examples are, and whether an option keeps tf.data from copying them on all its
-threads. What ran is read from the trace: a `map` directly before `batch` is fused with it
-(`MapAndBatch`) and copies on all its threads; such a batch is not reported.
+Whether the pipeline's slowest segment contains a `batch` that is not fused with a `map`, how long its own work
+takes per step, how large its examples are, and whether an option prevents tf.data from copying them on all of
+its threads. The trace shows what ran: a `map` directly before `batch` is fused with it (`MapAndBatch`) and
+copies on all of its threads; such a batch is not reported.
 
 ## Why it matters
 
-`batch` copies every example into one new block of memory. For images, clips or windows of sensors these are tens
-of megabytes per batch, and one thread copies them one after the other.
+`batch` copies every example into one new block of memory. For images, video clips or sensor windows, this is
+tens of megabytes per batch, and one thread copies the examples one after the other.
 
 ## How to fix
 
-Leave the options `parallel_batch` and `apply_default_optimizations` alone, or write
-`batch(n, num_parallel_calls=tf.data.AUTOTUNE)`, which makes several batches at once. Smaller elements help
+Do not set the options `parallel_batch` and `apply_default_optimizations`, or write
+`batch(n, num_parallel_calls=tf.data.AUTOTUNE)`, which produces several batches at once. Smaller elements help
 as well: keep images as `uint8` and cast them in the model. Several batches at once take the memory of
 several batches.
 
 ## Holds for
 
-TensorFlow 2.8 and later, which copy a batch of 1 MiB or more on all threads of the pipeline unless an option
-forbids it (`parallel_batch`; seen in 2.21: two threads at work for a plain `batch`, one with the option off).
-Without such an option nothing is reported of large batches.
+TensorFlow 2.8 and later. These versions copy a batch of 1 MiB or more on all threads of the pipeline unless an
+option forbids it (`parallel_batch`; observed in 2.21: two busy threads for a plain `batch`, one with the option
+off). Without such an option, large batches are not reported.
 
-The threads share the memory's bandwidth and, on a run without accelerator, the cores with the compute, so
-the saving is a ceiling. `padded_batch` cannot run in parallel. Where
-the examples are small (numbers, short texts) it is not the copy that takes time but the call for each of
-them: nothing is said of that here.
+The threads share the memory bandwidth and, on a run without an accelerator, the cores with the compute, so
+the saving is a ceiling. `padded_batch` cannot run in parallel. If the examples are small (numbers, short
+texts), the call for each example takes the time, not the copy; this rule does not report that.
 
 ## Sources
 
@@ -45,7 +44,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, quantity
 from tfdoctor.kinds import DeviceKind
@@ -67,22 +66,29 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
 BATCH = re.compile(r"Batch(?:V\d)?")
-"""What a ``.batch()`` runs as where nothing is fused with it and one thread makes it."""
+"""What a ``.batch()`` runs as if nothing is fused with it and one thread produces it."""
+
+SPLIT = 1 << 20
+"""Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)."""
+
+ONE_THREAD = 1.2
+"""Average number of busy threads up to which a stage is sequential: handing over elements overlaps a little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Which batches are worth copying in parallel."""
 
     share: float = limit(
         0.02,
-        "of the step that a batch takes by itself: below it, making it parallel is not worth a word",
+        "Smallest share of the step taken by the batch's own work that is reported; below it, a parallel "
+        "batch saves too little",
         most=1.0,
     )
     example_bytes: float = limit(
         32768.0,
-        "bytes of one example: to copy this much takes about 4 microseconds, and the call for it 1 to 3 "
-        "(measured on one core): of smaller ones the copy is not the main part",
+        "Smallest example in bytes that is reported; copying this much takes about 4 microseconds and the "
+        "call for it 1 to 3 (measured on one core), so the copy dominates only for larger examples",
         least=1.0,
     )
 
@@ -100,73 +106,75 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for a batch of large examples in the segment that limits the pipeline."""
-    everywhere = [stage for stage in pipeline.stages if BATCH.fullmatch(stage.kind)]
-    slowest = pipeline.slowest
-    limiting = [s for s in everywhere if slowest and s.path in slowest.stages and s.work_ms]
-    stage = max(limiting, key=lambda stage: stage.work_ms, default=None)
+    batches = [stage for stage in pipeline.stages if BATCH.fullmatch(stage.kind)]
+    stage = _limiting(pipeline, batches)
     if (
         stage is None
         or not breakdown.waits_for_input
         or stage.work_ms < limits.share * breakdown.step_ms
     ):
-        return Healthy(summary=_fine(everywhere))
+        return Healthy(summary=_batches_summary(batches))
     if stage.concurrency > ONE_THREAD:
         return Healthy(summary="Batches are copied on several threads already")
     size = _example_bytes(stage, properties)
-    if size is None:
-        return NotApplicable(
-            reason=f"a batch takes {milliseconds(stage.work_ms)} per step by itself, but how large its examples "
-            "are is not known (their shapes are open, they hold text, or they were not recorded): it may be the "
-            "copy, or the calls for each example"
-        )
-    if size < limits.example_bytes:
-        return Healthy(
-            summary=f"A batch takes {milliseconds(stage.work_ms)} per step by itself, for examples of "
-            f"{quantity(nbytes(size))}: that is not their copy"
-        )
-    whole = size * _number(stage)
+    if size is None or size < limits.example_bytes:
+        return _not_the_copy(stage, size)
+    whole = size * _batch_size(stage)
     if whole >= SPLIT and (options is None or not options.no_parallel_copy):
         return _copied_by_all(whole, options)
     return _finding(stage, size, limits, _speedup(device, cores), options)
 
 
-SPLIT = 1 << 20
-"""Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)."""
+def _limiting(pipeline: InputPipeline, batches: list[StageTime]) -> StageTime | None:
+    """Return the batch with the most work in the segment that limits the pipeline."""
+    paths = pipeline.slowest.stages if pipeline.slowest else {}
+    limiting = [stage for stage in batches if stage.path in paths and stage.work_ms]
+    return max(limiting, key=lambda stage: stage.work_ms, default=None)
 
-ONE_THREAD = 1.2
-"""Threads at work in a stage, on average, up to which it is sequential: hand-overs overlap a little."""
+
+def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
+    """Say what the time of a batch is that need not be the copy of its examples."""
+    time = f"a batch takes {milliseconds(stage.work_ms)} per step"
+    if size is None:
+        return NotApplicable(
+            reason=f"{time}, but the size of its examples is unknown (their shapes are not fixed, they hold "
+            "text, or they were not recorded): either the copy or the calls for each example take the time"
+        )
+    return Healthy(
+        summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}, mostly not for the copy"
+    )
 
 
-def _fine(batches: list[StageTime]) -> str:
+def _batches_summary(batches: list[StageTime]) -> str:
     work = sum(stage.work_ms for stage in batches)
-    return f"Putting examples into batches takes {milliseconds(work)} per step, which is not what limits it"
+    return f"Batching takes {milliseconds(work)} per step and does not limit the pipeline"
 
 
 def _example_bytes(stage: StageTime, properties: DatasetProperties | None) -> float | None:
-    """Return the bytes of what goes into a batch, from the size of what comes out of it."""
+    """Return the bytes of one example, from the size of the batch."""
     if properties is None or stage.dataset is None:
         return None
-    number = stage.dataset.parameters.get("batch_size")
+    number = stage.dataset.parameters.batch_size
     whole = properties.element_bytes(stage.dataset)
-    return whole / int(number) if whole is not None and number else None
+    return whole / number if whole is not None and number else None
 
 
-def _number(stage: StageTime) -> int:
-    return int(stage.dataset.parameters["batch_size"]) if stage.dataset else 1
+def _batch_size(stage: StageTime) -> int:
+    return (stage.dataset.parameters.batch_size or 1) if stage.dataset else 1
 
 
 def _copied_by_all(whole: float, options: DataOptions | None) -> Verdict:
-    said = f"batches of {quantity(nbytes(whole))}"
+    batches = f"batches of {quantity(nbytes(whole))}"
     if options is None:
         return NotApplicable(
-            reason=f"tf.data copies {said} on all its threads unless an option forbids it, and the pipeline's "
-            "options were not recorded"
+            reason=f"tf.data copies {batches} on all of its threads unless an option forbids it, but the "
+            "pipeline's options were not recorded; record again with `tfdoctor profile`"
         )
-    return Healthy(summary=f"tf.data copies {said} on all its threads by itself")
+    return Healthy(summary=f"tf.data copies {batches} on all of its threads")
 
 
 def _speedup(device: Device, cores: Cores | None) -> float:
-    """Return how many times as fast it gets at most: on all cores, or beside an accelerator the free ones."""
+    """Return the largest speedup: on all cores, or with an accelerator on the free ones; inf is unknown."""
     if cores is None:
         return math.inf
     return max(1.0, cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
@@ -175,13 +183,13 @@ def _speedup(device: Device, cores: Cores | None) -> float:
 def _finding(
     stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None
 ) -> Finding:
-    whole = nbytes(size * _number(stage))
+    whole = nbytes(size * _batch_size(stage))
     return Finding(
         summary=f"One thread copies the examples into batches of {quantity(whole)}",
         evidence=(
-            Measure("the batch's own work per step", ms(stage.work_ms)),
-            Measure("bytes of an example", nbytes(size), nbytes(limits.example_bytes)),
-            Measure("bytes of a batch", whole),
+            Measure("batching time per step", ms(stage.work_ms)),
+            Measure("bytes per example", nbytes(size), nbytes(limits.example_bytes)),
+            Measure("bytes per batch", whole),
         ),
         remedies=_remedies(stage, options),
         effects=(
@@ -198,17 +206,17 @@ def _finding(
 
 
 def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ...]:
-    code = f"dataset = dataset.batch({_number(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
-    parallel = Remedy("Make several batches at once", code, stage.at, "parallel-batch")
+    code = f"dataset = dataset.batch({_batch_size(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
+    parallel = Remedy("Produce several batches at once", code, stage.at, "parallel-batch")
     off = options.no_parallel_copy if options else ""
     if not (options and off) or options.by_keras:
         return (parallel,)
-    kept = f"# options.{off} = False  # leave this out: tf.data then copies on all its threads"
-    return parallel, Remedy(f"Or leave {off} as tf.data has it", kept, options.at)
+    removed = f"# options.{off} = False  # remove this: tf.data then copies on all of its threads"
+    return parallel, Remedy(f"Or remove the option {off}", removed, options.at)
 
 
 def sick() -> Verdict:
-    """Batches of 64 images of 602 kB, which an option lets one thread copy, 20 ms of each step."""
+    """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
     return _example("(224, 224, 3), dtype=tf.float32", work=20.0)
 
 
@@ -221,7 +229,7 @@ def _example(shape: str, work: float) -> Verdict:
     written = Dataset(
         id=1,
         kind="_BatchDataset",
-        parameters={"batch_size": 64},
+        parameters=DatasetParameters(batch_size=64),
         element=f"TensorSpec(shape={shape.replace('(', '(None, ', 1).replace(', )', ',)')}, name=None)",
     )
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)

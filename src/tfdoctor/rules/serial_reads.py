@@ -1,29 +1,29 @@
-"""Records are read from one file at a time.
+"""Files are read one at a time.
 
 ## What it checks
 
 Whether the pipeline's slowest segment reads records (`TFRecordDataset`, `TextLineDataset`,
-`FixedLengthRecordDataset`) on one thread while the step waits for input. What ran is read from the
-trace: an `interleave` without `num_parallel_calls` takes records of several files in turn, and still
-reads one after the other.
+`FixedLengthRecordDataset`) on one thread while the step waits for input. The trace shows what ran: an
+`interleave` without `num_parallel_calls` takes records from several files in turn, but still reads one
+record after the other.
 
 ## Why it matters
 
-One thread reads, decompresses and checks one record after the other. Files are independent of each
-other, so several can be read at a time; where they lie across a network, each read waits most of its
-time for an answer, and many reads can wait together.
+One thread reads, decompresses and checks one record after the other. Files are independent, so several can
+be read at the same time. If they are stored across a network, each read mostly waits for an answer, and many
+reads can wait at the same time.
 
 ## How to fix
 
 Give `interleave` `num_parallel_calls=tf.data.AUTOTUNE` (or `TFRecordDataset(files,
-num_parallel_reads=tf.data.AUTOTUNE)`), and `deterministic=False` where the order of records does not
-matter. Data in a single file must be split into several first: ten or more for each host that
-reads, of 10 MB at least and better 100.
+num_parallel_reads=tf.data.AUTOTUNE)`), and `deterministic=False` if the order of records does not
+matter. Split data in a single file into several files first: ten or more for each host that
+reads, of at least 10 MB and better 100 MB.
 
 ## Holds for
 
-TensorFlow 2.3 and later. The saving is a ceiling: whether the storage delivers more at a time is not in
-the trace, and a single hard disk may not. On a run without accelerator, reading on more threads takes cores
+TensorFlow 2.3 and later. The saving is a ceiling: the trace does not show whether the storage can deliver
+more, and a single hard disk may not. On a run without an accelerator, reading on more threads takes cores
 from the compute.
 
 ## Sources
@@ -34,6 +34,7 @@ from the compute.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime, feeds
@@ -41,7 +42,6 @@ from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -61,30 +61,31 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
 READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
-"""The stages that read records of files."""
+"""The stages that read records from files."""
 
 OPENER = re.compile(r"FlatMap|Interleave")
-"""The stages that open one file after the other, on the thread that asks."""
+"""The stages that open one file after the other, on their consumer's thread."""
 
-ASKED = ("ParallelInterleave", "LegacyParallelInterleave")
-"""The stages that read several files at a time: few threads at work in them wait for a core or a disk."""
+PARALLEL_OPENER = ("ParallelInterleave", "LegacyParallelInterleave")
+"""The stages that read several files at a time: if few threads are busy, they wait for a core or a disk."""
 
-TOGETHER = 16
-"""Reads across a network that wait together: tf.data's own number of threads until it knows better."""
+REMOTE_READS = 16
+"""Simultaneous reads across a network: tf.data's number of threads before it tunes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Which readers are serial and limit the pipeline."""
 
     threads: float = limit(
         1.2,
-        "threads at work in a reader, on average, up to which it counts as serial: hand-overs "
-        "overlap a little",
+        "Average number of busy threads in a reader up to which it counts as serial; handing over elements "
+        "overlaps a little",
     )
     share: float = limit(
         0.2,
-        "of the pipeline's slowest segment spent reading: below it, the other stages limit it",
+        "Smallest share of the pipeline's slowest segment spent reading that is reported; below it, the "
+        "other stages limit the pipeline",
         most=1.0,
     )
 
@@ -109,7 +110,7 @@ def check(
     share = slowest.stages.get(reader.path, 0.0) / slowest.ms if slowest and slowest.ms else 0.0
     waiting = breakdown.waits_for_input
     if not waiting or share < limits.share or _several(pipeline, reader, limits):
-        return Healthy(summary=_fine(reader, breakdown, share=share, limits=limits))
+        return Healthy(summary=_reader_summary(reader, breakdown, share=share, limits=limits))
     speedup = _speedup(device, cores, files)
     return _finding(pipeline, reader, files, share, speedup, limits)
 
@@ -118,34 +119,37 @@ def _without_readers(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle and not breakdown.waits_for_input:
         return NotApplicable(reason=pipeline.why_idle)
     return Healthy(
-        summary="No stage of the pipeline read records of files while the steps were traced"
+        summary="No stage of the pipeline read records from files during the traced steps"
     )
 
 
-def _fine(reader: StageTime, breakdown: Breakdown, *, share: float, limits: Limits) -> str:
+def _reader_summary(
+    reader: StageTime, breakdown: Breakdown, *, share: float, limits: Limits
+) -> str:
     if not breakdown.waits_for_input:
         return f"{reader.kind} reads records, and {breakdown.little_wait}"
     if share < limits.share:
-        return f"{reader.kind} reads records, and is not what limits the pipeline"
+        return f"{reader.kind} reads records and does not limit the pipeline"
     return f"{reader.kind} reads several files at a time"
 
 
 def _several(pipeline: InputPipeline, reader: StageTime, limits: Limits) -> bool:
-    """Whether several files are read at a time, or would be if a core were free for it."""
+    """Whether several files are read at a time, or would be if a core were free."""
     parallel = (
-        s for s in pipeline.stages if s.kind.startswith(ASKED) and feeds(reader.path, s.path)
+        stage.kind.startswith(PARALLEL_OPENER) and feeds(reader.path, stage.path)
+        for stage in pipeline.stages
     )
     return reader.concurrency > limits.threads or any(parallel)
 
 
 def _speedup(device: Device, cores: Cores | None, files: SourceFiles | None) -> float:
-    """Return how many times as fast reading gets at most; inf where nothing is known to limit it."""
-    found = [float(files.count)] if files and files.count and files.count > 1 else []
+    """Return the largest speedup of reading; inf if nothing is known to limit it."""
+    bounds = [float(files.count)] if files and files.count and files.count > 1 else []
     if files and files.remote:
-        found.append(float(TOGETHER))
+        bounds.append(float(REMOTE_READS))
     elif cores is not None:
-        found.append(cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
-    return max(1.0, min(found, default=float("inf")))
+        bounds.append(cores.usable if device.kind == DeviceKind.CPU else 1.0 + cores.free)
+    return max(1.0, min(bounds, default=float("inf")))
 
 
 def _finding(
@@ -156,60 +160,69 @@ def _finding(
     speedup: float,
     limits: Limits,
 ) -> Finding:
-    beside = [reader, *_openers(pipeline, reader)[:-1]]  # the outermost opener stays alone
-    where = f", from {files.scheme}" if files and files.scheme else ""
+    source = f" from {files.scheme}://" if files and files.scheme else ""
+    label = "share of the pipeline's slowest segment spent reading"
     return Finding(
-        summary=f"{reader.kind} reads one file at a time{where}, and limits the pipeline",
+        summary=f"{reader.kind} reads one file at a time{source} and limits the pipeline",
         evidence=(
-            Measure("reading, per step", ms(reader.work_ms)),
-            Measure("of the pipeline's slowest segment", ratio(share), ratio(limits.share)),
-            Measure("threads at work in it", count(reader.concurrency), count(limits.threads)),
+            Measure("reading time per step", ms(reader.work_ms)),
+            Measure(label, ratio(share), ratio(limits.share)),
+            Measure("busy threads in the reader", count(reader.concurrency), count(limits.threads)),
             *((Measure("files", count(files.count)),) if files and files.count else ()),
         ),
         remedies=_remedies(pipeline, reader, files),
-        effects=tuple(
-            Effect(
+        effects=tuple(_effects(pipeline, reader, files, speedup)),
+    )
+
+
+def _effects(
+    pipeline: InputPipeline, reader: StageTime, files: SourceFiles | None, speedup: float
+) -> Iterator[Effect]:
+    """Yield the effect on each stage that runs on several threads afterwards."""
+    spreads = not (files and files.remote)
+    for stage in (reader, *_openers(pipeline, reader)[:-1]):  # the outermost opener stays alone
+        if stage.work_ms:
+            yield Effect(
                 Stage.INPUT,
                 1.0 / speedup,
                 stage.path,
                 ms(stage.work_ms),
                 bound=Bound.AT_MOST,
-                spreads=not (files and files.remote),
+                spreads=spreads,
             )
-            for stage in beside
-            if stage.work_ms
-        ),
-    )
 
 
 def _openers(pipeline: InputPipeline, reader: StageTime) -> list[StageTime]:
     """Return the stages that open files one after the other for a reader, the nearest first."""
-    above = [s for s in pipeline.stages if feeds(reader.path, s.path) and OPENER.fullmatch(s.kind)]
-    return sorted(above, key=lambda stage: -len(stage.path))
+    openers = [
+        stage
+        for stage in pipeline.stages
+        if feeds(reader.path, stage.path) and OPENER.fullmatch(stage.kind)
+    ]
+    return sorted(openers, key=lambda stage: -len(stage.path))
 
 
 def _remedies(
     pipeline: InputPipeline, reader: StageTime, files: SourceFiles | None
 ) -> tuple[Remedy, ...]:
-    interleave = next((s for s in _openers(pipeline, reader) if s.kind == "Interleave"), None)
+    openers = _openers(pipeline, reader)
+    interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)
     at = (interleave or reader).at
     single = files is not None and files.count == 1
-    edit_id = "" if single else "parallel-interleave"
-    first = (
-        (Remedy(f"Split the file into {counted(10, 'shard')} or so", SHARDS, at),) if single else ()
-    )
+    split = (Remedy("Split the file into about ten shards", SHARDS, at),) if single else ()
     if interleave is not None:
-        return (*first, Remedy("Read several files at a time", INTERLEAVE, at, edit_id))
+        edit_id = "" if single else "parallel-interleave"
+        return (*split, Remedy("Read several files at a time", INTERLEAVE, at, edit_id))
     name = re.sub(r"V\d$", "", reader.kind)
     code = f"dataset = tf.data.{name}Dataset(files, num_parallel_reads=tf.data.AUTOTUNE)"
-    return (*first, Remedy("Read several files at a time", code, at))
+    return (*split, Remedy("Read several files at a time", code, at))
 
 
 INTERLEAVE = """\
 dataset = files.interleave(
     read_one_file,
     num_parallel_calls=tf.data.AUTOTUNE,
-    deterministic=False,  # where the order of the records does not matter
+    deterministic=False,  # if the order of the records does not matter
 )"""
 
 SHARDS = """\
@@ -220,12 +233,12 @@ for shard in range(10):
 
 
 def sick() -> Verdict:
-    """Compressed records that take 30 ms of each 32 ms step on one thread, from eight files."""
+    """One thread reads compressed records from eight files for 30 ms of each 32 ms step."""
     return _example("Interleave", threads=1, wait=22.0)
 
 
 def healthy() -> Verdict:
-    """The same files, read by four threads."""
+    """Four threads read the same files."""
     return _example("ParallelInterleaveV4", threads=4, wait=0.1)
 
 

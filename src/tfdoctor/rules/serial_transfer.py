@@ -1,20 +1,20 @@
-"""Copies between host and GPU run while no kernel does.
+"""Copies between host and GPU do not overlap kernels.
 
 ## What it checks
 
-How long copies from the host to the GPU, and back, take while no kernel of the GPU runs; how large they
-are, how fast, and whether the host's memory is pageable.
+How long copies from the host to the GPU, and back, take while no kernel of the GPU runs; their size, their
+bandwidth, and whether the host's memory is pageable.
 
 ## Why it matters
 
-A copy over the bus runs beside the kernels when it is asked for in time and from pinned memory. Otherwise
-the GPU computes nothing meanwhile.
+A copy over the bus overlaps with kernels when it starts early enough and reads pinned memory. Otherwise the GPU
+computes nothing during the copy.
 
 ## How to fix
 
-Copy the next batch while this one is trained on: `tf.data.experimental.prefetch_to_device` as the last
-transformation. Send narrower types (uint8 images, cast on the device). Keep what is the same in each step
-on the device, as a `tf.Variable` or a constant made once.
+Copy the next batch while the GPU trains on the current one: `tf.data.experimental.prefetch_to_device` as the last
+transformation. Copy smaller data types (uint8 images, cast on the device). Keep data that is the same in each
+step on the device, as a `tf.Variable` or as a constant that is created once.
 
 ## Holds for
 
@@ -56,9 +56,11 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
-    share: float = limit(0.02, "of the step in which copies run and kernels do not", most=1.0)
+    share: float = limit(
+        0.02, "Smallest share of the step that copies take while no kernel runs", most=1.0
+    )
 
 
 LIMITS = Limits()
@@ -67,56 +69,74 @@ LIMITS = Limits()
 def check(
     transfers: Transfers, steady: SteadySteps, breakdown: Breakdown, limits: Limits = LIMITS
 ) -> Verdict:
-    """Weigh the copies that nothing hides."""
+    """Compare the copies that no kernel hides with the step."""
     if steady.unit != STEP:
         return NotApplicable(reason=steady.why_no_steps)
-    copies = [one for one in (transfers[H2D], transfers[D2H]) if one.count]
-    exposed = sum(one.exposed_ms for one in copies)
-    share = exposed / breakdown.step_ms if breakdown.step_ms else 0.0
-    measure = Measure("of the step in copies beside no kernel", ratio(share), ratio(limits.share))
+    copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]
+    exposed_ms = sum(copy.exposed_ms for copy in copies)
+    share = exposed_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    measure = Measure(
+        "share of the step copying while no kernel runs", ratio(share), ratio(limits.share)
+    )
     if share < limits.share:
-        said = f"Copies between host and GPU take {milliseconds(exposed)} per step beside no kernel"
-        return Healthy(summary=said, evidence=(measure,))
-    worst = max(copies, key=lambda one: one.exposed_ms)
-    columns = ("copies", "per step", "bytes", "take", "beside no kernel", "rate", "host memory")
+        time = milliseconds(exposed_ms)
+        summary = f"Copies between host and GPU take {time} per step while no kernel runs"
+        return Healthy(summary=summary, evidence=(measure,))
+    worst = max(copies, key=lambda copy: copy.exposed_ms)
     return Finding(
-        summary=f"Copies {worst.direction} take {milliseconds(worst.exposed_ms)} per step while no kernel runs"
-        + (", from pageable memory" if worst.host_memory == PAGEABLE else ""),
-        evidence=(measure, Table(columns, tuple(_row(one) for one in copies))),
+        summary=_summary(worst),
+        evidence=(measure, Table(COLUMNS, tuple(_row(copy) for copy in copies))),
         remedies=_remedies(worst),
         effects=tuple(
-            Effect(Stage.TRANSFER, 0.0, one.direction, ms(one.exposed_ms), bound=Bound.AT_MOST)
-            for one in copies
+            Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST)
+            for copy in copies
         ),
     )
 
 
-def _row(one: Transfer) -> tuple[str | Quantity, ...]:
+def _summary(copy: Transfer) -> str:
+    source = ", from pageable memory" if copy.host_memory == PAGEABLE else ""
+    time = milliseconds(copy.exposed_ms)
+    return f"Copies from {copy.direction} take {time} per step while no kernel runs{source}"
+
+
+COLUMNS = (
+    "direction",
+    "copies per step",
+    "bytes per step",
+    "time per step",
+    "time while no kernel runs",
+    "bandwidth",
+    "host memory",
+)
+
+
+def _row(copy: Transfer) -> tuple[str | Quantity, ...]:
     return (
-        one.direction,
-        count(one.count),
-        "unknown" if one.nbytes is None else nbytes(one.nbytes),
-        ms(one.ms),
-        ms(one.exposed_ms),
-        "unknown" if one.rate is None else bandwidth(one.rate),
-        one.host_memory,
+        copy.direction,
+        count(copy.count),
+        "unknown" if copy.nbytes is None else nbytes(copy.nbytes),
+        ms(copy.ms),
+        ms(copy.exposed_ms),
+        "unknown" if copy.rate is None else bandwidth(copy.rate),
+        copy.host_memory,
     )
 
 
 def _remedies(worst: Transfer) -> tuple[Remedy, ...]:
     if worst.direction == D2H:
-        return (Remedy("Keep what the step computes on the GPU; read it every 100 steps", READ),)
+        return (Remedy("Keep results on the GPU and read them every 100 steps", READ),)
     return (
-        Remedy("Copy the next batch while this one is trained on", PREFETCH),
-        Remedy("Send narrower types, and cast on the GPU", NARROW),
+        Remedy("Copy the next batch while the GPU trains on the current one", PREFETCH),
+        Remedy("Copy smaller data types and cast on the GPU", SMALLER),
     )
 
 
 PREFETCH = """\
 dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # the last transformation"""
 
-NARROW = """\
-# uint8 images are a quarter of float32's bytes; the model's first layer casts and scales
+SMALLER = """\
+# uint8 images have a quarter of the bytes of float32; the model's first layer casts and scales
 inputs = keras.Input((224, 224, 3), dtype="uint8")
 x = keras.layers.Rescaling(1 / 255)(inputs)"""
 
@@ -126,16 +146,16 @@ if step % 100 == 0:
 
 
 def sick() -> Verdict:
-    """A batch of 100 MB is copied for 25 of 200 ms, from pageable memory."""
+    """Copying a batch of 100 MB from pageable memory takes 25 of 200 ms."""
     return check(*_example(25.0))
 
 
 def healthy() -> Verdict:
-    """The same copy, hidden behind kernels."""
+    """The same copy overlaps with kernels."""
     return check(*_example(0.1))
 
 
-def _example(exposed: float) -> tuple[Transfers, SteadySteps, Breakdown]:
-    copy = Transfer(H2D, 1.0, 25.0, exposed, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
-    step = Breakdown.of(transfer=exposed, device=175.0)
+def _example(exposed_ms: float) -> tuple[Transfers, SteadySteps, Breakdown]:
+    copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
+    step = Breakdown.of(transfer=exposed_ms, device=175.0)
     return Transfers((copy,)), SteadySteps.of(Steps.uniform(10, step.step_ms)), step

@@ -1,30 +1,30 @@
-"""The place or the size of a shuffle mixes the examples less than it seems.
+"""A shuffle mixes the examples only partly.
 
 ## What it checks
 
-Three certain cases, in a pipeline that the script itself builds from one source: a `shuffle` behind the
+Three unambiguous cases, in a pipeline that the script itself builds from one source: a `shuffle` after the
 `batch` that makes the training batches, a `repeat` before the only `shuffle`, and a `shuffle` whose buffer holds
-less than a hundredth of the examples. The usual order (shuffle, then batch or repeat) is not reported.
+less than one percent of the examples. The usual order (shuffle, then batch or repeat) is not reported.
 
 ## Why it matters
 
-Not the time, but what the model sees. Behind `batch`, whole batches change places, and the same examples meet
-in every epoch. Behind `repeat`, the epochs run into each other: some examples come twice before others come
-once. Through a small buffer an example moves by about the buffer's size: data that lie sorted, by class or by
-date, stay nearly sorted.
+This is about what the model sees, not about time. After `batch`, only whole batches are shuffled; the same
+examples stay together in every epoch. After `repeat`, epochs overlap: some examples appear twice before others
+appear once. With a small buffer, an example moves by about the buffer's size: data sorted by class or by date
+stay nearly sorted.
 
 ## How to fix
 
-Each is a trade. `shuffle` before `batch` holds examples instead of batches, so give it more of them.
-`shuffle` before `repeat` ends each epoch cleanly, but fills its buffer anew in each; keep `repeat` first where
-that pause costs more than the mixed epochs. A larger buffer takes memory: shuffle indices or file names instead,
-or mix the data once when you write them. Where they are in random order already, a small buffer loses
-nothing.
+Each change is a trade-off. `shuffle` before `batch` holds examples instead of batches, so make its buffer
+larger. `shuffle` before `repeat` separates the epochs, but refills its buffer in each; keep `repeat` first if
+that pause costs more than overlapping epochs do. A larger buffer takes memory: shuffle indices or file names
+instead, or shuffle the data once when you write them. If the data are stored in random order, a small buffer
+is enough.
 
 ## Holds for
 
-All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines of several sources or files
-(`interleave`), those that a library builds, and those with another `shuffle` before are not judged.
+All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines with several sources or files
+(`interleave`), pipelines built by a library, and pipelines with a second `shuffle` are not judged.
 
 ## Sources
 
@@ -35,7 +35,7 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines of 
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, nbytes, ratio
@@ -63,17 +63,17 @@ PASSING = frozenset(
 """Kinds that leave the order and the grouping of elements as they are."""
 
 SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengthRecord"))
-"""Kinds that yield their elements one after the other, in the order in which they lie."""
+"""Kinds that yield their elements one after the other, in stored order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Which shuffle buffers are small."""
 
     share: float = limit(
         0.01,
-        "of the examples that a shuffle's buffer holds: with less, an example moves by less than a "
-        "hundredth of the epoch; guides use 1024 of 60,000",
+        "Smallest share of the examples that a shuffle's buffer must hold; with less, an example moves by "
+        "less than one percent of the epoch (guides use 1024 of 60,000)",
         most=1.0,
     )
 
@@ -82,63 +82,62 @@ LIMITS = Limits()
 
 
 def check(properties: DatasetProperties, limits: Limits = LIMITS) -> Verdict:
-    """Look at the pipeline's only shuffle, where the script itself built a pipeline of one source."""
+    """Check the pipeline's only shuffle, if the script itself builds the pipeline from one source."""
     line = properties.line()
-    shuffles = [at for at, one in enumerate(line) if kind_of(one) == "Shuffle"]
+    shuffles = [at for at, dataset in enumerate(line) if kind_of(dataset) == "Shuffle"]
     if not shuffles:
         return Healthy(
-            summary="No shuffle of tf.data stands between the training loop and its source"
+            summary="No tf.data shuffle between the training loop and the source of the data"
         )
     if len(shuffles) > 1 or not _plain(line):
         return NotApplicable(
-            reason="the pipeline has several shuffles or sources, or a library built it: how well it mixes "
-            "does not follow from the order of its stages"
+            reason="the pipeline has several shuffles or sources, or a library builds it: the order of its "
+            "stages does not show how well it mixes the examples"
         )
-    found = _behind_batch(properties, line, shuffles[0]) or _behind_repeat(
-        properties, line, shuffles[0]
-    )
-    return found or _size(properties, line[shuffles[0]], limits)
+    at = shuffles[0]
+    finding = _after_batch(properties, line, at) or _after_repeat(properties, line, at)
+    return finding or _size(properties, line[at], limits)
 
 
 def _plain(line: tuple[Dataset, ...]) -> bool:
-    """Whether a pipeline is of kinds that are understood, and its functions are the script's own."""
+    """Whether all kinds of a pipeline are understood, and its functions are the script's own."""
     *stages, source = line
     known = PASSING | BATCHES | {"Shuffle", "Repeat"}
-    ours = all(one.function_at for one in stages if one.function)
-    return ours and kind_of(source) in SOURCES and all(kind_of(one) in known for one in stages)
+    own = all(stage.function_at for stage in stages if stage.function)
+    return own and kind_of(source) in SOURCES and all(kind_of(stage) in known for stage in stages)
 
 
 def _name(shuffle: Dataset) -> str:
-    return f"shuffle({shuffle.parameters.get('buffer_size', '')})"
+    return f"shuffle({shuffle.parameters.buffer_size or ''})"
 
 
 def _next(line: tuple[Dataset, ...], at: int, kinds: frozenset[str]) -> Dataset | None:
-    """Return the nearest stage upstream of one of these kinds, beyond stages that pass elements on."""
-    for one in line[at + 1 :]:
-        if kind_of(one) in kinds:
-            return one
-        if kind_of(one) not in PASSING:
+    """Return the nearest stage upstream of one of these kinds, past stages that keep order and grouping."""
+    for stage in line[at + 1 :]:
+        if kind_of(stage) in kinds:
+            return stage
+        if kind_of(stage) not in PASSING:
             return None
     return None
 
 
-def _behind_batch(
+def _after_batch(
     properties: DatasetProperties, line: tuple[Dataset, ...], at: int
 ) -> Finding | None:
-    """Find training batches that change places as a whole; a batch of batches is made of sequences."""
+    """Find training batches that are shuffled as a whole; a batch of batches consists of sequences."""
     batch = _next(line, at, BATCHES)
-    again = any(kind_of(one) in BATCHES for one in line[:at])
-    size = int(batch.parameters.get("batch_size") or 1) if batch else 1
+    again = any(kind_of(stage) in BATCHES for stage in line[:at])
+    size = (batch.parameters.batch_size or 1) if batch else 1
     if batch is None or again or size == 1:
         return None
-    repeated = any(kind_of(one) == "Repeat" for one in properties.upstream(batch))
-    meet = "" if repeated else f", and the same {size} examples meet in every epoch"
+    repeated = any(kind_of(stage) == "Repeat" for stage in properties.upstream(batch))
+    together = "" if repeated else f"; the same {size} examples stay together every epoch"
     return _finding(
         line[at],
-        f"{_name(line[at])} comes after batch({size}): whole batches change places{meet}",
-        (Measure("examples in each batch that moves as a whole", count(size)),),
+        f"{_name(line[at])} comes after batch({size}), so only whole batches are shuffled{together}",
+        (Measure("examples per batch that stay together", count(size)),),
         Remedy(
-            "Shuffle before batch, with a buffer of at least as many examples as now",
+            "Shuffle before batch, with a buffer for at least as many examples as now",
             f"dataset = dataset.shuffle({_examples(properties, line, at, size)}).batch({size})",
             line[at].at,
         ),
@@ -146,74 +145,84 @@ def _behind_batch(
 
 
 def _examples(properties: DatasetProperties, line: tuple[Dataset, ...], at: int, size: int) -> int:
-    """Return how many examples a buffer of batches holds; no more than there are."""
-    held = int(line[at].parameters.get("buffer_size") or 1) * size
+    """Return how many examples a buffer of batches holds: at most all of them."""
+    held = int(line[at].parameters.buffer_size or 1) * size
     source = properties.elements(line[-1])
     return min(held, source) if source else held
 
 
-def _behind_repeat(
+def _after_repeat(
     properties: DatasetProperties, line: tuple[Dataset, ...], at: int
 ) -> Finding | None:
-    """Find epochs that run into each other; a run of one pass has no second one."""
+    """Find epochs that overlap; a run of one pass has no second one."""
     repeat = _next(line, at, frozenset(("Repeat",)))
-    times = repeat.parameters.get("count") if repeat else None
+    times = repeat.parameters.count if repeat else None
     once = properties.passes is not None and properties.passes <= 1.0
     if repeat is None or times in {0, 1} or once:
         return None
     return _finding(
         line[at],
-        f"{_name(line[at])} comes after repeat(): the epochs run into each other, and some examples come "
-        "twice before others come once",
+        f"{_name(line[at])} comes after repeat(), so epochs overlap: some examples appear twice before "
+        "others appear once",
         (_lines(line[at], repeat),),
         Remedy(
-            "Shuffle before repeat, if each epoch should hold every example once; it then fills its buffer anew "
-            "in each",
+            "Shuffle before repeat if each epoch should contain every example once; the buffer is then "
+            "refilled in each epoch",
             f"dataset = dataset.{_name(line[at])}.repeat({_times(times)})",
             line[at].at,
         ),
     )
 
 
-def _times(times: object) -> str:
-    return str(times) if isinstance(times, int) and times > 0 else ""
+def _times(times: int | None) -> str:
+    return str(times) if times is not None and times > 0 else ""
 
 
 def _lines(shuffle: Dataset, repeat: Dataset) -> Table:
     rows = (("repeat", repeat.at or "unknown"), (_name(shuffle), shuffle.at or "unknown"))
-    return Table(("stage, in the order in which it runs", "your line"), rows)
+    return Table(("stage (in order of execution)", "your line"), rows)
 
 
 def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Verdict:
     """Compare the buffer with the examples of one epoch."""
-    held, there = shuffle.parameters.get("buffer_size"), properties.elements(shuffle)
-    if not isinstance(held, int) or held < 1 or not there:
-        said = "how many examples there are is not known"
-        return Healthy(summary=f"{_name(shuffle)} comes before batch and repeat; {said}")
-    share = min(1.0, held / there)
-    measures = (
-        Measure("of the examples in the shuffle's buffer", ratio(share), ratio(limits.share)),
-    )
+    held, examples = shuffle.parameters.buffer_size, properties.elements(shuffle)
+    if held is None or held < 1 or not examples:
+        summary = (
+            f"{_name(shuffle)} comes before batch and repeat; the number of examples is unknown"
+        )
+        return Healthy(summary=summary)
+    share = min(1.0, held / examples)
+    measure = Measure("share of the examples in the buffer", ratio(share), ratio(limits.share))
     if share >= limits.share:
-        summary = f"{_name(shuffle)} mixes {percent(share)} of the {there:,} examples at a time"
-        return Healthy(summary=summary, evidence=measures)
-    each = properties.element_bytes(shuffle)
-    memory = (Measure("a buffer for all of them, at most", nbytes(each * there)),) if each else ()
+        summary = f"{_name(shuffle)} mixes {percent(share)} of the {examples:,} examples at a time"
+        return Healthy(summary=summary, evidence=(measure,))
     return _finding(
         shuffle,
-        f"{_name(shuffle)} mixes {number(held)} of {there:,} examples at a time: if they lie sorted, "
-        "they stay nearly sorted",
-        (*measures, *memory),
+        f"{_name(shuffle)} mixes {number(held)} of {examples:,} examples at a time: sorted data stay "
+        "nearly sorted",
+        (measure, *_full_buffer(properties, shuffle, examples)),
         Remedy(
-            "If the data are not in random order, shuffle their indices (or file names), or mix them once on disk",
+            "If the data are sorted, shuffle their indices or file names, or shuffle them once on disk",
             INDICES,
             shuffle.at,
         ),
     )
 
 
+def _full_buffer(
+    properties: DatasetProperties, shuffle: Dataset, examples: int
+) -> tuple[Measure, ...]:
+    """Return the memory of a buffer for all examples, if the size of an example is known."""
+    size = properties.element_bytes(shuffle)
+    return (
+        (Measure("memory of a buffer for all examples, at most", nbytes(size * examples)),)
+        if size
+        else ()
+    )
+
+
 INDICES = """\
-order = tf.data.Dataset.range(len(features)).shuffle(len(features))  # eight bytes for each example
+order = tf.data.Dataset.range(len(features)).shuffle(len(features))  # eight bytes per example
 dataset = order.map(lambda at: (tf.gather(features, at), tf.gather(labels, at)),
                     num_parallel_calls=tf.data.AUTOTUNE)"""
 
@@ -222,24 +231,24 @@ def _finding(
     shuffle: Dataset, summary: str, evidence: tuple[Evidence, ...], remedy: Remedy
 ) -> Finding:
     where = Table(("shuffle", "your line"), ((_name(shuffle), shuffle.at or "unknown"),))
-    proof = evidence if any(isinstance(one, Table) for one in evidence) else (*evidence, where)
+    proof = evidence if any(isinstance(item, Table) for item in evidence) else (*evidence, where)
     return Finding(summary=summary, evidence=proof, remedies=(remedy,), severity=Severity.NOTE)
 
 
 def sick() -> Verdict:
-    """Batches of 32 that are shuffled as a whole."""
+    """Batches of 32 examples are shuffled as a whole."""
     return _example("Batch", "Shuffle")
 
 
 def healthy() -> Verdict:
-    """Examples that are shuffled, then put into batches."""
+    """Examples are shuffled, then batched."""
     return _example("Shuffle", "Batch")
 
 
 def _example(*kinds: str) -> Verdict:
-    parameters: dict[str, dict[str, int]] = {
-        "Shuffle": {"buffer_size": 1000},
-        "Batch": {"batch_size": 32},
+    parameters = {
+        "Shuffle": DatasetParameters(buffer_size=1000),
+        "Batch": DatasetParameters(batch_size=32),
     }
     chain = [Dataset(id=0, kind="_TensorSliceDataset", cardinality=5000)]
     chain += [

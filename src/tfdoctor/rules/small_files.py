@@ -1,26 +1,26 @@
-"""Each example lies in a small file of its own.
+"""Each example is stored in its own small file.
 
 ## What it checks
 
-How many whole files (`tf.io.read_file`) the functions of the pipeline's slowest segment read per step and how
-long that takes, while the step waits for input. Files of this disk count as small by the size of a few of
-them, which is asked for when the run ends; of files across a network (`gs://`, `s3://`) the opening is what
-takes long.
+How many whole files (`tf.io.read_file`) the functions of the pipeline's slowest segment read per step, and how
+long that takes, while the step waits for input. Whether local files are small is decided by the size of a few
+of them, which is measured at the end of the run. For files across a network (`gs://`, `s3://`), opening takes
+long whatever their size.
 
 ## Why it matters
 
-To open a file is a walk through directories, a few system calls, and on a disk or across a network a wait. For
-an image of some kilobytes that takes longer than to read it, and it is paid for every example of every epoch.
+Opening a file takes a directory lookup, a few system calls and, on a disk or across a network, a wait. For an
+image of a few kilobytes, this takes longer than reading it, and it is repeated for every example of every epoch.
 
 ## How to fix
 
-Write the examples once into TFRecord files, ten or more for each host that reads, of 10 MB at least and better
-100, and read these with `interleave`. Where all of it fits into memory, `.cache()` behind the reading does as well.
+Write the examples once into TFRecord files, ten or more for each host that reads, of at least 10 MB and better
+100 MB, and read them with `interleave`. If all data fit into memory, `.cache()` after reading works as well.
 
 ## Holds for
 
-TensorFlow 2.3 and later, any hardware. The saving is a ceiling: reading a record is not free either. Files
-that Python opens count as python-input.
+TensorFlow 2.3 and later, any hardware. The saving is a ceiling, because reading records takes time too. Files
+opened by Python code are covered by python-input.
 
 ## Sources
 
@@ -32,7 +32,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
@@ -55,16 +55,17 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """How many files are many, and which are small."""
 
     files: float = limit(
         4.0,
-        "whole files read per step from which they are many: shards are opened far less than once a step",
+        "Smallest number of whole files read per step that is reported; shards are opened far less than once "
+        "per step",
     )
     size: float = limit(
         100_000.0,
-        "bytes up to which a file of this disk is small: to read more takes longer than to open it, some "
-        "10 to 100 microseconds at 1 GB/s",
+        "Largest local file in bytes that is small; reading a larger one takes longer than opening it, which "
+        "takes about 10 to 100 microseconds (at 1 GB/s)",
     )
 
 
@@ -78,36 +79,43 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
-    slowest = pipeline.slowest
-    stages = [s for s in pipeline.stages if slowest and s.path in slowest.stages and s.reads]
-    reads, reading = sum(s.reads for s in stages), sum(s.reading_ms for s in stages)
     if not breakdown.waits_for_input:
         return _not_waiting(pipeline, breakdown)
+    paths = pipeline.slowest.stages if pipeline.slowest else {}
+    stages = [stage for stage in pipeline.stages if stage.path in paths and stage.reads]
+    reads = sum(stage.reads for stage in stages)
     measure = Measure("whole files read per step", count(reads), count(limits.files))
     if reads < limits.files:
-        summary = f"The stages that limit the pipeline read {number(reads)} whole files per step"
+        summary = f"The slowest part of the pipeline reads {number(reads)} whole files per step"
         return Healthy(summary=summary, evidence=(measure,))
-    told = [one.files for one in properties.chain if one.files] if properties else []
-    if len(told) != 1:
+    listed = [dataset.files for dataset in properties.chain if dataset.files] if properties else []
+    if len(listed) != 1:
+        reading = milliseconds(sum(stage.reading_ms for stage in stages))
         return NotApplicable(
-            reason=f"{number(reads)} files are read per step in {milliseconds(reading)}, but how large they "
-            "are is not recorded"
+            reason=f"each step reads {number(reads)} files in {reading}, but the size of the files is not "
+            "recorded; record with `tfdoctor profile`"
         )
-    size, scheme = told[0].get("bytes"), told[0].get("scheme") or ""
+    return _judged(stages, measure, listed[0], limits)
+
+
+def _judged(stages: list[StageTime], reads: Measure, files: FileList, limits: Limits) -> Verdict:
+    """Tell small files and files across a network from large local ones."""
+    size, scheme = files.nbytes, files.scheme
+    reading = ms(sum(stage.reading_ms for stage in stages))
     sized = (Measure("size of a file", nbytes(size), nbytes(limits.size)),) if size else ()
-    evidence = (measure, Measure("reading them takes per step", ms(reading)), *sized)
-    if not scheme and (size is None or size > limits.size):
-        summary = f"The {number(reads)} files that are read per step are not small"
+    evidence = (reads, Measure("reading time per step", reading), *sized)
+    amount = number(reads.value.value)
+    if scheme:
+        return _finding(f"Each step opens {amount} files from {scheme}://", stages, evidence)
+    if size is None or size > limits.size:
+        summary = f"Each step reads {amount} files, which are not small"
         return Healthy(summary=summary, evidence=evidence)
-    return _finding(stages, evidence, f" from {scheme}://" if scheme else "")
+    return _finding(f"Each step opens {amount} small files", stages, evidence)
 
 
-def _finding(stages: list[StageTime], evidence: tuple[Measure, ...], where: str) -> Finding:
-    files = number(sum(stage.reads for stage in stages))
+def _finding(summary: str, stages: list[StageTime], evidence: tuple[Measure, ...]) -> Finding:
     return Finding(
-        summary=f"Each step opens {files} small files{where}"
-        if not where
-        else f"Each step opens {files} files{where}",
+        summary=summary,
         evidence=evidence,
         remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
         effects=tuple(map(_effect, stages)),
@@ -117,13 +125,13 @@ def _finding(stages: list[StageTime], evidence: tuple[Measure, ...], where: str)
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"Files of any size serve the step: {breakdown.little_wait}")
+    return Healthy(summary=f"Reading files costs no time: {breakdown.little_wait}")
 
 
 def _effect(stage: StageTime) -> Effect:
-    """A record is read within a microsecond or two; its function stays."""
-    left = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
-    return Effect(Stage.INPUT, left, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
+    """Remove the reading time: a record is read within a microsecond or two. The rest of the function stays."""
+    remaining = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
+    return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
 
 
 RECORDS = """\
@@ -146,17 +154,17 @@ dataset = dataset.shuffle(10_000).map(parse, num_parallel_calls=tf.data.AUTOTUNE
 
 
 def sick() -> Verdict:
-    """256 files of 3 kB are opened per step, which takes 25 of the 40 ms that a batch takes."""
+    """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     return check(_pipeline(256), Breakdown.of(input=30.0, device=10.0), _files(3_000))
 
 
 def healthy() -> Verdict:
-    """The same number of photographs of 4 MB each."""
+    """The same number of files of 4 MB each."""
     return check(_pipeline(256), Breakdown.of(input=30.0, device=10.0), _files(4_000_000))
 
 
 def _files(size: int) -> DatasetProperties:
-    listed = {"count": 10_000, "scheme": "", "bytes": size}
+    listed = FileList(count=10_000, nbytes=size)
     return DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
 
 

@@ -1,32 +1,32 @@
-"""The input pipeline has all cores at work and still cannot keep up.
+"""The input pipeline saturates all CPU cores.
 
 ## What it checks
 
-On a run that waits for its input: how much core time the pipeline's stages take per step, against
+On a run that waits for its input: how much core time the pipeline's stages take per step, compared with
 what the cores that the run may use (affinity and quota included) offer in that time, and whether the
-operating system saw those cores at work. Whether the kernel held the run back for its quota is shown
-beside it.
+operating system saw those cores busy. The report also shows whether the kernel throttled the run because of
+its quota.
 
 ## Why it matters
 
-More threads do not help where no core is free: a `map` on all cores is as fast as it gets. What is left
-is less work for each example, or more cores.
+More threads do not help if no core is free: a `map` on all cores cannot get faster. The remaining options are
+less work per example, or more cores.
 
 ## How to fix
 
-First what avoids the work: cache what is the same in every epoch, and apply functions to whole
-batches. Then make it cheaper: store images once at the size that the model takes, decode only the part that
-is used (`tf.io.decode_and_crop_jpeg`) or at a half or a quarter of the size (`ratio=2` saves the
-resizing, and less of the decoding). `dct_method` helps nobody who left it alone: TensorFlow takes the fast
-one by default. On a run with an accelerator let that do the augmentation, in the model. Last,
-let other machines make the batches: the tf.data service. Where the control group's quota is what ends the
-cores, raise it (`docker run --cpus`, Kubernetes' `limits.cpu`).
+First avoid work: cache what is identical in every epoch, and apply functions to whole batches. Then make the
+work cheaper: store images at the size that the model takes, decode only the part that is used
+(`tf.io.decode_and_crop_jpeg`), or decode at half or a quarter of the size (`ratio=2` saves the resizing, and
+less of the decoding). Changing `dct_method` does not help: TensorFlow uses the fast one by default. On a run
+with an accelerator, do the augmentation in the model. As a last resort, produce the batches on other machines
+with the tf.data service. If the control group's quota limits the cores, raise it (`docker run --cpus`,
+Kubernetes' `limits.cpu`).
 
 ## Holds for
 
-TensorFlow 2.3 and later, on recordings of `tfdoctor profile`, which count the cores. Work in Python
-runs on one core at a time, whatever is free: python-input tells of it. While other programs use the cores,
-nothing is said.
+TensorFlow 2.3 and later, in recordings of `tfdoctor profile`, which count the busy cores. Python code
+runs on one core at a time, however many are free: see python-input. If other programs use the cores, the rule
+does not judge.
 
 ## Sources
 
@@ -68,24 +68,23 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """When the cores are saturated, and when a quota is the cause."""
 
     needed: float = limit(
         0.8,
-        "of the core time that a step offers, taken by the pipeline's stages: hand-overs and the "
-        "training loop take the rest",
+        "Smallest share of the available core time taken by the pipeline's stages that is reported; handing "
+        "over elements and the training loop take the rest",
         most=1.0,
     )
     busy: float = limit(
         0.75,
-        "of the usable cores at work as the operating system counts, so that threads which sleep in "
-        "a stage are not taken for work; a short window's samples reach beyond it",
+        "Smallest share of the usable cores that the operating system counts as busy, so that threads that "
+        "sleep in a stage do not count as work; the samples of a short window extend beyond it",
         most=1.0,
     )
     throttled: float = limit(
         0.05,
-        "of the time for which the control group's quota stopped the run, from which on it is named "
-        "as the cause",
+        "Smallest share of time throttled by the control group's quota that names the quota as the cause",
         most=1.0,
     )
 
@@ -106,17 +105,17 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     work = sum(stage.work_ms for stage in pipeline.stages)
     offered = cores.usable * breakdown.step_ms
     share = work / offered if offered else 0.0
-    said = (
-        f"Making a step's batch takes {milliseconds(work)} of core time, and "
-        f"{number(cores.usable)} cores offer {milliseconds(offered)}"
+    summary = (
+        f"A step's batch takes {milliseconds(work)} of core time; {number(cores.usable)} cores offer "
+        f"{milliseconds(offered)} per step"
     )
     evidence = _evidence(share, cores, pressure, limits)
     if not breakdown.waits_for_input or share < limits.needed:
-        return Healthy(summary=said, evidence=evidence)
+        return Healthy(summary=summary, evidence=evidence)
     if doubt := _doubt(pipeline.critical, cores, limits):
         return NotApplicable(reason=doubt)
     return Finding(
-        summary=f"{said}: more threads cannot help{_because(pressure, limits)}",
+        summary=f"{summary}, so more threads do not help{_cause(pressure, limits)}",
         evidence=(*evidence, _stages(pipeline)),
         remedies=_remedies(pipeline.critical, device, pressure, limits),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *contention.relief(work)),
@@ -126,18 +125,18 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
 def _doubt(critical: StageTime | None, cores: Cores, limits: Limits) -> str:
     """Return why busy stages do not prove busy cores; "" when they do."""
     if critical and critical.python_ms > critical.work_ms / 2:
-        return f"{critical.title} runs Python, which uses one core at a time; python-input tells what helps"
+        return f"{critical.title} runs Python, which uses one core at a time; see python-input"
     if not cores.sampled:
-        return "how busy the cores were was not sampled; record with `tfdoctor profile`"
+        return "the load of the cores was not sampled; record with `tfdoctor profile`"
     if not cores.certain:
         return (
-            f"other programs used {number(cores.others)} cores meanwhile; record again on a machine of its "
-            "own to see whether the cores suffice"
+            f"other programs used {number(cores.others)} cores during the recording; record again on an "
+            "otherwise idle machine"
         )
     if cores.share < limits.busy:
         return (
-            f"the pipeline's threads are in their stages all the time, but only {number(cores.busy)} of "
-            f"{number(cores.usable)} cores were at work: they wait for something else, such as storage"
+            f"the pipeline's threads are always inside their stages, but only {number(cores.busy)} of "
+            f"{number(cores.usable)} cores were busy: the threads wait for something else, such as storage"
         )
     return ""
 
@@ -146,34 +145,36 @@ def _throttled(pressure: CpuPressure | None, limits: Limits) -> bool:
     return bool(pressure and pressure.throttled and pressure.throttled >= limits.throttled)
 
 
-def _because(pressure: CpuPressure | None, limits: Limits) -> str:
+def _cause(pressure: CpuPressure | None, limits: Limits) -> str:
     if pressure is None or not _throttled(pressure, limits):
         return ""
     quota = f" of {number(pressure.quota)} cores" if pressure.quota else ""
-    return f"; the control group's quota{quota} holds the run back"
+    return f"; the control group's quota{quota} throttles the run"
 
 
 def _evidence(
     share: float, cores: Cores, pressure: CpuPressure | None, limits: Limits
 ) -> tuple[Evidence, ...]:
-    found = [
-        Measure("of the cores' time needed by the input", ratio(share), ratio(limits.needed)),
-        Measure("of the usable cores at work", ratio(cores.share), ratio(limits.busy)),
+    measures = [
+        Measure("share of core time taken by the input", ratio(share), ratio(limits.needed)),
+        Measure("share of usable cores that are busy", ratio(cores.share), ratio(limits.busy)),
         Measure("cores that the run may use", count(cores.usable)),
     ]
     if pressure and pressure.throttled is not None:
-        label = "held back by the control group's quota, per time"
-        found.append(Measure(label, ratio(pressure.throttled), ratio(limits.throttled)))
+        label = "share of time throttled by the control group's quota"
+        measures.append(Measure(label, ratio(pressure.throttled), ratio(limits.throttled)))
     if pressure and pressure.waiting is not None:
-        found.append(
-            Measure("of the time some task waited for a processor", ratio(pressure.waiting))
-        )
-    return tuple(found)
+        label = "share of time in which a task waits for a CPU core"
+        measures.append(Measure(label, ratio(pressure.waiting)))
+    return tuple(measures)
 
 
 def _stages(pipeline: InputPipeline) -> Table:
-    working = sorted((s for s in pipeline.stages if s.work_ms), key=lambda s: -s.work_ms)
-    rows = tuple((s.title, s.at or "unknown", ms(s.work_ms), count(s.calls)) for s in working[:5])
+    working = (stage for stage in pipeline.stages if stage.work_ms)
+    rows = tuple(
+        (stage.title, stage.at or "unknown", ms(stage.work_ms), count(stage.calls))
+        for stage in sorted(working, key=lambda stage: -stage.work_ms)[:5]
+    )
     return Table(("stage", "your line", "core time per step", "calls per step"), rows)
 
 
@@ -182,34 +183,34 @@ def _remedies(
 ) -> tuple[Remedy, ...]:
     at = critical.at if critical else None
     title = critical.title if critical else "the pipeline"
-    found = [Remedy(f"Give {title} less to do for each example", LESS_WORK, at)]
+    remedies = [Remedy(f"Reduce the work of {title} per example", LESS_WORK, at)]
     if device.kind != DeviceKind.CPU:
-        found.append(Remedy("Augment in the model, on the accelerator", IN_THE_MODEL, at))
+        remedies.append(Remedy("Augment in the model, on the accelerator", IN_THE_MODEL, at))
     if _throttled(pressure, limits):
-        found.insert(0, Remedy("Raise the container's CPU limit, or remove it", QUOTA))
-    found.append(Remedy("Let other machines make the batches: the tf.data service", SERVICE))
-    return tuple(found)
+        remedies.insert(0, Remedy("Raise the container's CPU limit, or remove it", QUOTA))
+    service = "Produce the batches on other machines with the tf.data service"
+    return (*remedies, Remedy(service, SERVICE))
 
 
 LESS_WORK = """\
-# images: store them once at the size that the model takes, and decode that
+# images: store them once at the size that the model takes, and decode these files
 small = tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path), channels=3), (256, 256), antialias=True)
 tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))
-# what needs no single example, on whole batches:
+# apply to whole batches what does not need single examples:
 dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
 
 IN_THE_MODEL = """\
 augment = keras.Sequential([keras.layers.RandomFlip("horizontal"), keras.layers.RandomRotation(0.1)])
-outputs = model(augment(inputs))  # inputs: uint8 images, which are also smaller to copy"""
+outputs = model(augment(inputs))  # inputs: uint8 images, which are also faster to copy"""
 
 QUOTA = """\
 # docker run --cpus=8 ...
 # Kubernetes: resources: {limits: {cpu: "8"}, requests: {cpu: "8"}}"""
 
 SERVICE = """\
-# on a machine for all: dispatcher = tf.data.experimental.service.DispatchServer(
+# on one machine: dispatcher = tf.data.experimental.service.DispatchServer(
 #     tf.data.experimental.service.DispatcherConfig(port=5050)); dispatcher.join()
-# on each machine that makes batches: worker = tf.data.experimental.service.WorkerServer(
+# on each machine that produces batches: worker = tf.data.experimental.service.WorkerServer(
 #     tf.data.experimental.service.WorkerConfig(dispatcher_address="HOST:5050",
 #                                               worker_address="THIS_HOST:5051", port=5051)); worker.join()
 dataset = dataset.apply(  # after batch(), before prefetch(); the files must be readable there
@@ -221,7 +222,7 @@ dataset = dataset.apply(  # after batch(), before prefetch(); the files must be 
 
 
 def sick() -> Verdict:
-    """A decode that keeps both cores busy for 28 of the 30 ms that they offer in a step of 15 ms."""
+    """A decode takes 28 of the 30 ms of core time that two cores offer in a step of 15 ms."""
     return check(
         _pipeline(28.0),
         Breakdown.of(input=11.0, device=4.0),
@@ -233,7 +234,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """A smaller decode, which leaves the step nothing to wait for."""
+    """A smaller decode, for which the step does not wait."""
     return check(
         _pipeline(5.0),
         Breakdown.of(input=0.1, device=4.0),

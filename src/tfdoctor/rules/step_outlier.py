@@ -1,26 +1,27 @@
-"""A few steps take much longer than the others.
+"""A few steps take much longer than others.
 
 ## What it checks
 
-Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many, how much of
-the traced time they take beyond a usual step, at which distance they come, and which part of them grew. A
-single long step, or several whose longer part is not the same, are no pattern: on a machine that others
-use there always are some. Long steps in which XLA compiles are left to `recompilation`.
+Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
+of the traced time they take beyond a steady step, at which distance they come, and which part of the step grew.
+A single long step, or several in which different parts grew, are no pattern: they occur on every shared
+machine. Long steps in which XLA compiles are left to `recompilation`.
 
 ## Why it matters
 
-The median step does not show them, and the run still pays: a checkpoint of 2 s every 100 steps of 20 ms
-doubles its time.
+The median step does not show long steps, but the run pays for them: a checkpoint of 2 s every 100 steps of 20 ms
+doubles the training time.
 
 ## How to fix
 
-What grew tells where to look. Between the steps: checkpoints, validation, logs, Python's garbage collector
-(`gc.freeze()` after the start). Input: a shuffle buffer that fills, a file that is opened, a disk that
-others use. The host's part: tracing or compiling for a last, smaller batch (`drop_remainder=True`).
+The part that grew tells where to look. Between steps: checkpoints, validation, logging, Python's garbage
+collector (`gc.freeze()` after the start). Input: a shuffle buffer that fills, a file that is opened, a shared
+disk. Host: tracing or compiling for a last, smaller batch (`drop_remainder=True`).
 
 ## Holds for
 
-All devices and frameworks, from six steps on. A window of 20 steps sees no cause that comes every 1000.
+All devices and frameworks, from six steps on. A trace of 20 steps does not show a cause that occurs every 1000
+steps.
 
 ## Sources
 
@@ -28,6 +29,7 @@ All devices and frameworks, from six steps on. A window of 20 steps sees no caus
 - [tf.data guide: randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -39,7 +41,6 @@ from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
-    Cell,
     Concern,
     Finding,
     Healthy,
@@ -58,160 +59,191 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     share: float = limit(
-        0.05, "of the traced time that long steps take beyond a usual one", most=1.0
+        0.05,
+        "Smallest share of the traced time that long steps take beyond steady steps",
+        most=1.0,
     )
     long: float = limit(
         2.0,
-        "times that steps were long for the same part: a single one may be chance, and long steps beside "
-        "each other are one time (what else a machine does lasts longer than a step)",
+        "Smallest number of separate occasions on which the same part is long; one may be chance, and "
+        "adjacent long steps are one occasion, since other programs' work lasts longer than a step",
     )
     steps: float = limit(
-        6.0, "traced steps, of which one in three at most may be long: else none is usual"
+        6.0,
+        "Smallest number of traced steps; at most one in three may be long, or no step counts as steady",
     )
 
 
 LIMITS = Limits()
 
 MINORITY = 3
-"""Usual steps are at least two in three."""
+"""At most one step in three is long: steady steps are at least two in three."""
+
+SHOWN_ROWS = 8
+"""Rows of the table: the first long steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongStep:
+    """A long step, and the part that grew most compared with steady steps."""
+
+    number: int
+    total_ms: float
+    part: str
+    growth_ms: float
+    is_main: bool  # the part accounts for at least half of the step's growth
 
 
 def check(
     steps: Steps, breakdown: Breakdown, compiling: CompileTime | None, limits: Limits = LIMITS
 ) -> Verdict:
-    """Weigh the long steps, and find out which part of them grew."""
+    """Report what the long steps cost, and which part of them grew."""
     long = [at for at, steady in enumerate(steps.steady) if not steady]
-    if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
-        few = f"{counted(len(steps.steps), 'step')} were traced, {len(long)} of them long"
-        return NotApplicable(reason=f"{few}: too few to tell a usual one; trace more with --steps")
-    if long and compiling and compiling.apart.issuperset(long):
-        which = f"the {len(long)} long ones of {counted(len(steps.steps), 'step')}"
-        return NotApplicable(reason=f"XLA compiled in {which}; recompilation tells what helps")
-    usual = median(step.total_ms for step in steps.steady_steps)
-    beyond = sum((steps.steps[at].total_ms - usual) * steps.steps[at].calls for at in long)
-    whole = sum(step.total_ms * step.calls for step in steps.steps)
-    share = beyond / whole if whole else 0.0
-    measure = Measure("of the time beyond usual steps", ratio(share), ratio(limits.share))
-    said = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
-    grew = _common(long, breakdown, steps)
-    times = sum(at - 1 not in long for at in long)
-    if Severity.of(share) is Severity.CRITICAL and (not grew or times < limits.long):
-        return NotApplicable(reason=f"{said}, {_unclear(long, breakdown, steps, share, times)}")
-    if share < limits.share or times < limits.long or not grew:
-        why = ", without a common cause" if times >= limits.long and not grew else ""
-        once = ", at one time: that may be chance" if long and times < limits.long else ""
-        return Healthy(summary=said + (why or once), evidence=(measure,))
-    rows = tuple((count(steps.steps[at].number), *_row(at, steps, breakdown)) for at in long[:8])
-    longest = max(steps.steps[at].total_ms for at in long)
+    if reason := _why_not(steps, long, compiling, limits):
+        return NotApplicable(reason=reason)
+    steady_ms = median(step.total_ms for step in steps.steady_steps)
+    share = _share_beyond(steps, long, steady_ms)
+    label = "share of the traced time beyond steady steps"
+    measure = Measure(label, ratio(share), ratio(limits.share))
+    summary = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
+    outliers = _long_steps(long, steps, breakdown)
+    cause = _common_part(outliers)
+    occasions = sum(at - 1 not in long for at in long)
+    recurs = bool(cause) and occasions >= limits.long
+    if Severity.of(share) is Severity.CRITICAL and not recurs:
+        return NotApplicable(reason=f"{summary}{_unclear(outliers, share, occasions)}")
+    if share < limits.share or not recurs:
+        why = _why_no_pattern(cause, occasions, limits) if long else ""
+        return Healthy(summary=summary + why, evidence=(measure,))
     return Finding(
         concern=Concern.LONG_STEPS,
-        summary=f"{said}, for {NAMES[grew]}: up to {milliseconds(longest)} instead of "
-        f"{milliseconds(usual)}{_period([steps.steps[at] for at in long])}",
-        evidence=(measure, Measure("usual step", ms(usual)), Table(COLUMNS, rows)),
-        remedies=(Remedy(*REMEDIES[grew]),),
+        summary=f"{summary}{_because(outliers, cause, steady_ms)}",
+        evidence=(measure, Measure("steady step", ms(steady_ms)), _table(outliers)),
+        remedies=(REMEDIES[cause],),
         severity=Severity.of(share),
     )
 
 
-def _unclear(long: list[int], breakdown: Breakdown, steps: Steps, share: float, times: int) -> str:
-    """Say where much of the time went without a pattern that is seen: an epoch's end, say."""
-    parts = dict.fromkeys(NAMES[_grew(at, breakdown, steps)] for at in long)
-    when = "at one time" if times == 1 else f"at {times} times"
+def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limits: Limits) -> str:
+    """Return why the steps cannot be compared; "" when they can."""
+    total = counted(len(steps.steps), "step")
+    if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
+        few = "too few steady steps to compare with; trace more with --steps"
+        return f"{len(long)} of {total} in the trace are long: {few}"
+    if long and compiling and compiling.apart.issuperset(long):
+        return f"XLA compiled in all long steps ({len(long)} of {total}); see recompilation"
+    return ""
+
+
+def _share_beyond(steps: Steps, long: list[int], steady_ms: float) -> float:
+    """Return the share of the traced time that long steps take beyond steady ones."""
+    beyond = sum((steps.steps[at].total_ms - steady_ms) * steps.steps[at].calls for at in long)
+    whole = sum(step.total_ms * step.calls for step in steps.steps)
+    return beyond / whole if whole else 0.0
+
+
+def _long_steps(long: list[int], steps: Steps, breakdown: Breakdown) -> list[LongStep]:
+    rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
+    steady = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
+    return [_long_step(steps.steps[at], breakdown.steps[at], steady) for at in long]
+
+
+def _long_step(step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> LongStep:
+    part = max(parts, key=lambda name: parts[name] - steady[name])
+    growth_ms = parts[part] - steady[part]
+    is_main = growth_ms * 2 >= sum(parts.values()) - sum(steady.values())
+    return LongStep(step.number, step.total_ms, part, growth_ms, is_main)
+
+
+def _common_part(outliers: list[LongStep]) -> str:
+    """Return the part that accounts for most of each long step's growth; "" where they differ."""
+    parts = {step.part if step.is_main else "" for step in outliers}
+    return parts.pop() if len(parts) == 1 else ""
+
+
+def _unclear(outliers: list[LongStep], share: float, occasions: int) -> str:
+    """Say where much of the time went although no pattern shows, as at the end of an epoch."""
+    parts = " and ".join(dict.fromkeys(NAMES[step.part] for step in outliers))
     return (
-        f"{when}, for {' and '.join(parts)}: {percent(share)} of the traced time went by there (as where an "
-        "epoch ends, with a validation, a checkpoint or a shuffle buffer that fills anew); whether that comes "
-        "again is not seen: trace more with --steps"
+        f" because of {parts}, on {counted(occasions, 'occasion')}: {percent(share)} of the traced time. The "
+        "end of an epoch may be the cause (a validation, a checkpoint, a shuffle buffer that fills); trace "
+        "more with --steps to see whether it recurs"
     )
 
 
-def _common(long: list[int], breakdown: Breakdown, steps: Steps) -> str:
-    """Return the part that accounts for most of each long step's excess; "" where they differ."""
-    found = set()
-    for at in long:
-        part = _grew(at, breakdown, steps)
-        excess = sum(breakdown.steps[at].values()) - sum(
-            _usual(each, breakdown, steps) for each in breakdown.steps[at]
-        )
-        by = breakdown.steps[at][part] - _usual(part, breakdown, steps)
-        found.add(part if by * 2 >= excess else "")
-    return found.pop() if len(found) == 1 else ""
+def _why_no_pattern(cause: str, occasions: int, limits: Limits) -> str:
+    if occasions < limits.long:
+        return ", on one occasion, which may be chance"
+    return "" if cause else ", without a common cause"
 
 
-COLUMNS = ("step", "took", "what grew most", "by")
+def _because(outliers: list[LongStep], cause: str, steady_ms: float) -> str:
+    longest = milliseconds(max(step.total_ms for step in outliers))
+    durations = f"up to {longest} instead of {milliseconds(steady_ms)}"
+    return f" because of {NAMES[cause]}: {durations}{_period(outliers)}"
 
 
-def _row(at: int, steps: Steps, breakdown: Breakdown) -> tuple[Cell, ...]:
-    grew = _grew(at, breakdown, steps)
-    by = breakdown.steps[at][grew] - _usual(grew, breakdown, steps)
-    return ms(steps.steps[at].total_ms), NAMES[grew], ms(by)
-
-
-def _grew(at: int, breakdown: Breakdown, steps: Steps) -> str:
-    """Return the part of a step that is most above what is usual."""
-    row = breakdown.steps[at]
-    return max(row, key=lambda part: row[part] - _usual(part, breakdown, steps))
-
-
-def _usual(part: str, breakdown: Breakdown, steps: Steps) -> float:
-    rows = zip(breakdown.steps, steps.steady, strict=True)
-    return median(row[part] for row, steady in rows if steady)
-
-
-def _period(long: list[Step]) -> str:
-    """Say at which distance they come, where it is always the same."""
-    numbers = [step.number for step in long]
-    distances = {after - before for before, after in pairwise(numbers)}
-    if len(numbers) < MINORITY or len(distances) != 1:
+def _period(outliers: list[LongStep]) -> str:
+    """Return the distance of the long steps, where it is always the same."""
+    distances = {after.number - before.number for before, after in pairwise(outliers)}
+    if len(outliers) < MINORITY or len(distances) != 1:
         return ""
     return f", every {distances.pop()} steps"
+
+
+def _table(outliers: list[LongStep]) -> Table:
+    rows = tuple(
+        (count(step.number), ms(step.total_ms), NAMES[step.part], ms(step.growth_ms))
+        for step in outliers[:SHOWN_ROWS]
+    )
+    return Table(("step", "duration", "part that grew most", "growth"), rows)
 
 
 NAMES = {
     Stage.INPUT: "a wait for input",
     Stage.TRANSFER: "copies",
-    Stage.HOST: "what the host does",
-    Stage.DEVICE: "what the device does",
+    Stage.HOST: "host work",
+    Stage.DEVICE: "device work",
     Stage.COLLECTIVE: "collectives",
-    Stage.BETWEEN: "what happens after them",
+    Stage.BETWEEN: "work between steps",
     UNKNOWN: "an unknown cause",
 }
 
-LOOK = "dataset.prefetch(tf.data.AUTOTUNE)  # ahead of a batch that takes longer"
+PREFETCH = "dataset.prefetch(tf.data.AUTOTUNE)  # prepares batches ahead of a slow one"
 
 REMEDIES = {
-    Stage.INPUT: (
-        "Find out why some batches take longer: a buffer that fills, a file that is opened",
-        LOOK,
+    Stage.INPUT: Remedy(
+        "Find why some batches take longer, such as a buffer that fills or a file that is opened",
+        PREFETCH,
     ),
-    Stage.TRANSFER: ("Find out what else is copied in these steps", ""),
-    Stage.HOST: ("See whether a function is traced, or a program compiled, in these steps", ""),
-    Stage.DEVICE: ("See what else uses the device or its cores in these steps", ""),
-    Stage.COLLECTIVE: ("See which host is late in these steps", ""),
-    Stage.BETWEEN: (
-        "Do less between these steps, or less often: checkpoints, validation, logs",
-        "",
+    Stage.TRANSFER: Remedy("Find what else is copied in these steps"),
+    Stage.HOST: Remedy("Check whether a function is traced or a program compiled in these steps"),
+    Stage.DEVICE: Remedy("Check what else uses the device or its cores in these steps"),
+    Stage.COLLECTIVE: Remedy("Check which host is late in these steps"),
+    Stage.BETWEEN: Remedy(
+        "Do less work between these steps, or do it less often: checkpoints, validation, logging"
     ),
-    UNKNOWN: ("Record the device's work, to see what takes longer", ""),
+    UNKNOWN: Remedy("Record the device's work to see what takes longer"),
 }
 
 
 def sick() -> Verdict:
-    """Every tenth step is followed by a checkpoint of 100 ms."""
+    """A checkpoint of 100 ms follows every tenth step."""
     return check(*_example(100.0), None)
 
 
 def healthy() -> Verdict:
-    """Thirty even steps."""
+    """Thirty steps of the same length."""
     return check(*_example(0.0), None)
 
 
-def _example(extra: float) -> tuple[Steps, Breakdown]:
+def _example(extra_ms: float) -> tuple[Steps, Breakdown]:
     rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(30)]
     for row in rows[5::10]:
-        row["between"] = extra
+        row["between"] = extra_ms
     steps, start = [], 0
     for number, row in enumerate(rows):
         end = start + round(sum(row.values()) * PS_PER_MS)

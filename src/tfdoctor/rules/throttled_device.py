@@ -1,28 +1,27 @@
-"""The GPU's clock is held down by heat or power while it is busy.
+"""Heat or power limits slow the GPU's clock.
 
 ## What it checks
 
-In the samples of the whole run in which the GPU was busy: how often the driver named heat, a hardware
-slowdown, a power brake or the power cap as what holds the clock back, and how far below its highest the
-clock was then. Running at the power cap is normal under full load: it counts only where the clock is far
-down.
+The samples of the whole run in which the GPU was busy: how often the driver named heat, a hardware slowdown, a
+power brake or the power cap as the reason for a reduced clock, and how far below its maximum the clock was then.
+Running at the power cap is normal under full load: it counts only where the clock is far below its maximum.
 
 ## Why it matters
 
-Operations that are bound by arithmetic slow down as the clock does; those bound by memory do less. On several
-GPUs that train in step, one hot GPU slows all of them.
+Compute-bound operations slow down with the clock, memory-bound ones less. On several GPUs that train
+synchronously, one hot GPU slows all of them.
 
 ## How to fix
 
-Heat: the air flow, the fans, the temperature of the room, what else is in the rack. Power brake and hardware
-slowdown: the power supply and its cables. Power cap: `nvidia-smi -q -d POWER` shows the limit that is set
-and the highest that is allowed; a laptop shares its power with the processor. `nvidia-smi -q -d PERFORMANCE`
-shows the reasons at any time.
+Heat: check air flow, fans, room temperature and the other machines in the rack. Power brake and hardware slowdown:
+check the power supply and its cables. Power cap: `nvidia-smi -q -d POWER` shows the current limit and the highest
+allowed one; a laptop's GPU shares its power with the processor. `nvidia-smi -q -d PERFORMANCE` shows the reasons
+at any time.
 
 ## Holds for
 
-NVIDIA GPUs whose driver tells the reasons (data-centre and workstation boards; most GeForce). Recorded with
-`tfdoctor profile` over some seconds at least, as the reasons are read once a second.
+NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards; most GeForce), recorded with
+`tfdoctor profile` for at least a few seconds, since the reasons are read once a second.
 
 ## Sources
 
@@ -57,29 +56,32 @@ SINCE = "0.1.0"
 POWER_CAP = "power-cap"
 
 REMEDIES = {
-    "software-thermal": "Cool the GPU: air flow, fans, the temperature of the room",
-    "hardware-thermal": "Cool the GPU now: it is so hot that the hardware itself slows it",
-    "power-brake": "Check the power supply: it asks the GPU to draw less",
-    "hardware-slowdown": "Look for heat or a weak power supply: the hardware itself slows the GPU",
-    POWER_CAP: "Compare the power limit that is set with the highest that is allowed",
+    "software-thermal": "Cool the GPU: check air flow, fans and room temperature",
+    "hardware-thermal": "Cool the GPU now: it is so hot that the hardware slows it down",
+    "power-brake": "Check the power supply: it tells the GPU to draw less power",
+    "hardware-slowdown": "Check temperature and power supply: the hardware slows the GPU down",
+    POWER_CAP: "Compare the power limit with the highest one allowed",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Thresholds of this rule."""
 
     samples: float = limit(
-        3.0, "samples of a busy GPU that name reasons: fewer, a second apart, are chance"
+        3.0,
+        "Smallest number of samples of a busy GPU that name reasons; fewer, a second apart, are chance",
     )
     share: float = limit(
         0.1,
-        "of the busy time with heat or power as the reason: shorter spells also come from changing clocks",
+        "Smallest share of the busy time with heat or power as the reason; clocks also change for shorter "
+        "times",
         most=1.0,
     )
     cap: float = limit(
         0.8,
-        "of the highest clock: GPUs at their power cap under full load usually stay above it",
+        "Ratio of the clock to its maximum below which the power cap counts; GPUs at their power cap usually "
+        "stay above it under full load",
         most=1.0,
     )
 
@@ -88,105 +90,109 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
-    """One reason that held one GPU's clock back."""
+class Throttle:
+    """One reason that reduced the clock of one GPU."""
 
     gpu: GpuClock
     reason: str
 
     @property
     def scales(self) -> float:
-        """The compute time at the full clock over that now, were it bound by the clock alone."""
-        ratio_ = self.gpu.ratio(self.reason)
-        return 1.0 if ratio_ is None else 1.0 - self.gpu.share(self.reason) * (1.0 - ratio_)
+        """The compute time at the maximum clock relative to that now, if only the clock limited it."""
+        clock = self.gpu.ratio(self.reason)
+        return 1.0 if clock is None else 1.0 - self.gpu.share(self.reason) * (1.0 - clock)
 
 
 def check(clocks: GpuClocks, limits: Limits = LIMITS) -> Verdict:
-    """Look for reasons other than idleness, while the GPU was busy."""
-    enough = [gpu for gpu in clocks.gpus if gpu.told >= limits.samples]
-    if not enough:
+    """Report reasons for a reduced clock, other than idleness, while the GPU was busy."""
+    gpus = [gpu for gpu in clocks.gpus if gpu.told >= limits.samples]
+    if not gpus:
         return NotApplicable(
-            reason="the GPU was busy in too few samples to say what holds its clock: record a longer run"
+            reason="too few samples show a busy GPU and the reasons for its clock; record a longer run"
         )
-    holds = sorted(_holds(enough, limits), key=lambda hold: hold.scales)
-    seen = sum(gpu.told for gpu in enough)
-    evidence = (Measure("samples of busy GPUs", count(seen), count(limits.samples)),)
-    if not holds:
-        return Healthy(summary=_healthy(enough), evidence=evidence)
-    worst = holds[0]
-    share = worst.gpu.share(worst.reason)
-    held = worst.gpu.ratio(worst.reason)
-    slow = f", then at {percent(held)} of its highest" if held is not None else ""
+    throttles = sorted(_throttles(gpus, limits), key=lambda throttle: throttle.scales)
+    sample_count = sum(gpu.told for gpu in gpus)
+    measure = Measure("samples of busy GPUs", count(sample_count), count(limits.samples))
+    if not throttles:
+        return Healthy(summary=_healthy(gpus), evidence=(measure,))
+    worst = throttles[0]
+    share = ratio(worst.gpu.share(worst.reason))
+    label = "share of the busy time with a reduced clock"
+    is_clock_known = worst.gpu.ratio(worst.reason) is not None
     return Finding(
-        summary=f"{worst.gpu.name}: the clock is held down ({worst.reason}) for {percent(share)} of the "
-        f"busy time{slow}",
-        evidence=(
-            *evidence,
-            Measure("of the busy time", ratio(share), ratio(limits.share)),
-            _table(holds),
-        ),
-        remedies=tuple(_remedies(holds)),
-        effects=(Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST),) if held else (),
-        severity=None if held else Severity.WARNING,
+        summary=_summary(worst),
+        evidence=(measure, Measure(label, share, ratio(limits.share)), _table(throttles)),
+        remedies=tuple(_remedies(throttles)),
+        effects=(Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST),)
+        if is_clock_known
+        else (),
+        severity=None if is_clock_known else Severity.WARNING,
     )
 
 
-def _holds(gpus: list[GpuClock], limits: Limits) -> Iterator[Hold]:
+def _throttles(gpus: list[GpuClock], limits: Limits) -> Iterator[Throttle]:
     for gpu in gpus:
         for reason in REMEDIES:
-            low = gpu.ratio(reason)
-            far = reason != POWER_CAP or (low is not None and low < limits.cap)
-            if gpu.share(reason) >= limits.share and far:
-                yield Hold(gpu, reason)
+            clock = gpu.ratio(reason)
+            counts = reason != POWER_CAP or (clock is not None and clock < limits.cap)
+            if gpu.share(reason) >= limits.share and counts:
+                yield Throttle(gpu, reason)
+
+
+def _summary(throttle: Throttle) -> str:
+    gpu, reason = throttle.gpu, throttle.reason
+    clock = gpu.ratio(reason)
+    speed = f", to {percent(clock)} of the maximum" if clock is not None else ""
+    return f"{gpu.name} reduced its clock ({reason}) for {percent(gpu.share(reason))} of the busy time{speed}"
 
 
 def _healthy(gpus: list[GpuClock]) -> str:
     capped = max(gpu.share(POWER_CAP) for gpu in gpus)
     if not capped:
-        return "Neither heat nor power held the clocks back"
-    return f"At the power cap for {percent(capped)} of the busy time, as is normal under full load"
+        return "Neither heat nor power reduced the clock"
+    return (
+        f"The power cap limited {percent(capped)} of the busy time, which is normal under full load"
+    )
 
 
-def _remedies(holds: list[Hold]) -> list[Remedy]:
-    reasons = dict.fromkeys(hold.reason for hold in holds)
-    shown = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
+def _remedies(throttles: list[Throttle]) -> list[Remedy]:
+    reasons = dict.fromkeys(throttle.reason for throttle in throttles)
+    command = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
     return [
-        Remedy(REMEDIES[reason], f"# in a terminal, while it trains: {shown}") for reason in reasons
+        Remedy(REMEDIES[reason], f"# in a terminal, during training: {command}")
+        for reason in reasons
     ]
 
 
-def _table(holds: list[Hold]) -> Table:
+def _table(throttles: list[Throttle]) -> Table:
     rows = tuple(
         (
-            f"{hold.gpu.name} ({hold.gpu.index})",
-            hold.reason,
-            ratio(hold.gpu.share(hold.reason)),
-            _clock(hold),
+            f"{throttle.gpu.name} ({throttle.gpu.index})",
+            throttle.reason,
+            ratio(throttle.gpu.share(throttle.reason)),
+            _clock(throttle),
         )
-        for hold in holds
+        for throttle in throttles
     )
-    return Table(("GPU", "reason", "of the busy time", "clock then"), rows)
+    return Table(("GPU", "reason", "share of the busy time", "clock"), rows)
 
 
-def _clock(hold: Hold) -> str:
-    held, top = hold.gpu.held_mhz.get(hold.reason), hold.gpu.top_mhz
-    said = f"{held:.0f} MHz" if held else "unknown"
-    return f"{said} of {top:.0f}" if held and top else said
+def _clock(throttle: Throttle) -> str:
+    mhz, maximum = throttle.gpu.held_mhz.get(throttle.reason), throttle.gpu.top_mhz
+    if not mhz:
+        return "unknown"
+    return f"{mhz:.0f} of {maximum:.0f} MHz" if maximum else f"{mhz:.0f} MHz"
 
 
 def sick() -> Verdict:
-    """A GPU that is too hot for a third of the time, and then at 1000 of 1500 MHz."""
-    return check(
-        GpuClocks(
-            (
-                GpuClock(
-                    "GPU", 0, 30, {"software-thermal": 10}, {"software-thermal": 1000.0}, 1500.0
-                ),
-            )
-        )
-    )
+    """A GPU that is too hot for a third of the time, and then runs at 1000 of 1500 MHz."""
+    return _example("software-thermal", 10, 1000.0)
 
 
 def healthy() -> Verdict:
-    """A GPU at its power cap, at 1400 of 1500 MHz."""
-    return check(GpuClocks((GpuClock("GPU", 0, 30, {POWER_CAP: 25}, {POWER_CAP: 1400.0}, 1500.0),)))
+    """A GPU at its power cap that runs at 1400 of 1500 MHz."""
+    return _example(POWER_CAP, 25, 1400.0)
+
+
+def _example(reason: str, samples: int, mhz: float) -> Verdict:
+    return check(GpuClocks((GpuClock("GPU", 0, 30, {reason: samples}, {reason: mhz}, 1500.0),)))

@@ -1,27 +1,27 @@
-"""Channels or units just above a multiple of the matrix unit's tile waste its work on padding.
+"""Unaligned layer widths waste compute on padding.
 
 ## What it checks
 
-The output channels of convolutions and the units of dense layers against the multiple to which the
-hardware pads them, weighted by the time that the layer takes. On a TPU, where XLA chooses the layout,
-the two minor dimensions of each product's result; its memory holds whole tiles as well, so that operations
-which only read and write tensors of that width gain from a better one too.
+The output channels of convolutions and the units of dense layers against the multiple to which the hardware
+pads them, weighted by the time of the layer. On a TPU, where XLA chooses the layout, it checks the two minor
+dimensions of each matmul's result. A TPU's memory holds whole tiles too, so operations that only read and write
+tensors of that width also gain from a better width.
 
 ## Why it matters
 
-The unit computes whole tiles. 33 channels cost what 48 cost where the tile is 16; a feature size of 130
-costs what 256 cost where it is 128. The padded part is computed and thrown away.
+The hardware computes whole tiles. 33 channels cost as much as 48 where the tile is 16; a feature size of 130
+costs as much as 256 where it is 128. The padded part is computed and discarded.
 
 ## How to fix
 
-Choose the multiple below (the step gets shorter) or use up to the multiple above (wider at no cost).
-What the data dictates, such as three colour channels, stays as it is: it is reported only where its layer
-takes real time. The units of the last dense layer, which are the classes, are not reported at all.
+Choose the multiple below (the step gets shorter) or the multiple above (a wider layer at no cost). Widths that
+the data dictates, such as three color channels, stay as they are: they are reported only where their layer
+takes real time. The units of the last dense layer, which are the classes, are never reported.
 
 ## Holds for
 
-CPUs with AVX-512 (oneDNN's convolutions work on blocks of 16 channels; its matmuls do not pad), NVIDIA
-Tensor Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
+CPUs with AVX-512 (oneDNN's convolutions work on blocks of 16 channels; its matmuls do not pad), NVIDIA Tensor
+Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
 
 ## Sources
 
@@ -37,6 +37,7 @@ from math import ceil
 
 from tfdoctor.facts.operations.layer_matmuls import heads, is_gradient, owner
 from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.tpu.shapes import Array, arrays
@@ -65,35 +66,35 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """Which widths are checked, and how much padding is reported."""
 
     waste: float = limit(
-        0.10, "padded share of a dimension from which it is worth changing", most=1.0
+        0.10, "Smallest padded share of a dimension that is worth another width", most=1.0
     )
     worth: float = limit(
-        0.005, "of the compute time: padding that takes less is not worth a word", most=1.0
+        0.005, "Smallest share of the compute time in padding that is reported", most=1.0
     )
     free: float = limit(
         0.02,
-        "of the compute time: the same where the only remedy is a wider layer, which costs nothing but "
-        "saves nothing either",
+        "Smallest share of the compute time in padding that is reported when the only remedy is a wider "
+        "layer, which costs nothing but saves nothing either",
         most=1.0,
     )
     smallest: float = limit(
         0.5,
-        "of the hardware's multiple: a width below it (ten classes, three colours) is as it is for "
-        "another reason",
+        "Smallest width that is checked, as a share of the hardware's multiple: smaller widths (ten classes, "
+        "three colors) have other reasons",
         most=1.0,
     )
     shortest_ms: float = limit(
         0.005,
-        "ms per call of an operation: a kernel or instruction takes some microseconds to start, and "
-        "one this short takes no less for being narrower",
+        "Shortest call that is checked, in ms: a kernel or instruction takes some microseconds to start, so a "
+        "shorter call gains nothing from another width",
     )
     shrinkable: float = limit(
         0.80,
-        "of the channels: the multiple below is proposed when it keeps at least so many, else the one "
-        "above",
+        "Smallest share of the channels that the multiple below keeps when it is proposed; otherwise the "
+        "multiple above is",
         most=1.0,
     )
 
@@ -103,21 +104,19 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """One operation and the width of its result's channels, with what the tile makes of it."""
+    """One operation, the width of its result's channels, and the tile that pads it."""
 
     row: OperationTime
     width: int
     tile: Tile
     limits: Limits
-    layer: str = (
-        ""  # or the operation of the forward pass, whose width it is; "" when none is known
-    )
+    layer: str = ""  # or the forward operation that has this width; "" when unknown
 
     @property
-    def counts(self) -> bool:
-        """Whether it has enough padding, and takes long enough for that to matter."""
-        worth = self.row.ms >= self.limits.shortest_ms * self.row.calls
-        return worth and 1.0 - self.useful >= self.limits.waste
+    def is_wasteful(self) -> bool:
+        """Whether it has enough padding, in calls that are long enough to get shorter."""
+        is_long = self.row.ms >= self.limits.shortest_ms * self.row.calls
+        return is_long and 1.0 - self.useful >= self.limits.waste
 
     @property
     def padded(self) -> int:
@@ -137,69 +136,74 @@ class Padded:
 
     @property
     def lost_ms(self) -> float:
-        """The time that goes into padding."""
+        """The time spent on padding."""
         return self.row.ms * (1.0 - self.useful)
 
     @property
     def in_memory(self) -> bool:
-        """Whether its result is padded in memory as well, as a TPU's are."""
-        found = _result(self.row)
-        return bool(found and found.tile)
+        """Whether its result is also padded in memory, as on a TPU."""
+        result = _result(self.row)
+        return bool(result and result.tile)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """What choosing the target does: fewer tiles, other kernels, or nothing but a wider layer."""
-        of = ms(self.row.ms)
+        """What choosing the target does: fewer tiles, faster kernels, or only a wider layer."""
+        time = ms(self.row.ms)
         if self.target < self.width:
-            left = self.target / self.padded
-            return (Effect(Stage.DEVICE, left, self.row.name, of, narrows=self.in_memory),)
+            scales = self.target / self.padded
+            return (Effect(Stage.DEVICE, scales, self.row.name, time, narrows=self.in_memory),)
         if self.tile.faster_above:
-            return (Effect(Stage.DEVICE, self.useful, self.row.name, of, bound=Bound.AT_MOST),)
+            return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
         return ()
 
 
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
-    """Weigh each product's padding by its time."""
+    """Weigh each matmul's padding by its time."""
     tile = hardware.tile
     if tile is None:
-        return NotApplicable(
-            reason=hardware.missing or f"{hardware.name} pads no dimension that is known"
-        )
-    sized = [
-        Padded(row, width, tile, limits)
-        for row in operations.matrix
-        if _pads(row, hardware)
-        and (width := _width(row, hardware))
-        and width >= limits.smallest * tile.multiple
-    ]
+        why = hardware.missing or f"tfdoctor knows no dimension that {hardware.name} pads"
+        return NotApplicable(reason=why)
+    sized = _sized(operations, hardware, tile, limits)
     if not sized:
-        return NotApplicable(reason=_unsized(operations, hardware))
-    wasteful = [one for one in _chosen(sized, heads(operations.matrix)) if one.counts]
-    lost = sum(one.lost_ms for one in wasteful)
-    floor = limits.worth if any(one.effects for one in wasteful) else limits.free
-    if lost < floor * operations.total_ms:
-        words = f"{milliseconds(lost)} per step go into avoidable padding to multiples of {tile.multiple}"
-        return Healthy(summary=f"{len(sized)} matmuls and convolutions were sized: {words}")
-    return _finding(wasteful, tile, lost, _beside(wasteful, operations, hardware))
+        return NotApplicable(reason=_why_unsized(operations, hardware))
+    of_layers = _of_layers(sized, heads(operations.matrix))
+    wasteful = [padded for padded in of_layers if padded.is_wasteful]
+    lost_ms = sum(padded.lost_ms for padded in wasteful)
+    least = limits.worth if any(padded.effects for padded in wasteful) else limits.free
+    if lost_ms < least * operations.total_ms:
+        return Healthy(
+            summary=f"Avoidable padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step "
+            f"in {counted(len(sized), 'matmul or convolution', 'matmuls and convolutions')}"
+        )
+    return _finding(wasteful, tile, lost_ms, _elsewhere(wasteful, operations, hardware))
 
 
-def _beside(
+def _sized(operations: Operations, hardware: Hardware, tile: Tile, limits: Limits) -> list[Padded]:
+    """Return the operations whose width is known, padded, and not far below the tile."""
+    widths = [
+        (row, _width(row, hardware)) for row in operations.matrix if _is_padded(row, hardware)
+    ]
+    least = limits.smallest * tile.multiple
+    return [Padded(row, width, tile, limits) for row, width in widths if width and width >= least]
+
+
+def _elsewhere(
     wasteful: list[Padded], operations: Operations, hardware: Hardware
 ) -> tuple[Effect, ...]:
     """Return what a TPU's other operations on tensors of these widths gain from the narrower ones."""
     if hardware.kind != DeviceKind.TPU:
         return ()
-    targets = {one.width: one.target for one in wasteful if one.target < one.width}
+    targets = {padded.width: padded.target for padded in wasteful if padded.target < padded.width}
     results = [(row, _result(row)) for row in operations.rows if not row.is_matrix]
     return tuple(
-        _narrower(row, _tiles(found, target) / _tiles(found, width))
-        for row, found in results
-        if found and found.tile and (width := found.width) and (target := targets.get(width))
+        _narrower(row, _tiles(result, target) / _tiles(result, width))
+        for row, result in results
+        if result and result.tile and (width := result.width) and (target := targets.get(width))
     )
 
 
-def _narrower(row: OperationTime, left: float) -> Effect:
-    return Effect(Stage.DEVICE, left, row.name, ms(row.ms), narrows=True)
+def _narrower(row: OperationTime, scales: float) -> Effect:
+    return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), narrows=True)
 
 
 def _tiles(array: Array, width: int) -> int:
@@ -207,119 +211,121 @@ def _tiles(array: Array, width: int) -> int:
     return ceil(width / array.tile[-1])
 
 
-def _chosen(sized: list[Padded], heads: frozenset[str]) -> list[Padded]:
-    """Keep the widths that belong to a layer, each under its name, but for those of the last layers.
+def _of_layers(sized: list[Padded], last_layers: frozenset[str]) -> list[Padded]:
+    """Keep the widths that belong to a layer, under its name, except those of the last layers.
 
-    The gradient of a layer's input is as wide as the layer before it, whose width it then is.
+    The gradient of a layer's input has the width of the layer before it.
     """
-    widths = {owner(one.row): one.width for one in sized if not is_gradient(one.row)}
-    before = {width: name for name, width in widths.items() if name}
-    named = [replace(one, layer=_layer(one, widths, before)) for one in sized]
-    return [one for one in named if one.layer and one.layer not in heads]
+    widths = {owner(padded.row): padded.width for padded in sized if not is_gradient(padded.row)}
+    owners = {width: name for name, width in widths.items() if name}
+    named = [replace(padded, layer=_layer(padded, widths, owners)) for padded in sized]
+    return [padded for padded in named if padded.layer and padded.layer not in last_layers]
 
 
-def _layer(one: Padded, widths: Mapping[str, int], before: Mapping[int, str]) -> str:
-    """Return whose width it is, by the layers' widths and the layers of each width; "" when unknown."""
-    name = owner(one.row)
-    if name and widths.get(name, one.width if one.row.layer else None) == one.width:
+def _layer(padded: Padded, widths: Mapping[str, int], owners: Mapping[int, str]) -> str:
+    """Return the layer that has this width; "" when unknown."""
+    name = owner(padded.row)
+    default = padded.width if padded.row.layer else None
+    if name and widths.get(name, default) == padded.width:
         return name
-    return before.get(one.width, "") if is_gradient(one.row) else ""
+    return owners.get(padded.width, "") if is_gradient(padded.row) else ""
 
 
-def _pads(row: OperationTime, hardware: Hardware) -> bool:
-    """Whether this kind of hardware pads this operation."""
+def _is_padded(row: OperationTime, hardware: Hardware) -> bool:
+    """Say whether this kind of hardware pads this operation."""
     if hardware.kind == DeviceKind.CPU:
         return row.type.startswith("Conv")
-    return hardware.kind == DeviceKind.TPU or row.precision in ("float16", "bfloat16")
+    return hardware.kind == DeviceKind.TPU or row.precision in HALVES
 
 
 def _width(row: OperationTime, hardware: Hardware) -> int | None:
     """Return the output channels or units: the last dimension of the weights, or of an HLO's result."""
     if row.kernel:
         return row.kernel[-1]
-    found = _result(row) if hardware.kind == DeviceKind.TPU else None
-    return found.width if found else None
+    result = _result(row) if hardware.kind == DeviceKind.TPU else None
+    return result.width if result else None
 
 
 def _result(row: OperationTime) -> Array | None:
-    """Return the result of an HLO instruction, and how it lies in memory."""
-    found = arrays(row.ran[0]) if row.ran else ()
-    return found[0] if found else None
+    """Return the result of an HLO instruction, with its layout in memory."""
+    results = arrays(row.ran[0]) if row.ran else ()
+    return results[0] if results else None
 
 
-def _unsized(operations: Operations, hardware: Hardware) -> str:
-    if not operations.matrix and operations.why_unnamed:
-        return operations.why_unnamed
-    if not operations.matrix:
-        return "the step runs no matmul or convolution"
-    if hardware.kind == DeviceKind.GPU and not any(
-        r.precision in ("float16", "bfloat16") for r in operations.matrix
-    ):
-        return "the step's products do not run in 16 bit, where Tensor Cores want multiples of 8"
-    if hardware.kind == DeviceKind.CPU and not any(
-        row.type.startswith("Conv") for row in operations.matrix
-    ):
+def _why_unsized(operations: Operations, hardware: Hardware) -> str:
+    matmuls, on_gpu = operations.matrix, hardware.kind == DeviceKind.GPU
+    if not matmuls:
+        return operations.why_unnamed or "the step runs no matmul or convolution"
+    if on_gpu and not any(row.precision in HALVES for row in matmuls):
+        return "no matmul of the step runs in 16 bit, where Tensor Cores need multiples of 8"
+    if hardware.kind == DeviceKind.CPU and not any(_is_padded(row, hardware) for row in matmuls):
         return "oneDNN pads convolutions only, and the step runs none"
-    if hardware.tile and any(_width(row, hardware) for row in operations.matrix):
-        return f"the widths are far below {hardware.tile.multiple}, as the data or the model wants them"
-    return "the trace does not hold the shapes of its matmuls and convolutions; record with `tfdoctor profile`"
+    if hardware.tile and any(_width(row, hardware) for row in matmuls):
+        return (
+            f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
+        )
+    return "the trace holds no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
 
 
 def _finding(
-    wasteful: list[Padded], tile: Tile, lost: float, beside: tuple[Effect, ...]
+    wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]
 ) -> Finding:
-    effects = (*(effect for one in wasteful for effect in one.effects), *beside)
-    layers = {one.layer for one in wasteful}
+    effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
+    layers = counted(len({padded.layer for padded in wasteful}), "layer")
     return Finding(
-        summary=f"{counted(len(layers), 'layer')} with widths off the multiple of {tile.multiple}: "
-        f"{milliseconds(lost)} of each step go into padding",
+        summary=f"Padding takes {milliseconds(lost_ms)} per step: {layers} with widths that are not "
+        f"multiples of {tile.multiple}",
         evidence=(
-            Measure("padding per step", ms(lost)),
-            Measure("multiple that the hardware computes in", count(tile.multiple)),
+            Measure("time spent on padding per step", ms(lost_ms)),
+            Measure("multiple to which the hardware pads", count(tile.multiple)),
             _table(wasteful),
         ),
-        remedies=tuple(_remedy(one) for one in _one_per_layer(wasteful)),
+        remedies=tuple(_remedy(padded) for padded in _one_per_layer(wasteful)),
         effects=effects,
         severity=None if effects else Severity.NOTE,
     )
 
 
 def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
-    """Return each layer's heaviest operation, the five heaviest layers."""
+    """Return each layer's most padded operation, for the five layers that lose most."""
     by_layer: dict[str, Padded] = {}
-    for one in sorted(wasteful, key=lambda one: -one.lost_ms):
-        by_layer.setdefault(one.layer, one)
+    for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
+        by_layer.setdefault(padded.layer, padded)
     return list(by_layer.values())[:5]
 
 
 def _table(wasteful: list[Padded]) -> Table:
     rows = tuple(
-        (one.layer, one.row.at or "unknown", one.row.type, count(one.width),
-         count(one.padded), ratio(1.0 - one.useful), ms(one.row.ms))
-        for one in sorted(wasteful, key=lambda one: -one.row.ms)
+        (padded.layer, padded.row.at or "unknown", padded.row.type, count(padded.width),
+         count(padded.padded), ratio(1.0 - padded.useful), ms(padded.row.ms))
+        for padded in sorted(wasteful, key=lambda padded: -padded.row.ms)
     )  # fmt: skip
-    columns = ("layer", "your line", "operation", "width", "computed", "padding", "per step")
+    columns = (
+        *("layer", "your line", "operation", "width", "padded width"),
+        *("padded share", "time per step"),
+    )
     return Table(columns, rows)
 
 
-def _remedy(one: Padded) -> Remedy:
-    same = (
-        "faster kernels"
-        if one.tile.faster_above
-        else "wider at nearly the same cost, nothing saved"
-    )
-    effect = "fewer tiles" if one.target < one.width else same
-    code = f"{one.width}  ->  {one.target}    # {effect}"
-    return Remedy(f"Choose {one.target} instead of {one.width} in {one.layer}", code, one.row.at)
+def _remedy(padded: Padded) -> Remedy:
+    if padded.target < padded.width:
+        effect = "fewer tiles"
+    elif padded.tile.faster_above:
+        effect = "faster kernels"
+    else:
+        effect = "wider at almost no cost, saves nothing"
+    action = f"Choose {padded.target} instead of {padded.width} in {padded.layer}"
+    code = f"{padded.width}  ->  {padded.target}    # {effect}"
+    return Remedy(action, code, padded.row.at)
 
 
 def sick() -> Verdict:
-    """A convolution with 33 channels where 16 are a block."""
+    """A convolution has 33 channels where the hardware pads to 16."""
     return check(Operations((_conv(33),)), _hardware())
 
 
 def healthy() -> Verdict:
-    """The same with 32."""
+    """The convolution has 32 channels."""
     return check(Operations((_conv(32),)), _hardware())
 
 

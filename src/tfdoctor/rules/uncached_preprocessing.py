@@ -1,31 +1,31 @@
-"""Elements that come out the same in every epoch are made anew in each.
+"""Identical elements are recomputed every epoch.
 
 ## What it checks
 
-Which functions of the pipeline that feeds the run give the same for the same element in every pass: those
-before any random operation, none of which runs Python or keeps a state of its own. Where the step waits for
-input, the work of these functions counts that no cache keeps, if the run passes over its data at least
-twice and what they make fits into the memory that is free (size of an element times their number). On a CPU
-whose cores are all at work it counts too for the time that it keeps from the compute, which shares them.
-Random operations are looked for in the functions' graphs, branches and loops included.
+Which functions of the input pipeline give the same output for the same element in every pass: those before any
+random operation that neither run Python nor keep a state of their own. If the step waits for input, the work of
+those functions that no cache stores is counted, provided that the run passes over its data at least twice
+and the output fits into free memory (size of an element times their number). On a CPU whose cores are all
+busy, the time that this work takes from the compute is counted as well, because both share the cores.
+The rule looks for random operations in the functions' graphs, including branches and loops.
 
 ## Why it matters
 
 An image that was decoded and resized in the first epoch is the same image in the second. A cache does that
-work once; after the first epoch the pipeline only copies.
+work once; after the first epoch, the pipeline only copies.
 
 ## How to fix
 
-Put `.cache()` right behind the last function that gives the same each time: before augmentation, for a
-cache behind a random function freezes its draws, and before `shuffle` and `repeat`, for a cache keeps the
-order in which it was filled, and is filled only when a pass ends. What does not fit into memory may go to a fast
-local disk: `.cache("/path/to/file")`.
+Put `.cache()` directly after the last function with identical output: before augmentation, because a cache
+after a random function freezes its draws, and before `shuffle` and `repeat`, because a cache keeps the
+order in which it was filled and is filled only when a pass ends. Output that does not fit into memory can go to
+a fast local disk: `.cache("/path/to/file")`.
 
 ## Holds for
 
-TensorFlow 2.3 and later, any hardware. The saving holds from the second epoch on: the first one fills the
-cache. Not judged where the number of elements (records in files) or their size (text, open shapes) is not
-known before they are read.
+TensorFlow 2.3 and later, any hardware. The saving starts with the second epoch: the first one fills the
+cache. Not judged if the number of elements (records in files) or their size (text, open shapes) is unknown
+before they are read.
 
 ## Sources
 
@@ -37,7 +37,7 @@ from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
@@ -65,22 +65,23 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """When a cache pays, and how large it may be."""
 
     passes: float = limit(
-        2.0, "passes over the data from which a cache pays: the first one only fills it"
+        2.0,
+        "Smallest number of passes over the data for which a cache pays; the first pass only fills it",
     )
     memory: float = limit(
         0.5,
-        "of the host's free memory that a cache may take: the rest is for buffers, checkpoints and "
-        "what the run has not asked for yet",
+        "Largest share of the host's free memory that a cache may take; the rest is for buffers, checkpoints "
+        "and later allocations of the run",
         most=1.0,
     )
     taken: float = limit(
         0.2,
-        "of the step that the work keeps from the compute of a CPU whose cores are all at work, at most: "
-        "from it on a step that does not wait for its input is judged too; of 8 to 13 %, caches by hand in three "
-        "scripts of benchmarks/accuracy saved 15, 3 and -6 %",
+        "Smallest share of the step that cacheable work may take from the compute of a CPU whose cores are all "
+        "busy, if the step does not wait for input; for shares of 8 to 13 %, manual caches in three scripts of "
+        "benchmarks/accuracy saved 15, 3 and -6 %",
         most=1.0,
     )
 
@@ -97,76 +98,31 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     contention: CpuContention,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Find work that is the same in every pass, and ask whether its result fits into memory."""
-    stages = _work(cacheable, pipeline)
+    """Find work that is identical in every pass, and check whether its output fits into memory."""
+    stages = _stages_to_cache(cacheable, pipeline)
     work = sum(stage.work_ms for stage in stages)
-    if not breakdown.waits_for_input and not _crowds_out(work, contention, breakdown, limits):
+    crowds_out = contention.taken_ms(work) >= limits.taken * breakdown.step_ms
+    if not breakdown.waits_for_input and not crowds_out:
         return _not_waiting(pipeline, breakdown, work, contention, limits)
     if cacheable.last is None or not stages:
-        return _nothing(cacheable)
-    passes, size = properties.passes, properties.nbytes(cacheable.last)
-    if passes is None or (size is None and passes >= limits.passes):
-        words = MORE_THAN_ONCE if passes is None else OPEN
-        return NotApplicable(reason=f"{_names(stages)} makes the same in every epoch, but {words}")
-    if size is None or passes < limits.passes:
-        return Healthy(
-            summary=f"The run passes over its data {number(passes)} times: a cache would not be read"
-        )
-    if isinstance(memory, Unavailable):
-        return NotApplicable(reason=f"a cache would take {quantity(nbytes(size))}, but {memory}")
-    return _relieved(
-        _weighed(cacheable, stages, (passes, size), memory, limits), contention.relief(work)
-    )
+        return _nothing_to_cache(cacheable)
+    verdict = _judged(cacheable.last, stages, cacheable.moved, properties, memory, limits)
+    if not isinstance(verdict, Finding):
+        return verdict
+    return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
 
 
-def _relieved(found: Verdict, relief: tuple[Effect, ...]) -> Verdict:
-    if not isinstance(found, Finding):
-        return found
-    return replace(found, effects=(*found.effects, *relief))
+LITTLE = 0.05
+"""Share of the step: a cache that can save less is said to save little."""
 
 
-def _weighed(
-    cacheable: Cacheable,
-    stages: list[StageTime],
-    amount: tuple[float, int],
-    memory: HostMemory,
-    limits: Limits,
-) -> Verdict:
-    passes, size = amount
-    budget = limits.memory * (memory.total - memory.used)
-    measures = (
-        Measure("passes over the data", count(passes), count(limits.passes)),
-        Measure("what a cache would hold", nbytes(size), nbytes(budget)),
-    )
-    if size <= budget and cacheable.last is not None:
-        return _finding(cacheable.last, stages, measures, cacheable.moved)
-    return Healthy(
-        summary=f"{_names(stages)} makes {quantity(nbytes(size))} in each epoch, more than the "
-        f"{quantity(nbytes(budget))} of memory that a cache may take",
-        evidence=measures,
-    )
-
-
-MORE_THAN_ONCE = "how often the run passes over its data is not known; let it run to its end"
-
-OPEN = (
-    "how many bytes that are is not known before they are read (text, files, or an open shape); where they "
-    "fit into memory, `.cache()` right behind it saves that work from the second epoch on"
-)
-
-
-def _work(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:
-    """Return the stages at work in the user's own functions, and in what only serves these."""
-    if not any(one.function_at for one in cacheable.kept):
+def _stages_to_cache(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:
+    """Return the stages of the user's own functions, and of what only serves these."""
+    if not any(dataset.function_at for dataset in cacheable.kept):
         return []
-    kept = {one.id for one in cacheable.kept}
-    return [s for s in pipeline.stages if s.work_ms and s.dataset and s.dataset.id in kept]
-
-
-def _crowds_out(
-    work_ms: float, contention: CpuContention, breakdown: Breakdown, limits: Limits
-) -> bool:
-    return contention.taken_ms(work_ms) >= limits.taken * breakdown.step_ms
+    ids = {dataset.id for dataset in cacheable.kept}
+    working = (stage for stage in pipeline.stages if stage.work_ms)
+    return [stage for stage in working if stage.dataset and stage.dataset.id in ids]
 
 
 def _not_waiting(
@@ -176,85 +132,118 @@ def _not_waiting(
     contention: CpuContention,
     limits: Limits,
 ) -> Verdict:
+    """Judge a step that does not wait: a CPU's compute may still lose cores to the input."""
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
     if contention.crowded is None and work_ms >= limits.taken * breakdown.step_ms:
-        return NotApplicable(reason=f"{breakdown.little_wait}, {COMPETES}")
+        return NotApplicable(
+            reason=f"{breakdown.little_wait}, but producing its batches may take CPU cores from the compute: "
+            "the load of the cores was not sampled; record with `tfdoctor profile`"
+        )
     taken = contention.taken_ms(work_ms) / breakdown.step_ms
     if taken >= LITTLE:
         return NotApplicable(
-            reason=f"{breakdown.little_wait}, but what is the same in every epoch keeps up to {percent(taken)} of "
-            "it from the compute, with which it shares the cores; reading a cache takes time as well, so only "
-            "a trial tells"
+            reason=f"{breakdown.little_wait}, but work that is identical in every epoch takes cores from the "
+            f"compute, for up to {percent(taken)} of the step; reading a cache takes time as well, so only a "
+            "trial can show the gain"
         )
     return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
 
 
-LITTLE = 0.05
-"""Of the step: what a cache could save at most to be called little."""
-
-COMPETES = (
-    "but making its batches may keep the compute from the CPU's cores: how busy they were was not sampled; "
-    "record with `tfdoctor profile`"
-)
-
-
-def _nothing(cacheable: Cacheable) -> Verdict:
-    if "not known" in cacheable.why:
+def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
+    if cacheable.unknown:
         return NotApplicable(reason=cacheable.why)
-    because = f": {cacheable.why}" if cacheable.why else ""
+    cause = f": {cacheable.why}" if cacheable.why else ""
     frozen = (
-        f"; {cacheable.frozen.function} before the cache draws at random, so all epochs see the same draws"
+        f"; {cacheable.frozen.function} draws random numbers before the cache, so all epochs see the same draws"
         if cacheable.frozen
         else ""
     )
-    return Healthy(summary=f"No work that is the same in every epoch is repeated{because}{frozen}")
+    return Healthy(summary=f"No identical work is repeated in every epoch{cause}{frozen}")
 
 
-def _names(stages: list[StageTime]) -> str:
-    mine = [stage.title for stage in stages if stage.dataset and stage.dataset.function_at]
-    return " and ".join(dict.fromkeys(mine or [stage.title for stage in stages]))
-
-
-def _finding(
+def _judged(
     last: Dataset,
     stages: list[StageTime],
-    measures: tuple[Measure, ...],
     moved: tuple[Dataset, ...],
-) -> Finding:
-    rows = tuple((s.title, s.at or "unknown", ms(s.work_ms)) for s in stages)
+    properties: DatasetProperties,
+    memory: HostMemory | Unavailable,
+    limits: Limits,
+) -> Verdict:
+    """Check how often a cache would be read, and whether it fits into memory."""
+    passes, size = properties.passes, properties.nbytes(last)
+    if passes is None:
+        return NotApplicable(reason=f"{_recomputes(stages)}, but {UNKNOWN_PASSES}")
+    if passes < limits.passes:
+        summary = (
+            f"The run passes over its data {number(passes)} times, so a cache would not be read"
+        )
+        return Healthy(summary=summary)
+    if size is None:
+        return NotApplicable(reason=f"{_recomputes(stages)}, but {UNKNOWN_SIZE}")
+    if isinstance(memory, Unavailable):
+        return NotApplicable(reason=f"a cache would take {quantity(nbytes(size))}, but {memory}")
+    budget = limits.memory * (memory.total - memory.used)
+    measures = (
+        Measure("passes over the data", count(passes), count(limits.passes)),
+        Measure("memory of the cache", nbytes(size), nbytes(budget)),
+    )
+    if size <= budget:
+        return _finding(stages, measures, _remedy(last, moved))
+    summary = (
+        f"{_recomputes(stages)}, but {quantity(nbytes(size))} do not fit into the {quantity(nbytes(budget))} "
+        "of memory that a cache may take"
+    )
+    return Healthy(summary=summary, evidence=measures)
+
+
+UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
+
+UNKNOWN_SIZE = (
+    "the size of the output is unknown before it is read (text, files or an open shape); if it fits into memory, "
+    "add `.cache()` directly after it to save the work from the second epoch on"
+)
+
+
+def _recomputes(stages: list[StageTime]) -> str:
+    """Return the main clause: "decode recomputes identical elements every epoch"."""
+    own = [stage.title for stage in stages if stage.dataset and stage.dataset.function_at]
+    names = list(dict.fromkeys(own or [stage.title for stage in stages]))
+    verb = "recomputes" if len(names) == 1 else "recompute"
+    return f"{' and '.join(names)} {verb} identical elements every epoch"
+
+
+def _finding(stages: list[StageTime], measures: tuple[Measure, ...], remedy: Remedy) -> Finding:
+    rows = tuple((stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in stages)
     return Finding(
-        summary=f"{_names(stages)} makes the same in every epoch, anew",
+        summary=_recomputes(stages),
         evidence=(*measures, Table(("stage", "your line", "work per step"), rows)),
-        remedies=(_remedy(last, moved),),
-        effects=tuple(Effect(Stage.INPUT, 0.0, s.path, ms(s.work_ms)) for s in stages),
+        remedies=(remedy,),
+        effects=tuple(Effect(Stage.INPUT, 0.0, stage.path, ms(stage.work_ms)) for stage in stages),
     )
 
 
 def _remedy(last: Dataset, moved: tuple[Dataset, ...]) -> Remedy:
-    at: Location | None = last.at
-    kinds = sorted({"shuffle" if "Shuffle" in one.kind else "repeat" for one in moved})
+    kinds = sorted({kind_of(dataset).lower() for dataset in moved})
     name = last.function if last.function.isidentifier() else "function"
-    lines = [f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)", CACHE]
-    lines += [
-        "dataset = dataset.repeat()  # behind the cache, which is filled when a pass ends"
-    ] * ("repeat" in kinds)
-    lines += [
-        "dataset = dataset.shuffle(buffer_size)  # behind it, so that each epoch has its order"
-    ] * ("shuffle" in kinds)
-    behind = f", and {' and '.join(kinds)} behind the cache" if kinds else ""
-    return Remedy(
-        f"Keep what {last.function} makes{behind}", "\n".join(lines), at, "" if kinds else "cache"
-    )
+    lines = [
+        f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)",
+        CACHE,
+        *([REPEAT] if "repeat" in kinds else []),
+        *([SHUFFLE] if "shuffle" in kinds else []),
+    ]
+    after = f", and move {' and '.join(kinds)} after the cache" if kinds else ""
+    action = f"Cache the output of {last.function}{after}"
+    return Remedy(action, "\n".join(lines), last.at, "" if kinds else "cache")
 
 
-CACHE = (
-    "dataset = dataset.cache()  # before anything random; of a dataset made once, before all epochs"
-)
+CACHE = "dataset = dataset.cache()  # before random operations; create the dataset once, before all epochs"
+REPEAT = "dataset = dataset.repeat()  # after the cache, which is filled when a pass ends"
+SHUFFLE = "dataset = dataset.shuffle(buffer_size)  # after the cache, for a different order in every epoch"
 
 
 def sick() -> Verdict:
-    """Decoding takes 40 ms per step, in each of ten epochs, for 8 MB of images."""
+    """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
     return check(
         *_example(passes=10.0),
         _pipeline(),
@@ -265,7 +254,7 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """The same, in a run of a single epoch."""
+    """The same pipeline in a run of a single epoch."""
     return check(
         *_example(passes=1.0),
         _pipeline(),

@@ -1,18 +1,18 @@
-"""The recording itself limits what can be said.
+"""The recording is incomplete or unreliable.
 
 ## What it checks
 
 Too few or uneven steps, warm-up inside the traced window, events that the profiler dropped, GPU kernels
-that it could not record, steps slowed by profiling itself, and a machine that was busy with other work.
+that it could not record, steps slowed down by profiling, and a machine busy with other work.
 
 ## Why it matters
 
-Every figure of the report rests on the recording. A doubt about it is a doubt about all of them, so it
-stands beside the findings, and the report states how far to trust it.
+Every figure of the report depends on the recording. A problem in the recording affects all figures, so it is
+listed with the findings, and the report states how reliable it is.
 
 ## How to fix
 
-Each doubt comes with its own remedy, as a rule: record again, longer, on a quiet machine, with
+The report names a remedy for each problem. Usually: record again, for longer, on a quiet machine, with
 `tfdoctor profile`.
 
 ## Holds for
@@ -30,6 +30,7 @@ from dataclasses import asdict, dataclass
 from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Doubt, Quality
 from tfdoctor.rule import Topic, limit
+from tfdoctor.text import capitalized
 from tfdoctor.units import count
 from tfdoctor.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict
 
@@ -39,25 +40,27 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks; the trust that a report states does not follow them."""
+    """When a problem is reported; the report's own trust level does not depend on these limits."""
 
     steps: float = limit(
         float(FEW_STEPS),
-        "training steps traced: with fewer a median says little, because one late callback moves it",
+        "Smallest number of traced training steps that is enough; with fewer, one late callback moves the "
+        "median",
     )
     uneven: float = limit(
         UNEVEN,
-        "of the median step, over which the middle half of the steps spreads: beyond it the figures "
-        "are of a mixture",
+        "Largest spread of the middle half of the steps, relative to the median step, that counts as even; "
+        "beyond it, the figures mix different kinds of steps",
     )
     slowed: float = limit(
         SLOWED,
-        "by which share steps took longer while they were traced: beyond it short operations are "
-        "overstated",
+        "Largest slowdown of the steps while they are traced, as a share, that is not reported; beyond it, "
+        "short operations are overstated",
     )
     busy_cores: float = limit(
         BUSY_CORES,
-        "cores that other programs kept busy: beyond a quarter of a small machine they disturb",
+        "Largest number of cores used by other programs that is not reported; the default is a quarter of a "
+        "small machine",
     )
 
 
@@ -65,25 +68,26 @@ LIMITS = Limits()
 
 
 def check(quality: Quality, limits: Limits = LIMITS) -> Verdict:
-    """Report every doubt about the recording, the gravest first."""
+    """Report every doubt about the recording, the most severe first."""
     steps = Measure("training steps traced", count(quality.steps))
-    found = quality.by(asdict(limits))
-    if not found:
-        return Healthy(
-            summary=f"{quality.steps} steady training steps were traced", evidence=(steps,)
-        )
-    first, *others = found
+    doubts = quality.by(asdict(limits))
+    if not doubts:
+        summary = f"{quality.steps} steady training steps were traced"
+        return Healthy(summary=summary, evidence=(steps,))
+    first, *others = doubts
     more = f" (and {len(others)} more)" if others else ""
     return Finding(
-        summary=f"{first.what[0].upper()}{first.what[1:]}{more}",
+        summary=f"{capitalized(first.what)}{more}",
         evidence=(steps,),
-        remedies=tuple(Remedy(f"{doubt.what}: {doubt.remedy}") for doubt in found),
+        remedies=tuple(
+            Remedy(f"{capitalized(doubt.remedy)}, because {doubt.what}") for doubt in doubts
+        ),
         severity=Severity.WARNING if first.grave else Severity.NOTE,
     )
 
 
 def sick() -> Verdict:
-    """One step was traced."""
+    """Only one step was traced."""
     return check(
         Quality(
             1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)
@@ -92,5 +96,5 @@ def sick() -> Verdict:
 
 
 def healthy() -> Verdict:
-    """Twenty steady steps."""
+    """Twenty steady steps were traced."""
     return check(Quality(20))

@@ -1,31 +1,31 @@
-"""Batch normalization runs as many small operations instead of one.
+"""Batch normalization runs unfused, as many small operations.
 
 ## What it checks
 
-Layers of class `BatchNormalization` whose training step ran as separate operations (means, squared
-differences, products, sums and their gradients) and neither as `FusedBatchNormV3` nor inside an XLA
-program. Layers are told by their class, not by their name, and what ran is read from the trace.
+Layers of class `BatchNormalization` whose training step ran as separate operations (means, squared differences,
+products, sums and their gradients), neither as `FusedBatchNormV3` nor inside an XLA program. The class of a
+layer decides, not its name; the trace shows what ran.
 
 ## Why it matters
 
-Each of these operations reads and writes the whole activation. The fused one reads it twice and writes
-it once in the forward pass, and five passes over it do for the backward pass: 8 in place of some 25.
+Each separate operation reads and writes the whole activation. The fused operation reads it twice and writes it
+once in the forward pass, and needs five passes over it in the backward pass: 8 passes instead of about 25.
 
 ## How to fix
 
-On a GPU compile the model with `jit_compile=True`, so that XLA fuses them. On a CPU, where XLA is often
-slower, use the drop-in layer that the report shows: it has the same weights and the same mathematics on
-`tf.compat.v1.nn.fused_batch_norm`. (Its moving variance is Bessel-corrected, as TensorFlow's fused
-operation has it; the difference is one part in the number of values per channel.)
+On a GPU compile the model with `jit_compile=True`, so that XLA fuses the operations. On a CPU, where XLA is
+often slower, use the layer that the report shows: it has the same weights and the same mathematics, and runs
+`tf.compat.v1.nn.fused_batch_norm`. (Its moving variance is Bessel-corrected, like that of TensorFlow's fused
+operation; the relative difference is one over the number of values per channel.)
 
-On a CPU the fused operation is fast for channels in multiples of 16, still faster for multiples of 8, and
-slower than the separate ones for others: layers of such widths are listed, but not advised.
+On a CPU the fused operation is fast for multiples of 16 channels, a little slower for other multiples of 8, and
+slower than the separate operations for all other widths: layers with such widths are listed, but not advised.
 
 ## Holds for
 
-Keras 3 on TensorFlow, which builds batch normalization from single operations in every training step
-(Keras 2 used the fused one for four-dimensional input). Channels-last input of rank 4. On a TPU
-everything is compiled by XLA and nothing is unfused.
+Keras 3 on TensorFlow, which builds batch normalization from separate operations in every training step (Keras 2
+used the fused one for four-dimensional input). On a CPU, channels-last input of rank 4. On a TPU, XLA compiles
+everything and nothing is unfused.
 
 ## Sources
 
@@ -41,7 +41,7 @@ from math import prod
 from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
@@ -67,24 +67,24 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """For which widths oneDNN's fused operation is fast on a CPU."""
 
     full_speed: float = limit(
         16.0,
-        "channels, on a CPU: with multiples of them oneDNN's fused operation streams at the memory's "
-        "rate (benchmarks/batch_norm.py)",
+        "Multiple of channels with which oneDNN's fused operation streams at the memory's rate on a CPU "
+        "(benchmarks/batch_norm.py)",
         least=1.0,
     )
     half_speed: float = limit(
         8.0,
-        "channels, on a CPU: layers that are no multiple of them are not advised, because the fused "
-        "operation takes them 1.4 to 1.8 times as long as the separate ones (benchmarks/batch_norm.py)",
+        "Multiple of channels from which fusing is advised on a CPU: with other widths, the fused operation "
+        "takes 1.4 to 1.8 times as long as the separate ones (benchmarks/batch_norm.py)",
         least=1.0,
     )
     half_rate: float = limit(
         0.6,
-        "of the streaming rate, on a CPU: what a fused layer reaches with a multiple of half_speed but "
-        "not of full_speed channels (benchmarks/batch_norm.py)",
+        "Share of the streaming rate that a fused layer reaches on a CPU with a multiple of half_speed, but "
+        "not of full_speed, channels (benchmarks/batch_norm.py)",
         least=0.01,
         most=1.0,
     )
@@ -94,80 +94,78 @@ LIMITS = Limits()
 
 
 def check(norms: BatchNorms, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
-    """Price each unfused layer at the bytes a fused one moves."""
+    """Price each unfused layer at the bytes that a fused one moves."""
     if hardware.kind == DeviceKind.TPU:
         return Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
     if not norms.unfused:
-        return _without(norms)
-    ready = [norm for norm in norms.unfused if _gains(norm, hardware, limits)]
-    if not ready:
+        return _without_unfused(norms)
+    fusible = [norm for norm in norms.unfused if _is_fusible(norm, hardware, limits)]
+    if not fusible:
         return NotApplicable(reason=_no_remedy(norms))
-    return _finding(ready, norms, hardware, limits)
+    return _finding(fusible, norms, hardware, limits)
 
 
-def _gains(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
-    """Whether a remedy fits: XLA fuses all; oneDNN's operation images with whole vectors of channels."""
-    return hardware.kind != DeviceKind.CPU or (
-        norm.of_images and (norm.channels or 0) % limits.half_speed == 0
-    )
+def _is_fusible(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
+    """Say whether fusing helps: XLA fuses every layer, oneDNN images with aligned channels."""
+    if hardware.kind != DeviceKind.CPU:
+        return True
+    return norm.of_images and (norm.channels or 0) % limits.half_speed == 0
 
 
 def _no_remedy(norms: BatchNorms) -> str:
-    layers = counted(len(norms.unfused), "batch normalization layer")
+    layers = counted(len(norms.unfused), "unfused batch normalization layer")
     if any(norm.of_images for norm in norms.unfused):
-        why = "with widths for which oneDNN's fused operation is slower: align their channels to 16 first"
+        why = "would run slower as oneDNN's fused operation: align the channels to a multiple of 16 first"
     else:
-        why = "TensorFlow's fused operation takes images only (rank 4, channels last), and these are none"
-    return f"{layers} in single operations, but {why}"
+        why = "cannot be fused: TensorFlow's fused operation takes only images (rank 4, channels last)"
+    return f"{layers} {why}"
 
 
-def _without(norms: BatchNorms) -> Verdict:
+def _without_unfused(norms: BatchNorms) -> Verdict:
     if norms.fused:
         return Healthy(summary=f"{counted(norms.fused, 'batch normalization layer')} ran fused")
     if norms.seen:
         layers = counted(norms.seen, "batch normalization layer")
         return Healthy(summary=f"{layers} ran, none in training mode")
     return NotApplicable(
-        reason="the batch normalization layers left no operation of their own in the trace "
-        "(compiled by XLA, run eagerly, or not run in the traced steps)"
+        reason="the trace holds no operation of a batch normalization layer: XLA compiled the layers, "
+        "or they ran eagerly, or not in the traced steps"
     )
 
 
 def _finding(
-    ready: list[BatchNorm], norms: BatchNorms, hardware: Hardware, limits: Limits
+    fusible: list[BatchNorm], norms: BatchNorms, hardware: Hardware, limits: Limits
 ) -> Finding:
-    total = sum(norm.ms for norm in ready)
-    measures = [Measure("unfused batch normalization per step", ms(total))]
+    total_ms = sum(norm.ms for norm in fusible)
+    measures = [Measure("time in unfused batch normalization per step", ms(total_ms))]
     if norms.rate:
-        label = "memory rate of this run's elementwise operations"
+        label = "memory bandwidth of elementwise operations in this run"
         measures.append(Measure(label, bandwidth(norms.rate)))
-    layers = counted(len(ready), "batch normalization layer")
+    layers = counted(len(fusible), "batch normalization layer")
     return Finding(
-        summary=f"{layers.capitalize()} in single operations: {milliseconds(total)} per step",
+        summary=f"The unfused operations of {layers} take {milliseconds(total_ms)} per step",
         evidence=(*measures, _table(norms, hardware, limits)),
-        remedies=_remedies(hardware, ready),
-        effects=tuple(_effect(norm, norms, hardware, limits) for norm in ready),
+        remedies=_remedies(hardware, fusible),
+        effects=tuple(_effect(norm, norms, hardware, limits) for norm in fusible),
     )
 
 
 def _fused_ms(
     norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits
 ) -> float | None:
-    """Return what the fused operation would take: its passes over the activation at the run's rate."""
-    time = norms.passes_ms(norm, FUSED_PASSES)
-    slow = (
-        hardware.kind == DeviceKind.CPU
-        and norm.channels is not None
-        and norm.channels % limits.full_speed
-    )
-    return time / limits.half_rate if time and slow else time
+    """Return the time of the fused operation: its passes over the activation at this run's rate."""
+    full_speed_ms = norms.passes_ms(norm, FUSED_PASSES)
+    if not full_speed_ms or hardware.kind != DeviceKind.CPU or norm.channels is None:
+        return full_speed_ms
+    is_aligned = norm.channels % limits.full_speed == 0
+    return full_speed_ms if is_aligned else full_speed_ms / limits.half_rate
 
 
 def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Effect:
-    fused = _fused_ms(norm, norms, hardware, limits)
-    if fused is None:
+    fused_ms = _fused_ms(norm, norms, hardware, limits)
+    if fused_ms is None:
         return Effect(Stage.DEVICE, 0.0, norm.subject, ms(norm.ms), bound=Bound.AT_MOST)
-    return Effect(Stage.DEVICE, min(1.0, fused / norm.ms), norm.subject, ms(norm.ms))
+    return Effect(Stage.DEVICE, min(1.0, fused_ms / norm.ms), norm.subject, ms(norm.ms))
 
 
 def _table(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Table:
@@ -178,30 +176,34 @@ def _table(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Table:
          _fused_cell(norm, norms, hardware, limits))
         for norm in ordered
     )  # fmt: skip
-    return Table(("layer", "your line", "operations", "channels", "per step", "fused"), rows)
+    columns = ("layer", "your line", "operations", "channels", "time per step", "fused time")
+    return Table(columns, rows)
 
 
 def _fused_cell(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Cell:
-    if not _gains(norm, hardware, limits):
+    if not _is_fusible(norm, hardware, limits):
         return "slower: align the channels first" if norm.of_images else "not for this rank"
-    fused = _fused_ms(norm, norms, hardware, limits)
-    return "unknown" if fused is None else ms(fused)
+    fused_ms = _fused_ms(norm, norms, hardware, limits)
+    return "unknown" if fused_ms is None else ms(fused_ms)
 
 
-def _remedies(hardware: Hardware, ready: list[BatchNorm]) -> tuple[Remedy, ...]:
-    lines = [norm.layer.at for norm in ready if norm.layer.at]
+def _remedies(hardware: Hardware, fusible: list[BatchNorm]) -> tuple[Remedy, ...]:
+    lines = [norm.layer.at for norm in fusible if norm.layer.at]
     at = lines[0] if lines else None
     if hardware.kind == DeviceKind.GPU:
         code = "model.compile(..., jit_compile=True)"
-        return (Remedy("Let XLA fuse them", code, at, "jit-compile"),)
-    action = "Normalize batches with TensorFlow's fused operation"
+        return (
+            Remedy(
+                "Compile the model with XLA to fuse batch normalization", code, at, "jit-compile"
+            ),
+        )
+    action = "Use TensorFlow's fused batch normalization"
     drop_in = Remedy(action, DROP_IN, at, "fused-batch-norm")
     if len(lines) == len(set(lines)):
         return (drop_in,)
     shared = next(line for line in lines if lines.count(line) > 1)
-    return drop_in, Remedy(
-        "Where one line makes many layers, clone the model with it", CLONE, shared
-    )
+    action = "Clone the model with the fused layer where one line creates many layers"
+    return drop_in, Remedy(action, CLONE, shared)
 
 
 DROP_IN = '''\
@@ -221,7 +223,7 @@ class FusedBatchNormalization(keras.layers.BatchNormalization):
 
 CLONE = '''\
 def fused(layer):
-    """Return a copy of a layer, batch normalization as the fused one."""
+    """Return a copy of a layer; batch normalization becomes fused."""
     normalizes = type(layer) is keras.layers.BatchNormalization
     kind = FusedBatchNormalization if normalizes else type(layer)
     return kind.from_config(layer.get_config())
@@ -229,22 +231,22 @@ def fused(layer):
 
 clone = keras.models.clone_model(model, clone_function=fused)  # a functional or sequential model
 clone.set_weights(model.get_weights())
-# then compile and fit the clone in the model's place'''
+# then compile and fit the clone instead of the model'''
 
 
 def sick() -> Verdict:
-    """A layer whose moments, products and gradients take 20 ms."""
+    """The separate operations of a layer take 20 ms."""
     return check(_norms(MOMENTS), Hardware(DeviceKind.CPU, "example"))
 
 
 def healthy() -> Verdict:
-    """The same layer on the fused operation."""
+    """The layer runs as the fused operation."""
     return check(_norms("FusedBatchNormV3"), Hardware(DeviceKind.CPU, "example"))
 
 
 def _norms(kind: str) -> BatchNorms:
     layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
-    program = Program(layers=(layer,), settings={"batch_size": 32})
+    program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
     return BatchNorms.measure(program, Operations(_operations(kind)))
 
 

@@ -1,26 +1,25 @@
-"""Elementwise operations run as kernels of their own, each of which reads and writes everything.
+"""Elementwise operations run as separate, unfused kernels.
 
 ## What it checks
 
-The time of additions, products, activations, casts and their gradients that ran outside XLA, and how many of
-them there are. Those of batch normalization, of the optimizer and of random numbers belong to other rules
-and are left out.
+The time and the number of additions, products, activations, casts and their gradients that ran outside XLA. The
+elementwise operations of batch normalization, of the optimizer and of random numbers are left to other rules.
 
 ## Why it matters
 
-An elementwise operation does next to no arithmetic: it takes the time of its bytes, plus a launch. A chain
-of ten moves the tensor some twenty times where a fused one moves it twice.
+An elementwise operation does almost no arithmetic: it takes the time to move its bytes, plus a kernel launch. A
+chain of ten operations moves the tensor about twenty times; one fused kernel moves it twice.
 
 ## How to fix
 
-On a GPU compile the step with `jit_compile=True`: XLA fuses chains into one kernel. The saving is a ceiling:
-each fused chain still reads its inputs and writes its result, and compiling takes time at the start and for
-each new shape.
+On a GPU compile the step with `jit_compile=True`: XLA fuses chains into one kernel. The saving is an upper
+bound: each fused chain still reads its inputs and writes its result, and XLA compiles at the start and for each
+new shape.
 
 ## Holds for
 
-GPUs. On a TPU XLA fuses everything. On a CPU compiling is a trial only: XLA may be slower there than
-TensorFlow's own kernels (measured with TensorFlow 2.21: up to 7 times), so nothing is advised.
+GPUs. On a TPU, XLA fuses everything. On a CPU, XLA may be slower than TensorFlow's own kernels (measured with
+TensorFlow 2.21: up to 7 times), so nothing is advised and only a trial shows whether compiling helps.
 
 ## Sources
 
@@ -28,6 +27,7 @@ TensorFlow's own kernels (measured with TensorFlow 2.21: up to 7 times), so noth
 - [OpenXLA, XLA architecture](https://openxla.org/xla/architecture)
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.operations import Operations, OperationTime
@@ -67,12 +67,17 @@ ELEMENTWISE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When it speaks."""
+    """How much elementwise work is worth compiling a step."""
 
     share: float = limit(
-        0.1, "of the compute time: compiling a step is a change to try, not a line", most=1.0
+        0.1,
+        "Smallest share of the compute time in elementwise operations that is worth compiling the step",
+        most=1.0,
     )
-    operations: float = limit(10.0, "elementwise operations per step: fewer are no chains to fuse")
+    operations: float = limit(
+        10.0,
+        "Smallest number of elementwise operations per step that is reported: fewer form no chains to fuse",
+    )
 
 
 LIMITS = Limits()
@@ -85,34 +90,52 @@ def check(
     program: Program | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Leave of each elementwise operation nothing but what fusing cannot take."""
+    """Remove the time of each elementwise operation: fusing saves that much at most."""
     if hardware.kind == DeviceKind.TPU:
         return Healthy(summary="XLA fuses the elementwise operations on a TPU")
-    normal = {one.name for one in program.layers if "BatchNorm" in one.kind} if program else set()
-    rows = [row for row in operations.rows if row.type in ELEMENTWISE and row.layer not in normal]
-    rows = [row for row in rows if row not in optimizer.rows]
-    total, calls = sum(row.ms for row in rows), sum(row.calls for row in rows)
-    share = total / operations.total_ms if operations.total_ms else 0.0
-    taken = f"{milliseconds(total)} per step, {percent(share)} of the compute time"
+    rows = _elementwise(operations, optimizer, program)
+    total_ms, calls = sum(row.ms for row in rows), sum(row.calls for row in rows)
+    share = total_ms / operations.total_ms if operations.total_ms else 0.0
+    taken = f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time"
     if hardware.kind == DeviceKind.CPU:
-        return NotApplicable(
-            reason=f"elementwise operations take {taken}; on a CPU XLA may fuse them and still be "
-            "slower: only a trial with jit_compile=True tells"
-        )
+        return NotApplicable(reason=f"elementwise operations take {taken}; {ON_CPU}")
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
+    label = "share of the compute time in elementwise operations"
     evidence = (
-        Measure("elementwise operations per step", ms(total)),
-        Measure("share of the compute time", ratio(share), ratio(limits.share)),
-        Measure("their number", count(calls), count(limits.operations)),
+        Measure("time in elementwise operations per step", ms(total_ms)),
+        Measure(label, ratio(share), ratio(limits.share)),
+        Measure("elementwise operations per step", count(calls), count(limits.operations)),
     )
     if share < limits.share or calls < limits.operations:
         return Healthy(summary=f"Elementwise operations take {taken}", evidence=evidence)
+    number = counted(round(calls), "elementwise operation")
+    return _finding(f"{number} outside XLA take {taken}", evidence, rows)
+
+
+ON_CPU = "on a CPU, XLA may be slower even though it fuses them: try jit_compile=True and measure"
+
+
+def _elementwise(
+    operations: Operations, optimizer: OptimizerWork, program: Program | None
+) -> list[OperationTime]:
+    """Return the elementwise operations that no other rule counts."""
+    layers = program.layers if program else ()
+    norms = {layer.name for layer in layers if "BatchNorm" in layer.kind}
+    return [
+        row
+        for row in operations.rows
+        if row.type in ELEMENTWISE and row.layer not in norms and row not in optimizer.rows
+    ]
+
+
+def _finding(summary: str, evidence: tuple[Measure, ...], rows: list[OperationTime]) -> Finding:
     at = next((row.at for row in rows if row.at), None)
+    action = "Compile the step so that XLA fuses elementwise operations"
     return Finding(
-        summary=f"{counted(round(calls), 'elementwise operation')} outside XLA take {taken}",
+        summary=summary,
         evidence=(*evidence, _table(rows)),
-        remedies=(Remedy("Let XLA fuse them", FUSE, at, "jit-compile"),),
+        remedies=(Remedy(action, FUSE, at, "jit-compile"),),
         effects=tuple(
             Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in rows
         ),
@@ -120,34 +143,27 @@ def check(
 
 
 def _table(rows: list[OperationTime]) -> Table:
-    kinds = sorted({row.type for row in rows}, key=lambda kind: -_spent(rows, kind))
-    return Table(
-        ("operation", "number", "per step"),
-        tuple(
-            (
-                kind,
-                count(sum(row.calls for row in rows if row.type == kind)),
-                ms(_spent(rows, kind)),
-            )
-            for kind in kinds
-        ),
+    by_type: dict[str, list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        by_type[row.type].append(row)
+    groups = ((kind, sum(row.ms for row in group), group) for kind, group in by_type.items())
+    cells = tuple(
+        (kind, count(sum(row.calls for row in group)), ms(total_ms))
+        for kind, total_ms, group in sorted(groups, key=lambda entry: (-entry[1], entry[0]))
     )
-
-
-def _spent(rows: list[OperationTime], kind: str) -> float:
-    return sum(row.ms for row in rows if row.type == kind)
+    return Table(("operation", "calls", "time per step"), cells)
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_compile=True)"
 
 
 def sick() -> Verdict:
-    """A chain of twenty on a GPU, for a third of its time."""
+    """Twenty elementwise operations take a third of the compute time of a GPU."""
     return _examine(20)
 
 
 def healthy() -> Verdict:
-    """Two activations."""
+    """The step runs two elementwise operations."""
     return _examine(2)
 
 

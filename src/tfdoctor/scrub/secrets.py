@@ -10,6 +10,7 @@ from typing import Self
 from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.recording.files import json_object
 from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.notes import Notes
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.texts import texts
 
@@ -67,14 +68,14 @@ def _manifests(recording: Recording) -> Iterator[Manifest]:
     if recording.manifest:
         yield recording.manifest
     for worker in recording.workers:
-        yield Manifest.from_json(json_object(worker / MANIFEST, []))
+        yield Manifest.from_json(json_object(worker / MANIFEST, Notes()))
 
 
 def _hosts(manifest: Manifest) -> Iterator[str]:
     """Yield the machine's name, and the addresses that were attached to."""
     yield manifest.host.name
-    for address in (manifest.plan or {}).get("addresses") or ():
-        yield str(address).rpartition(":")[0].strip("[]")
+    for address in manifest.plan.addresses if manifest.plan else ():
+        yield address.rpartition(":")[0].strip("[]")
 
 
 def _unlike(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:

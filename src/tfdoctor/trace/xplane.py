@@ -133,16 +133,14 @@ def _with_tasks(line: Line, raw: Message, plane: Message, origin_ns: int) -> Lin
         return line
     base = (raw.timestamp_ns - origin_ns) * 1000
     kinds = {key: TASK.get(metadata.name, 0) for key, metadata in plane.event_metadata.items()}
-    edges = [(base + e.offset_ps, kinds.get(e.metadata_id, 0)) for e in raw.events]
+    edges = [(_within(base + e.offset_ps), kinds.get(e.metadata_id, 0)) for e in raw.events]
     edges = sorted(edge for edge in edges if edge[1])
     spans = [
         (start, stop)
         for (start, begins), (stop, ends) in pairwise(edges)
         if begins > 0 > ends and start < stop
     ]
-    return replace(
-        line, tasks_ps=np.array(spans, np.int64).reshape(-1, 2).clip(-LIMIT_PS, LIMIT_PS)
-    )
+    return replace(line, tasks_ps=np.array(spans, np.int64).reshape(-1, 2))
 
 
 def _device_time(stats: Mapping[str, Value], start: int, duration: int) -> tuple[int, int]:
@@ -158,8 +156,12 @@ def _times(values: list[int]) -> NDArray[np.int64]:
     try:
         column = np.fromiter(values, np.int64, len(values))
     except OverflowError:
-        column = np.array([min(max(v, -LIMIT_PS), LIMIT_PS) for v in values], np.int64)
+        column = np.array([_within(value) for value in values], np.int64)
     return np.clip(column, -LIMIT_PS, LIMIT_PS)
+
+
+def _within(time_ps: int) -> int:
+    return min(max(time_ps, -LIMIT_PS), LIMIT_PS)
 
 
 def _reordered(

@@ -15,8 +15,8 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-from xprof.convert import _pywrap_profiler_plugin as xprof  # type: ignore[import-untyped]
-from xprof.protobuf import op_stats_pb2, steps_db_pb2  # type: ignore[import-untyped]
+from xprof.convert import _pywrap_profiler_plugin as xprof
+from xprof.protobuf import op_stats_pb2, steps_db_pb2
 
 TOOL = "input_pipeline_analyzer"
 CACHE = "ALL_HOSTS.op_stats_v2.pb"

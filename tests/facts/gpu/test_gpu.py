@@ -33,6 +33,7 @@ from tfdoctor.facts.gpu.transfers import (
     PEER,
     PINNED,
     UNKNOWN,
+    HostMemoryKind,
     Transfer,
     Transfers,
 )
@@ -92,7 +93,7 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     )
     assert min(*gaps.causes.values(), *gaps.sizes.values()) >= 0
     assert busiest.busy_ms <= busiest.kernel_ms + busiest.copy_ms + busiest.collective_ms + tiny
-    assert time.exposed_wait_ms <= time.wait_ms + tiny
+    assert (time.exposed_wait_ms or 0.0) <= (time.wait_ms or 0.0) + tiny
     collectives = known.fact(Collectives)
     assert -tiny <= collectives.exposed_ms <= collectives.ms + tiny
     for copy in known.fact(Transfers).directions:
@@ -350,7 +351,7 @@ def test_directions(name: str, direction: str) -> None:
         ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
     ],
 )
-def test_sizes_and_memory(name: str, text: str, memory: str) -> None:
+def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
     found = copied(name, text)
     assert found.nbytes == 4000
     assert found.rate == pytest.approx(4000 / 4e-3)

@@ -7,7 +7,7 @@ import pytest
 
 from tfdoctor.facts.input.buffers import PATH_BYTES, Buffer, Buffers
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 
 WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dtype=tf.uint8"
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"
@@ -28,7 +28,7 @@ def mapped(
 
 
 def shuffled(tensor: str, size: int = 200) -> Step:
-    return step("Shuffle", tensor, parameters={"buffer_size": size})
+    return step("Shuffle", tensor, parameters=DatasetParameters(buffer_size=size))
 
 
 def measured(*steps: Step) -> Buffers:
@@ -132,7 +132,11 @@ def test_elements_that_are_in_memory_anyway_do_not_count() -> None:
 
 
 def test_batches_end_the_search() -> None:
-    batch = step("Batch", "shape=(None, 10, 10, 3), dtype=tf.uint8", parameters={"batch_size": 8})
+    batch = step(
+        "Batch",
+        "shape=(None, 10, 10, 3), dtype=tf.uint8",
+        parameters=DatasetParameters(batch_size=8),
+    )
     found = only(step("TFRecord", TEXT), mapped(WIDE), shuffled(WIDE), batch, mapped(SMALL))
 
     assert found.spared == 0
@@ -149,15 +153,15 @@ def test_a_repetition_fills_a_buffer_that_is_larger_than_the_data() -> None:
         step("TensorSlice", NARROW),
         mapped(WIDE),
         step("Repeat", WIDE, cardinality=-1),
-        step("Shuffle", WIDE, cardinality=-1, parameters={"buffer_size": 10_000}),
+        step("Shuffle", WIDE, cardinality=-1, parameters=DatasetParameters(buffer_size=10_000)),
     )
 
     assert found.elements == 10_000
 
 
 def test_a_prefetch_stays_at_the_end() -> None:
-    ahead = step("Prefetch", WIDE, parameters={"buffer_size": 300})
-    tuned = step("Prefetch", WIDE, parameters={"buffer_size": -1})
+    ahead = step("Prefetch", WIDE, parameters=DatasetParameters(buffer_size=300))
+    tuned = step("Prefetch", WIDE, parameters=DatasetParameters(buffer_size=-1))
 
     (found,) = measured(step("TensorSlice", NARROW), mapped(WIDE), ahead, tuned).known
 

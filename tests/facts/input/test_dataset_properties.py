@@ -12,8 +12,8 @@ from tfdoctor.facts.input.dataset_properties import (
     repeatable,
     spec_bytes,
 )
-from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.recording.manifest import StepsSeen
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings
+from tfdoctor.recording.manifest import CapturePlan, StepsSeen
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"
@@ -27,11 +27,11 @@ def dataset(number: int, kind: str, **more: Any) -> Dataset:
 
 
 def properties(
-    *datasets: Dataset, seen: int = 0, stop_after: int = 0, **settings: Any
+    *datasets: Dataset, seen: int = 0, stop_after: bool = False, **settings: Any
 ) -> DatasetProperties:
     """The datasets stand source first."""
-    program = Program(datasets=datasets, feeds=datasets[-1].id, settings=settings)
-    told = manifest(steps=StepsSeen(seen=seen), plan={"stop_after": stop_after})
+    program = Program(datasets=datasets, feeds=datasets[-1].id, settings=RunSettings(**settings))
+    told = manifest(steps=StepsSeen(seen=seen), plan=CapturePlan(stop_after=stop_after))
     return DatasetProperties.measure(program, recording(manifest=told), None)
 
 
@@ -101,7 +101,7 @@ def test_whether_a_function_does_the_same_each_time(
     ],
 )
 def test_datasets_without_a_function(kind: str, more: Any, *, same: bool | None) -> None:
-    assert repeatable(Dataset(id=0, kind=kind, parameters=more)) is same
+    assert repeatable(Dataset(id=0, kind=kind, parameters=DatasetParameters(**more))) is same
 
 
 def test_elements_and_bytes_of_one_pass_leave_repetitions_out() -> None:
@@ -125,7 +125,7 @@ def test_what_files_hold_is_unknown() -> None:
     assert found.nbytes(rows) is None
 
 
-BATCH = dataset(1, "_BatchDataset", parameters={"batch_size": 32}, cardinality=10)
+BATCH = dataset(1, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=10)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,14 @@ def test_passes_over_the_data(settings: Any, passes: float) -> None:
 
 
 def test_a_run_that_was_not_seen_to_its_end_does_not_tell_its_passes() -> None:
-    assert properties(SOURCE, BATCH, seen=25, stop_after=1).passes is None
+    assert properties(SOURCE, BATCH, seen=25, stop_after=True).passes is None
 
 
 def test_repeating_before_batching_counts() -> None:
     repeated = dataset(1, "_RepeatDataset", cardinality=-1)
-    batched = dataset(2, "_BatchDataset", parameters={"batch_size": 32}, cardinality=-1)
+    batched = dataset(
+        2, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=-1
+    )
     assert properties(SOURCE, repeated, batched, seen=40).passes == 4.0
 
 
@@ -158,5 +160,5 @@ def test_files_of_unknown_length_are_passed_once_an_epoch() -> None:
 
 
 def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
-    with pytest.raises(Unavailable, match=r"no tf\.data pipeline"):
+    with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
         DatasetProperties.measure(Program(), recording(), None)

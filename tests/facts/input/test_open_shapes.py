@@ -1,10 +1,12 @@
 """Which dimensions of the batches may vary, by the element_spec that was recorded."""
 
+from typing import Any
+
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.open_shapes import OpenShapes
-from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.verdict import Location
 
 LINE = Location("train.py", 3)
@@ -14,8 +16,9 @@ def tensor(shape: str) -> str:
     return f"TensorSpec(shape={shape}, dtype=tf.int32, name=None)"
 
 
-def fed(element: str, *more: Dataset, **parameters: object) -> Program:
-    batch = Dataset(id=1, kind="_BatchDataset", parameters=parameters, element=element, at=LINE)
+def fed(element: str, *more: Dataset, **parameters: Any) -> Program:
+    given = DatasetParameters(**parameters)
+    batch = Dataset(id=1, kind="_BatchDataset", parameters=given, element=element, at=LINE)
     last = Dataset(id=2, kind="_PrefetchDataset", inputs=(1,), element=element)
     return Program(datasets=(batch, last, *more), feeds=2)
 
@@ -37,7 +40,7 @@ def test_a_length_is_no_size_of_a_batch(element: str, is_open: tuple[bool, bool]
 
 def test_the_line_is_that_of_the_batch_that_feeds_the_run() -> None:
     element = tensor("(None, 20)")
-    other = Dataset(id=7, kind="_BatchDataset", parameters={"drop_remainder": False})
+    other = Dataset(id=7, kind="_BatchDataset", parameters=DatasetParameters(drop_remainder=False))
     assert OpenShapes.measure(fed(element, other, drop_remainder=False)).at == LINE
     assert OpenShapes.measure(fed(element, other, drop_remainder=True)).at is None
 
@@ -47,10 +50,10 @@ def test_the_line_is_that_of_the_batch_that_feeds_the_run() -> None:
     f"({tensor('(None, 2)')}, SparseTensorSpec(TensorShape([2, 3]), tf.int32))"],
 )  # fmt: skip
 def test_shapes_that_are_not_told_are_unknown(element: str) -> None:
-    with pytest.raises(Unavailable, match="does not tell the shapes"):
+    with pytest.raises(Unavailable, match="were not recorded"):
         OpenShapes.measure(fed(element))
 
 
 def test_a_run_without_a_pipeline_has_none() -> None:
-    with pytest.raises(Unavailable, match="no tf"):
+    with pytest.raises(Unavailable, match="no recorded tf"):
         OpenShapes.measure(Program())

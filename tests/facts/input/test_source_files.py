@@ -6,7 +6,7 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.source_files import PATHS, SourceFiles
-from tfdoctor.facts.run.program import Dataset, Program
+from tfdoctor.facts.run.program import Dataset, FileList, Program
 
 
 def measured(*datasets: Dataset) -> SourceFiles:
@@ -22,7 +22,7 @@ RECORDS = dataset(2, "_InterleaveDataset")
 
 
 def test_a_list_of_files_says_how_many_and_where() -> None:
-    listed = dataset(0, "_TensorSliceDataset", files={"count": 40, "scheme": "gs", "bytes": None})
+    listed = dataset(0, "_TensorSliceDataset", files=FileList(count=40, scheme="gs", nbytes=None))
     found = measured(listed, dataset(1, "_RepeatDataset"), RECORDS)
     assert (found.count, found.scheme, found.remote) == (40, "gs", True)
 
@@ -36,12 +36,14 @@ def test_an_older_record_says_how_many_elements_an_interleave_takes() -> None:
 
 def test_texts_that_nothing_opens_are_no_files() -> None:
     listed = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
-    with pytest.raises(Unavailable, match="which files"):
+    with pytest.raises(Unavailable, match="files that the pipeline reads"):
         measured(listed, dataset(1, "_BatchDataset"))
 
 
 def test_two_lists_are_not_guessed_from() -> None:
-    lists = [Dataset(id=at, kind="_TensorSliceDataset", files={"count": 2 + at}) for at in (0, 1)]
+    lists = [
+        Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)
+    ]
     both = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-    with pytest.raises(Unavailable, match="which files"):
+    with pytest.raises(Unavailable, match="files that the pipeline reads"):
         measured(*lists, both)

@@ -2,22 +2,23 @@
 
 from itertools import product as every
 from math import prod
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.operations.flops import einsum_flops, flops_of, shared_dimension_flops
-from tfdoctor.facts.run.program import Operation, Program, Shape
+from tfdoctor.facts.run.program import Attributes, Operation, Program, RunSettings, Shape
 
-PROGRAM = Program(settings={"batch_size": 16})
+PROGRAM = Program(settings=RunSettings(batch_size=16))
 SIZE = st.integers(1, 6)
 
 
-def flops(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs: object) -> float | None:
+def flops(kind: str, inputs: list[Shape], outputs: list[Shape], **attrs: Any) -> float | None:
     tensors = tuple(("float32", shape) for shape in inputs)
     results = tuple(("float32", shape) for shape in outputs)
-    one = Operation(name="x", type=kind, inputs=tensors, outputs=results, attrs=attrs)
+    one = Operation(name="x", type=kind, inputs=tensors, outputs=results, attrs=Attributes(**attrs))
     return flops_of(kind, one, PROGRAM)
 
 

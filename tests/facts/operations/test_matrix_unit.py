@@ -18,6 +18,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 
 ON = "volta_h884gemm_64x128_ldg8_nn"
 OFF = "volta_sgemm_128x64_nn"
@@ -106,7 +107,7 @@ def test_nothing_is_said_of_work_that_has_no_name() -> None:
 
 def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
     rows = Operations((OperationTime(name="r", type="ReluGrad", ms=5),))
-    found = MatrixUnit.of(rows, Hardware("GPU", "x", "Tensor Core"))
+    found = MatrixUnit.of(rows, Hardware(DeviceKind.GPU, "x", "Tensor Core"))
     assert (found.matrix_ms, found.busy_ms) == (0, 5)
 
 

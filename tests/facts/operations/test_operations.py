@@ -227,7 +227,7 @@ def test_a_step_without_any_operation_has_none() -> None:
 
 def test_work_outside_of_the_typical_steps_is_not_the_steps() -> None:
     outside = line("t", ("a:Conv2D", 50, 60))
-    with pytest.raises(Unavailable, match="typical steps"):
+    with pytest.raises(Unavailable, match="steady steps"):
         chart(trace([markers(1, 10), outside])).fact(Operations)
 
 
@@ -422,21 +422,6 @@ def test_a_depthwise_convolution_is_no_work_for_a_matrix_unit() -> None:
 # The program
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"graphs": [{"operations": [{"type": "Conv2D"}]}]},
-        {"graphs": [{"operations": None}]},
-        {"graphs": [], "layers": [{"name": "x"}]},
-        {"graphs": [], "datasets": ["x"]},
-        {"graphs": [{"operations": [graph_operation("a", "Add", at=["x", "y"])]}]},
-    ],
-)
-def test_a_damaged_program_record_is_said_to_be_damaged(record: dict[str, Any]) -> None:
-    with pytest.raises(Unavailable, match="damaged"):
-        chart(trace([]), recording(record)).fact(Program)
-
-
 def test_without_a_program_record_it_is_said_how_to_get_one() -> None:
     with pytest.raises(Unavailable, match="tfdoctor profile"):
         chart(trace([])).fact(Program)
@@ -473,7 +458,6 @@ def test_a_record_of_before_tells_no_sources() -> None:
     assert chart(trace([]), recording(record)).fact(Program).by_name["m"].sources == ()
 
 
-def test_a_source_that_is_not_there_is_damage() -> None:
+def test_a_source_that_is_not_there_has_no_name() -> None:
     record = {"graphs": [{"operations": [graph_operation("m", "MatMul", **{"from": [7]})]}]}
-    with pytest.raises(Unavailable, match="damaged"):
-        chart(trace([]), recording(record)).fact(Program)
+    assert chart(trace([]), recording(record)).fact(Program).by_name["m"].sources == ("",)

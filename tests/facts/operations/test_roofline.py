@@ -7,9 +7,10 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 
-GPU = Hardware("GPU", "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
-CPU = Hardware("CPU", "x")
+GPU = Hardware(DeviceKind.GPU, "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
+CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def floor(row: OperationTime, hardware: Hardware = GPU, *others: OperationTime) -> float:

@@ -1,4 +1,4 @@
-"""Traces jobs that are already running and started TensorFlow's profiler server.
+"""Traces running jobs that have started TensorFlow's profiler server.
 
 Nothing of ours is in such a job: its profiler server takes the trace and sends it. One client process a
 worker asks, all at the same moment, so that a worker that cannot be reached costs the others nothing.
@@ -15,7 +15,7 @@ from tfdoctor.capture.attach.address import Address
 from tfdoctor.capture.attach.client import Answer, ask
 from tfdoctor.capture.attach.keep import keep
 from tfdoctor.capture.progress import line
-from tfdoctor.errors import CaptureError, OutputError
+from tfdoctor.errors import CaptureError, NotEmptyError, OutputError
 from tfdoctor.recording import Recording
 
 __all__ = ["LONGEST_S", "Address", "attach"]
@@ -57,7 +57,7 @@ def attach(
             keep(wanted.out, answers, wanted.seconds)
     except OSError as error:
         raise OutputError(
-            f"{wanted.out} cannot be written ({error.strerror}): choose --out."
+            f"{wanted.out} cannot be written ({error.strerror}): choose another folder with --out."
         ) from error
     finally:
         _drop_empty(wanted.out, existed=existed)
@@ -69,7 +69,7 @@ def attach(
 def _checked(seconds: float) -> float:
     if not SHORTEST_S <= seconds <= LONGEST_S:
         raise CaptureError(
-            f"--for takes 1ms to {LONGEST_S / 60:.0f}m: the job holds the whole trace in its memory."
+            f"--for must be 1ms to {LONGEST_S / 60:.0f}m, since the job keeps the whole trace in memory."
         )
     return seconds
 
@@ -78,7 +78,9 @@ def _place(out: Path | None) -> Path:
     """Return where to record; a recording is never overwritten."""
     out = out or Path("runs", f"attach-{time.strftime('%Y%m%d-%H%M%S')}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError(f"{out} is not empty: choose another --out, or remove it first.")
+        raise NotEmptyError(
+            f"{out} is not empty: choose another folder with --out, or remove it first."
+        )
     return out
 
 
@@ -88,7 +90,7 @@ def _answers(wanted: _Window, private: Path, stderr: TextIO) -> tuple[Answer, ..
         answers = ask(wanted.addresses, private, wanted.seconds)
     if not any(answer.reached for answer in answers):
         reasons = "; ".join(f"{answer.address}: {answer.why}" for answer in answers)
-        raise CaptureError(f"No trace was taken: {reasons}.")
+        raise CaptureError(f"No job could be traced: {reasons}.")
     return answers
 
 
@@ -105,4 +107,4 @@ def _sentences(wanted: _Window, answers: tuple[Answer, ...]) -> list[str]:
     if len(answers) == 1 or not traced:
         said = str(answers[0].address) if traced else "nothing"
     took = f"traced {said} for {wanted.seconds:g} s, recorded in {wanted.out}"
-    return [took, *(f"no trace of {a.address}: {a.why}" for a in answers if a.trace is None)]
+    return [took, *(f"{a.address} was not traced: {a.why}" for a in answers if a.trace is None)]

@@ -29,7 +29,7 @@ class Address:
         addresses = tuple(cls.parse(part.strip()) for part in text.split(","))
         for place, address in enumerate(addresses):
             if address in addresses[:place]:
-                raise CaptureError(f"{address} is given twice: name each worker once.")
+                raise CaptureError(f"{address} is listed twice: list each worker once.")
         return addresses
 
     @classmethod
@@ -42,8 +42,8 @@ class Address:
         found = ADDRESS.fullmatch(text.removeprefix("grpc://"))
         if found is None or not 0 < int(found["port"]) <= HIGHEST_PORT:
             raise CaptureError(
-                f"{text!r} is no address: write host:port, such as localhost:6009, the port that the job "
-                "gave to tf.profiler.experimental.server.start()."
+                f"{text!r} is not an address: write host:port, such as localhost:6009, with the port "
+                "that the job passed to tf.profiler.experimental.server.start()."
             )
         return cls(found["host"].lower(), int(found["port"]))
 

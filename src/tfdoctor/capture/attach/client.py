@@ -87,12 +87,12 @@ def _answer(address: Address, child: subprocess.Popen[str], until: float, folder
     try:
         said, logged = child.communicate(timeout=max(0.0, until - time.monotonic()))
     except subprocess.TimeoutExpired:
-        return Answer(address, reached=False, why="it did not send a trace in time")
+        return Answer(address, reached=False, why="no trace arrived in time")
     written = folder / f"{str(address).replace(':', '_')}.xplane.pb"
     if child.returncode == 0 and written.is_file():
         return Answer(address, written, _started(said))
     if IDLE in logged and RETURNED.search(logged) is None:
-        why = "the job did nothing with TensorFlow meanwhile: attach while it trains, or for longer"
+        why = "the job ran no TensorFlow operation in this time: attach while it trains, or trace longer"
         return Answer(address, None, _started(said), why=why)
     return Answer(address, reached=False, why=reason(address, child.returncode, logged))
 
@@ -105,11 +105,11 @@ def _started(said: str) -> int:
 def reason(address: Address, returncode: int, logged: str) -> str:
     """Return in words why a server gave no trace."""
     if returncode < 0:
-        return f"the profiler's client died of signal {-returncode}"
+        return f"the profiler client was killed by signal {-returncode}"
     found = RETURNED.search(logged)
     if found is None:
         lines = [line.strip() for line in logged.splitlines() if line.strip()]
-        return lines[-1] if lines else "the profiler's client failed without a word"
+        return lines[-1] if lines else "the profiler client failed without a message"
     said = found[0].removeprefix("returned ")
     for part, words in REASONS.items():
         if part in said:
@@ -118,16 +118,16 @@ def reason(address: Address, returncode: int, logged: str) -> str:
 
 
 REASONS = {
-    "Another profiling session": "another profile is being taken there: try again once that is over",
+    "Another profiling session": "another profile is running there: try again when it is done",
     "Connection refused": (
-        "nothing listens there: the job has to call tf.profiler.experimental.server.start({port}) first"
+        "nothing listens on this port: call tf.profiler.experimental.server.start({port}) in the job first"
     ),
-    "hostname lookup": "there is no host of that name: check its spelling",
-    "HTTP/2": "what listens there is no profiler server: check the port",
-    "UNIMPLEMENTED": "what listens there is no profiler server: check the port",
-    "timed out": "there is no answer: check the address, and whether a firewall is in between",
-    "Socket closed": "the connection was lost before the trace was there: has the job ended?",
-    "Connection reset": "the connection was lost before the trace was there: has the job ended?",
-    "DEADLINE_EXCEEDED": "it did not send a trace in time",
+    "hostname lookup": "unknown host: check its name",
+    "HTTP/2": "no profiler server listens on this port: check the port",
+    "UNIMPLEMENTED": "no profiler server listens on this port: check the port",
+    "timed out": "no answer: check the address and the firewall",
+    "Socket closed": "the connection was lost before the trace arrived: check whether the job has ended",
+    "Connection reset": "the connection was lost before the trace arrived: check whether the job has ended",
+    "DEADLINE_EXCEEDED": "no trace arrived in time",
 }
-"""What gRPC and the server say, and what that means for whoever asked."""
+"""Messages of gRPC and the server, and what they mean for the user."""

@@ -11,7 +11,7 @@ import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # before the import
 
-from xprof.convert import _pywrap_profiler_plugin as xprof  # type: ignore[import-untyped]
+from xprof.convert import _pywrap_profiler_plugin as xprof
 
 OPTIONS = {"host_tracer_level": 2, "device_tracer_level": 1}
 """As tf.profiler records: level 1 has no operations, level 0 nothing, level 3 slows the job twice as much."""

@@ -13,7 +13,7 @@ from tfdoctor import __version__
 from tfdoctor.capture import manifest
 from tfdoctor.capture.attach.client import Answer
 from tfdoctor.capture.attach.host import host
-from tfdoctor.recording.manifest import Clock, HostMachine, Manifest, Missing
+from tfdoctor.recording.manifest import CapturePlan, HostMachine, Manifest, Missing, WorkerRank
 from tfdoctor.recording.workers import WORKERS
 
 RUN = "%Y_%m_%d_%H_%M_%S"
@@ -25,14 +25,13 @@ HOSTNAMES = 4
 UNSEEN = (
     Missing(
         "program",
-        "the job was running already, so what it built (shapes, layers, lines) is not known: "
-        "run its script with `tfdoctor profile` to have them",
+        "shapes, layers and source lines of an attached job are unknown: `tfdoctor profile` records them",
     ),
     Missing(
         "samples", "the machines of attached jobs are not sampled: `tfdoctor profile` samples them"
     ),
 )
-"""What a trace alone does not tell."""
+"""Data that a trace alone does not hold."""
 
 
 def keep(out: Path, answers: Sequence[Answer], seconds: float) -> None:
@@ -46,14 +45,14 @@ def keep(out: Path, answers: Sequence[Answer], seconds: float) -> None:
     told = {answer.address.name: _of(answer, job, seconds) for answer in traced}
     _move(traced, out / "plugins" / "profile" / time.strftime(RUN))
     if len(told) < 2:  # noqa: PLR2004 - one worker, or none
-        manifest.write(out, next(iter(told.values()), job).to_json())
+        manifest.write(out, next(iter(told.values()), job))
         return
     for place, (name, worker) in enumerate(told.items()):
-        among = {"name": name, "rank": None, "size": len(answers), "place": place}
+        among = WorkerRank(name, size=len(answers), place=place)
         folder = out / WORKERS / name
         folder.mkdir(parents=True)
-        manifest.write(folder, replace(worker, worker=among).to_json())
-    manifest.write(out, replace(job, workers=tuple(told)).to_json())
+        manifest.write(folder, replace(worker, worker=among))
+    manifest.write(out, replace(job, workers=tuple(told)))
 
 
 def _move(traced: Sequence[Answer], run: Path) -> None:
@@ -67,14 +66,12 @@ def _manifest(answers: Sequence[Answer], seconds: float) -> Manifest:
     return Manifest(
         tfdoctor=__version__,
         finished=True,
-        plan={
-            "kind": "attach",
-            "addresses": [str(answer.address) for answer in answers],
-            "seconds": seconds,
-        },
-        environment={},
-        versions={},
-        clock=(Clock(**manifest.clock()),),
+        plan=CapturePlan(
+            "attach",
+            addresses=tuple(str(answer.address) for answer in answers),
+            seconds=seconds,
+        ),
+        clock=(manifest.clock(),),
         missing=(*_missing(answers), *UNSEEN),
     )
 
@@ -94,8 +91,9 @@ def _of(answer: Answer, job: Manifest, seconds: float) -> Manifest:
     It has no window: that is of steps which the hook counted, and Keras 2's markers are read by its count.
     """
     start = answer.started_unix_ns
-    traced = {"started_unix_ns": start, "stopped_unix_ns": start + round(seconds * 1e9)}
-    return replace(job, plan={**(job.plan or {}), **traced}, host=_host(answer))
+    stop = start + round(seconds * 1e9)
+    plan = replace(job.plan or CapturePlan(), started_unix_ns=start, stopped_unix_ns=stop)
+    return replace(job, plan=plan, host=_host(answer))
 
 
 def _host(answer: Answer) -> HostMachine:

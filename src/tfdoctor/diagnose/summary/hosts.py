@@ -1,4 +1,4 @@
-"""What a report shows of several hosts: their steps side by side, who is slow, what was found where."""
+"""The hosts of a job compared: their steps, the slow host and the findings by host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Finding
 
 NAMED = 3
-"""Slow hosts that the sentence names; the table has all."""
+"""Slow hosts that the sentence names; the table lists all."""
 
 MATCHED = MappingProxyType(
     {
-        MatchedBy.NUMBER: "steps of the same number in the run",
-        MatchedBy.CLOCK: "steps that began at the same time by the hosts' clocks",
-        MatchedBy.ORDER: "the order in which they were traced: neither numbers nor clocks say more",
+        MatchedBy.NUMBER: "step number",
+        MatchedBy.CLOCK: "start time by the hosts' clocks",
+        MatchedBy.ORDER: "order in the traces (step numbers and clocks are unknown)",
     }
 )
 
@@ -31,89 +31,102 @@ STAGES = MappingProxyType(
         "transfer": "copying between host and device",
         "host": "in Python and op dispatch",
         "device": "computing",
-        "between": "between its steps",
+        "between": "between steps",
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A host after its examination; without a diagnosis where its trace cannot be read."""
+    """A host with its diagnosis; None where its trace cannot be read."""
 
     name: str
     diagnosis: Diagnosis | None
     steps: HostSteps | None
-    missing: str = ""  # why its steps are not known
+    missing: str = ""  # why its steps are unknown
 
 
 def hosts(examined: Sequence[Examined]) -> Hosts:
-    """Compare hosts of which at least one could be examined."""
-    whole = {one.name: one.steps for one in examined if one.steps and one.steps.is_whole}
+    """Compare hosts, at least one of which has a diagnosis."""
+    whole = {host.name: host.steps for host in examined if host.steps and host.steps.is_whole}
     matching = match(whole) if len(whole) > 1 else None
-    found = compare(whole, matching) if matching else None
-    apart = _skew(whole, matching)
-    shown, why = _choose(examined, whole, found)
-    lag = _straggler(found)
-    return Hosts(
-        rows=tuple(_row(one, apart) for one in examined),
+    comparison = compare(whole, matching) if matching else None
+    clocks = _skew(whole, matching)
+    shown, why = _choose(examined, whole, comparison)
+    compared = Hosts(
+        rows=tuple(_row(host, clocks) for host in examined),
         shown=shown,
         why_shown=why,
-        slowest=_slowest(found, len(whole)),
-        straggler=lag.host if lag else "",
-        stage=lag.stage if lag else "",
-        lag_ms=lag.ms if lag else None,
-        gain_ms=lag.job_gain_ms if lag else None,
+        slowest=_slowest(comparison, len(whole)),
         matched_by=MATCHED[matching.by] if matching and matching.count else "",
         matched=matching.count if matching else 0,
-        skew_start_ms=apart.start_ms if isinstance(apart, ClockSkew) else None,
-        skew_end_ms=apart.end_ms if isinstance(apart, ClockSkew) else None,
-        skew=apart.basis if isinstance(apart, ClockSkew) else f"unknown, because {apart}",
         findings=_findings(examined, shown),
+    )
+    return _with_skew(_with_straggler(compared, _straggler(comparison)), clocks)
+
+
+def _with_straggler(hosts: Hosts, lag: Lag | None) -> Hosts:
+    if lag is None:
+        return hosts
+    return replace(
+        hosts, straggler=lag.host, stage=lag.stage, lag_ms=lag.ms, gain_ms=lag.job_gain_ms
+    )
+
+
+def _with_skew(hosts: Hosts, clocks: ClockSkew | Unavailable) -> Hosts:
+    if isinstance(clocks, Unavailable):
+        return replace(hosts, skew=f"unknown ({clocks})")
+    return replace(
+        hosts, skew_start_ms=clocks.start_ms, skew_end_ms=clocks.end_ms, skew=clocks.basis
     )
 
 
 def _skew(whole: Mapping[str, HostSteps], matching: Matching | None) -> ClockSkew | Unavailable:
     if matching is None or not matching.count:
-        return Unavailable("no two hosts have steps that can be compared")
+        return Unavailable("no two hosts have comparable steps")
     try:
         return clock_skew(whole, matching)
     except Unavailable as missing:
         return missing
 
 
-def _straggler(found: Comparison | None) -> Lag | None:
-    return next((lag for lag in found.lags if lag.holds_up), None) if found else None
+def _straggler(comparison: Comparison | None) -> Lag | None:
+    """Return the slow host that the others wait for."""
+    lags = comparison.lags if comparison else ()
+    return next((lag for lag in lags if lag.holds_up), None)
 
 
 def _choose(
-    examined: Sequence[Examined], whole: Mapping[str, HostSteps], found: Comparison | None
+    examined: Sequence[Examined], whole: Mapping[str, HostSteps], comparison: Comparison | None
 ) -> tuple[str, str]:
-    """Return the host that is shown in full, and why that one."""
-    if lag := _straggler(found):
-        return lag.host, "it holds up the others"
-    if found and found.lags:
-        return found.lags[0].host, "its own work takes the longest"
-    stepping = [one for one in examined if one.name in whole] or [o for o in examined if o.steps]
+    """Return the host that is shown in full, and why."""
+    if lag := _straggler(comparison):
+        return lag.host, "the others wait for it"
+    if comparison and comparison.lags:
+        return comparison.lags[0].host, "its own work takes longest"
+    stepping = [host for host in examined if host.name in whole]
+    stepping = stepping or [host for host in examined if host.steps]
     if stepping:
-        best = max(stepping, key=_promised)  # the first of equals
-        why = "it is the first whose steps are known"
-        if _promised(best):
-            why = "what was found there saves most"
-        elif best is examined[0]:
-            why = "it is the first"
-        return best.name, f"{why}, and none was told to be slower than the others"
-    readable = next(one.name for one in examined if one.diagnosis)
-    return readable, "it is the first that can be read; no host's steps are known"
+        best = max(stepping, key=_saving)  # the first of equals
+        return best.name, f"{_why_best(best, examined)}, and no host is slower than the others"
+    readable = next(host.name for host in examined if host.diagnosis)
+    return readable, "it is the first host that can be read, and no host has known steps"
 
 
-def _promised(one: Examined) -> float:
-    """Return the share of its step that a host's findings save together."""
-    together = one.diagnosis.together if one.diagnosis else None
+def _why_best(best: Examined, examined: Sequence[Examined]) -> str:
+    if _saving(best):
+        return "its findings save most"
+    return "it is the first" if best is examined[0] else "it is the first with known steps"
+
+
+def _saving(host: Examined) -> float:
+    """Return the share of its step that the findings of a host save together."""
+    together = host.diagnosis.together if host.diagnosis else None
     return together.share if together else 0.0
 
 
 def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
-    """Return what the shown host's findings save of the job's step: hosts in step wait for each other."""
+    """Return what the findings of the shown host save of the job's step, for which all hosts wait."""
     gain = compared.gain_ms
     if alone is None or not compared.straggler or gain is None or alone.per_step.value <= gain:
         return alone
@@ -121,96 +134,95 @@ def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
     return replace(alone, per_step=ms(gain), share=share, bound=Bound.AT_MOST)
 
 
-def _row(one: Examined, apart: ClockSkew | Unavailable) -> HostRow:
-    if one.diagnosis is None:
-        return HostRow(name=one.name, missing=one.missing)
-    steps, subject = one.diagnosis.steps, one.diagnosis.subject
-    late = apart.late_ms.get(one.name) if isinstance(apart, ClockSkew) else None
+def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:
+    if host.diagnosis is None:
+        return HostRow(name=host.name, missing=host.missing)
+    steps, subject = host.diagnosis.steps, host.diagnosis.subject
+    late = clocks.late_ms.get(host.name) if isinstance(clocks, ClockSkew) else None
     return HostRow(
-        name=one.name,
+        name=host.name,
         device=subject.device_name or subject.device or "",
         steps=steps.count,
         median_ms=steps.median_ms,
         p10_ms=steps.p10_ms,
         p90_ms=steps.p90_ms,
-        own_ms=one.steps.median_own_ms if one.steps else None,
+        own_ms=host.steps.median_own_ms if host.steps else None,
         breakdown_ms=steps.breakdown_ms,
         starts_late_ms=late,
-        missing=_why_left_out(one),
+        missing=_why_left_out(host),
     )
 
 
-def _why_left_out(one: Examined) -> str:
-    if one.steps is None:
-        return one.missing
-    return "" if one.steps.is_whole else "its trace does not show what its steps' time went to"
+def _why_left_out(host: Examined) -> str:
+    if host.steps is None:
+        return host.missing
+    return "" if host.steps.is_whole else "its trace does not show the parts of its steps"
 
 
-def _slowest(found: Comparison | None, compared: int) -> str:
-    """Say which host holds up the others, or why that is not said."""
-    if found is None:
-        had = counted(compared, "host has", "hosts have")
-        return f"Which host is slow is unknown, because {had} steps that can be compared"
-    if found.too_few:
+def _slowest(comparison: Comparison | None, compared: int) -> str:
+    """Say which host the others wait for, or why that is unknown."""
+    if comparison is None:
+        having = counted(compared, "host has", "hosts have")
+        return f"The slowest host is unknown: {having} comparable steps"
+    if comparison.too_few:
         return (
-            f"Which host is slow is unknown, because {counted(found.steps, 'step')} of all hosts "
-            f"were traced and {found.steps_needed} are needed to tell a slow host from chance"
+            f"The slowest host is unknown: {counted(comparison.steps, 'step')} of all hosts "
+            f"were traced, {comparison.steps_needed} are needed"
         )
-    if not found.lags:
-        return f"No host was told to be slower than the others: {_why_none(found)}"
-    lag = _straggler(found)
-    return _holding(lag, found) if lag else _lagging(found.lags[0])
+    if not comparison.lags:
+        return f"No host is slower than the others: {_why_none(comparison)}"
+    lag = _straggler(comparison)
+    return _holding(lag, comparison) if lag else _lagging(comparison.lags[0])
 
 
-def _why_none(found: Comparison) -> str:
-    most = f"the largest difference in their own work, {milliseconds(found.largest_ms)} of a step"
-    if found.largest_ms <= MATTERS * found.step_ms:
-        return f"{most}, is below {percent(MATTERS)} of it"
-    if found.largest_ms <= found.spread_ms:
-        return f"{most}, is within the spread of the steps ({milliseconds(found.spread_ms)})"
-    return f"{most}, is not there often enough in {counted(found.steps, 'step')} to be no chance"
+def _why_none(comparison: Comparison) -> str:
+    largest = comparison.largest_ms
+    most = f"the largest difference in own work, {milliseconds(largest)} per step"
+    if largest <= MATTERS * comparison.step_ms:
+        return f"{most}, is below {percent(MATTERS)} of the step"
+    if largest <= comparison.spread_ms:
+        return f"{most}, is within the spread of the steps ({milliseconds(comparison.spread_ms)})"
+    return f"{most}, is not significant over {counted(comparison.steps, 'step')}"
 
 
-def _holding(lag: Lag, found: Comparison) -> str:
-    others = [each.host for each in found.lags if each.holds_up and each.host != lag.host]
-    said = (
-        f"{lag.host} holds up the others: {_excess(lag)}, while they spend "
-        f"{milliseconds(lag.waited_ms)} more than it in collectives"
-    )
+def _holding(lag: Lag, comparison: Comparison) -> str:
+    sentences = [
+        f"The other hosts wait for {lag.host}: {_excess(lag)}",
+        f"The others spend {milliseconds(lag.waited_ms)} more in collectives",
+    ]
     if lag.gain_ms > 0:
         gain = milliseconds(lag.job_gain_ms)
-        said += f". As fast as the next slowest host, it would shorten every step by at most {gain}"
+        sentences.append(f"At the speed of the next slowest host, each step saves at most {gain}")
+    others = [other.host for other in comparison.lags if other.holds_up and other.host != lag.host]
     if others:
         rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        said += f". So do, by less, {', '.join(others[:NAMED])}{rest}"
-    return said
+        sentences.append(f"Less slow, but also waited for: {', '.join(others[:NAMED])}{rest}")
+    return ". ".join(sentences)
 
 
 def _lagging(lag: Lag) -> str:
     return (
-        f"{lag.host} has more work of its own than the others: {_excess(lag)}. They are not seen to wait for "
-        "it in collectives, so nothing is said of what that costs the job"
+        f"{lag.host} is slower than the other hosts: {_excess(lag)}. The others are not seen waiting for it "
+        "in collectives, so its cost to the job is unknown"
     )
 
 
 def _excess(lag: Lag) -> str:
     return (
-        f"its own work takes {milliseconds(lag.ms)} more per step than theirs (with {percent(1 - ALPHA)} "
-        f"confidence at least {milliseconds(lag.at_least_ms)}), most of it {STAGES[lag.stage]} "
-        f"({milliseconds(lag.stage_ms)})"
+        f"its own work takes {milliseconds(lag.ms)} more per step (at least {milliseconds(lag.at_least_ms)} "
+        f"with {percent(1 - ALPHA)} confidence), mostly {STAGES[lag.stage]} ({milliseconds(lag.stage_ms)})"
     )
 
 
 def _findings(examined: Sequence[Examined], shown: str) -> tuple[HostFinding, ...]:
-    """Say each fault once, with the hosts that have it; those of the shown host first, in its order."""
-    found: dict[str, list[tuple[str, Result]]] = {}
-    ordered = sorted(examined, key=lambda one: one.name != shown)
-    for one in ordered:
-        for result in one.diagnosis.results if one.diagnosis else ():
+    """Return each finding once, with its hosts; first those of the shown host, in its order."""
+    by_rule: dict[str, list[tuple[str, Result]]] = {}
+    for host in sorted(examined, key=lambda host: host.name != shown):
+        for result in host.diagnosis.results if host.diagnosis else ():
             if isinstance(result.outcome, Finding):
-                found.setdefault(result.rule.name, []).append((one.name, result))
-    places = {one.name: at for at, one in enumerate(examined)}
-    merged = [_merged(results, shown, places) for results in found.values()]
+                by_rule.setdefault(result.rule.name, []).append((host.name, result))
+    places = {host.name: place for place, host in enumerate(examined)}
+    merged = [_merged(results, shown, places) for results in by_rule.values()]
     mine = [finding for finding in merged if finding.shown]
     others = [finding for finding in merged if not finding.shown]
     return (*mine, *sorted(others, key=lambda finding: (-(finding.severity or 0), finding.rule)))
@@ -219,8 +231,8 @@ def _findings(examined: Sequence[Examined], shown: str) -> tuple[HostFinding, ..
 def _merged(
     results: Sequence[tuple[str, Result]], shown: str, places: Mapping[str, int]
 ) -> HostFinding:
-    ordered = sorted(results, key=lambda each: places[each[0]])
-    _, worst = max(ordered, key=lambda each: _weight(each[1]))
+    ordered = sorted(results, key=lambda host_result: places[host_result[0]])
+    worst = max((result for _, result in ordered), key=_weight)
     summary = worst.outcome.summary if isinstance(worst.outcome, Finding) else ""
     return HostFinding(
         rule=worst.rule.name,

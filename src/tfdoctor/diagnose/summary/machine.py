@@ -1,4 +1,4 @@
-"""What a report says of the machine and the settings of a run, and of what could not be recorded of it."""
+"""The machine and the settings of a run in a report, and what could not be recorded."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ from tfdoctor.verdict import Measure
 
 
 def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
-    """List what is known of the machine and the settings of the run."""
+    """List the machine and the settings of the run, as far as they are known."""
     recording, program = chart.fact(Recording), chart.get(Program)
     rows = list(_what_ran(chart))
     if recording.manifest:
@@ -27,11 +27,11 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
         rows += [
             ("CPU", host.cpu_model),
             (
-                "cores that the run may use",
+                "usable cores",
                 f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else "",
             ),
             ("CPU instructions", " ".join(host.cpu_flags)),
-            ("Python", str((recording.manifest.versions or {}).get("python", ""))),
+            ("Python", recording.manifest.versions.get("python", "")),
         ]
     if program:
         rows += list(_settings(program))
@@ -40,7 +40,7 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
 
 
 def _what_ran(chart: Chart) -> Iterator[tuple[str, str]]:
-    """List the device, and for a trace of another framework or of XLA programs what identified it."""
+    """List the device, and what identified another framework or the step program."""
     hardware, framework, steps = chart.get(Hardware), chart.get(Framework), chart.get(Steps)
     if hardware:
         yield "device", hardware.name
@@ -48,21 +48,21 @@ def _what_ran(chart: Chart) -> Iterator[tuple[str, str]]:
     if framework and framework.foreign:
         yield "framework", f"{framework.title}: {framework.evidence}"
     if steps:
-        yield "program whose runs are the steps", steps.program
+        yield "step program", steps.program
 
 
 def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
-    """Tell what ran a CPU's products, and on how many threads."""
+    """List what ran the matmuls of a CPU, and on how many threads."""
     onednn, threads = chart.get(OneDnn), chart.get(Threads)
     if onednn is None:
         return
-    best = f"{onednn.instructions} at best" if onednn.instructions else onednn.why_unknown
-    yield "oneDNN", f"runs {percent(onednn.share)} of the matmuls' and convolutions' time; {best}"
+    best = f"up to {onednn.instructions}" if onednn.instructions else onednn.why_unknown
+    yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time; {best}"
     if threads is None:
         return
     heaviest = list(threads.by_type.items())[:3]
     text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
-    yield "threads at work", text or f"unknown: {threads.why_unknown}"
+    yield "busy threads", text or f"unknown: {threads.why_unknown}"
 
 
 def _settings(program: Program) -> Iterator[tuple[str, str]]:
@@ -72,25 +72,26 @@ def _settings(program: Program) -> Iterator[tuple[str, str]]:
         "replicas": "replicas", "batch_size": "batch size",
     }  # fmt: skip
     for key, name in names.items():
-        if program.settings.get(key) is not None:
-            yield name, NONE.get(str(program.settings[key]), str(program.settings[key]))
+        value = getattr(program.settings, key)
+        if value is not None:
+            yield name, NONE.get(str(value), str(value))
 
 
 NONE = {"_DefaultDistributionStrategy": "none"}
-"""What TensorFlow calls the lack of one."""
+"""TensorFlow's name for no strategy."""
 
 
 def samples(chart: Chart) -> tuple[Measure, ...]:
-    """List what was sampled while the steps were traced."""
-    found = chart.get(Samples)
-    if found is None:
+    """List the machine samples taken while the steps were traced."""
+    taken = chart.get(Samples)
+    if taken is None:
         return ()
     measures = (
-        ("cores used by the run", found.run_cores, count),
-        ("cores used by other programs", found.other_cores, count),
-        ("memory of the run", found.run_bytes, nbytes),
-        ("GPU time with any kernel (NVML)", found.gpu_busy, ratio),
-        ("GPU time with tensor cores at work (GPM)", found.tensor_active, ratio),
+        ("cores used by the run", taken.run_cores, count),
+        ("cores used by other programs", taken.other_cores, count),
+        ("memory used by the run (RSS)", taken.run_bytes, nbytes),
+        ("GPU utilization (NVML)", taken.gpu_busy, ratio),
+        ("Tensor Core activity (GPM)", taken.tensor_active, ratio),
     )
     return tuple(
         Measure(label, unit(value)) for label, value, unit in measures if value is not None
@@ -100,11 +101,11 @@ def samples(chart: Chart) -> tuple[Measure, ...]:
 def unrecorded(chart: Chart) -> tuple[str, ...]:
     """List what could not be recorded, and why."""
     recording, trace = chart.fact(Recording), chart.fact(Trace)
-    said = list(recording.notes)
+    reasons = list(recording.notes)
     if manifest := recording.manifest:
-        said += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
-        said += [f"hook, {error.where}: {error.error}" for error in manifest.agent_errors]
-        said += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
+        reasons += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
+        reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
+        reasons += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
     device = chart.get(Device)
-    said += [device.missing if device else "", *trace.errors, *trace.warnings]
-    return tuple(dict.fromkeys(text for text in said if text))
+    reasons += [device.missing if device else "", *trace.errors, *trace.warnings]
+    return tuple(dict.fromkeys(reason for reason in reasons if reason))

@@ -1,4 +1,4 @@
-"""What a report shows beside the verdicts: the run, its steps, its pipeline, where the time went."""
+"""The run in a report: what ran, its steps, its input pipeline and its operations."""
 
 import re
 from collections import defaultdict
@@ -31,7 +31,7 @@ from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Measure
 
 SAME_OPINION = 0.05
-"""Of the step: two figures for the input's share this close agree."""
+"""Share of the step. Two figures for the input wait that differ by less agree."""
 
 
 def subject(chart: Chart, title: str) -> Subject:
@@ -52,43 +52,43 @@ def subject(chart: Chart, title: str) -> Subject:
 
 
 def _framework(manifest: Manifest | None) -> dict[str, str]:
-    versions = (manifest.versions if manifest else None) or {}
-    return {BUILD.get(name, name): str(version) for name, version in versions.items() if version}
+    versions = manifest.versions if manifest else {}
+    return {BUILD.get(name, name): version for name, version in versions.items() if version}
 
 
-BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
-"""What the run's machine need not have."""
+BUILD = {"cuda": "CUDA (TensorFlow build)", "cudnn": "cuDNN (TensorFlow build)"}
+"""Versions that TensorFlow was built for; the machine may have others."""
 
 
 def _foreign(framework: Framework) -> dict[str, str]:
-    """Return a framework that is not TensorFlow, by what the trace tells of it."""
+    """Return a framework other than TensorFlow, as the trace identifies it."""
     return {framework.name: framework.version or "version unknown"} if framework.foreign else {}
 
 
 def steps(chart: Chart) -> StepsSummary:
-    """Summarise the steps and what their time went to."""
-    found, breakdown = chart.get(Steps), chart.get(Breakdown)
-    if found is None or breakdown is None:
+    """Summarize the steps and the parts of their time."""
+    traced, breakdown = chart.get(Steps), chart.get(Breakdown)
+    if traced is None or breakdown is None:
         return StepsSummary(source=StepSource.NONE, missing=chart.why_missing(Steps))
     rows = tuple(
         StepRow(number=step.number, total_ms=step.total_ms, parts_ms=parts, steady=steady)
-        for step, parts, steady in zip(found.steps, breakdown.steps, found.steady, strict=True)
+        for step, parts, steady in zip(traced.steps, breakdown.steps, traced.steady, strict=True)
     )
     return StepsSummary(
-        source=found.source,
+        source=traced.source,
         rows=rows,
-        count=found.count,
-        median_ms=found.median_ms,
-        mean_ms=found.mean_ms,
-        p10_ms=found.percentile_ms(10),
-        p90_ms=found.percentile_ms(90),
+        count=traced.count,
+        median_ms=traced.median_ms,
+        mean_ms=traced.mean_ms,
+        p10_ms=traced.percentile_ms(10),
+        p90_ms=traced.percentile_ms(90),
         between_ms=breakdown["between"],
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
     )
 
 
 def trust(chart: Chart) -> Trust:
-    """State how far the figures can be trusted; last of all, when every fact that failed has done so."""
+    """State how far the figures can be trusted; called last, when every failed fact is known."""
     quality = chart.get(Quality)
     reasons = [doubt.what for doubt in quality.doubts] if quality else []
     level = quality.level if quality else TrustLevel.LOW
@@ -98,7 +98,9 @@ def trust(chart: Chart) -> Trust:
         why = "" if chart.failed(StepModel) else f": {chart.why_missing(StepModel)}"
         doubt = f"savings are unknown{why}"
     elif model is not None and not model.trusted:
-        doubt = "the step model explains the measured step only in part: savings are ceilings"
+        doubt = (
+            "the step model explains the measured step only in part, so savings are upper bounds"
+        )
     if doubt:
         reasons.append(doubt)
         level = TrustLevel.MEDIUM if level is TrustLevel.HIGH else level
@@ -107,11 +109,11 @@ def trust(chart: Chart) -> Trust:
 
 def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
     """List the input pipeline's stages, consumers first."""
-    found = chart.get(InputPipeline)
-    if found is None:
+    input_pipeline = chart.get(InputPipeline)
+    if input_pipeline is None:
         return ()
-    paths = [stage.path for stage in found.stages]
-    limiting = found.slowest.stages if found.slowest else {}
+    paths = [stage.path for stage in input_pipeline.stages]
+    limiting = input_pipeline.slowest.stages if input_pipeline.slowest else {}
     return tuple(
         PipelineStage(
             name=stage.kind,
@@ -124,7 +126,7 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
             at=stage.at,
             note=_note(stage),
         )
-        for stage in found.stages
+        for stage in input_pipeline.stages
     )
 
 
@@ -134,7 +136,7 @@ def _parent(path: str, paths: list[str]) -> int | None:
 
 
 def _written(stage: StageTime) -> str:
-    """Spell the call that made a stage as its user wrote it."""
+    """Return the call that made a stage, as in the user's source."""
     if stage.dataset is None or not stage.dataset.kind:
         return ""
     name = stage.dataset.kind.strip("_").removesuffix("Dataset").removesuffix("V2")
@@ -147,16 +149,16 @@ def _note(stage: StageTime) -> str:
         return "added by tf.data"
     if stage.python_ms > stage.work_ms / 2:
         return "runs Python"
-    return "on threads of its own" if stage.asynchronous else ""
+    return "own threads" if stage.asynchronous else ""
 
 
 def operations(chart: Chart) -> tuple[OperationRow, ...]:
-    """List where the compute time went, one row per layer and type of operation."""
-    found, breakdown = chart.get(Operations), chart.get(Breakdown)
-    if found is None or breakdown is None:
+    """List the compute time, one row per layer and operation type."""
+    timed, breakdown = chart.get(Operations), chart.get(Breakdown)
+    if timed is None or breakdown is None:
         return ()
     groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
-    for row in found.rows:
+    for row in timed.rows:
         groups[row.layer, row.type].append(row)
     rows = [_operation_row(group, breakdown.step_ms) for group in groups.values()]
     return tuple(sorted(rows, key=lambda row: -row.self_ms))
@@ -187,34 +189,38 @@ def _shape(shape: tuple[int | None, ...]) -> str:
 
 def model(chart: Chart) -> tuple[Measure, ...]:
     """List every number that the step model uses."""
-    found = chart.get(StepModel)
-    if found is None:
+    step_model = chart.get(StepModel)
+    if step_model is None:
         return ()
-    measures = [Measure("measured step (median)", ms(found.step_ms))]
+    measures = [Measure("measured step (median)", ms(step_model.step_ms))]
     measures += [
-        Measure(f"{part}, exposed", ms(value)) for part, value in found.exposed.items() if value
+        Measure(f"{part}, not overlapped", ms(value))
+        for part, value in step_model.exposed.items()
+        if value
     ]
-    for segment in found.segments:
-        where = "beside the step" if segment.overlapped else "while the step waits"
+    for segment in step_model.segments:
+        where = "overlapped" if segment.overlapped else "not overlapped"
         name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
-        measures.append(Measure(f"input work {where}: {name}", ms(segment.ms)))
-    if found.device != DeviceKind.CPU:
-        measures.append(Measure("host's launching work", ms(found.host_work)))
-    if found.busy_share is not None:
-        measures.append(Measure("cores at work", ratio(found.busy_share)))
-    measures.append(Measure("not explained by the formula", ms(found.residual)))
+        measures.append(Measure(f"input work, {where}: {name}", ms(segment.ms)))
+    if step_model.device != DeviceKind.CPU:
+        measures.append(Measure("launch work on the host", ms(step_model.host_work)))
+    if step_model.busy_share is not None:
+        measures.append(Measure("share of busy cores", ratio(step_model.busy_share)))
+    measures.append(Measure("unexplained by the model", ms(step_model.residual)))
     return tuple(measures)
 
 
 def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:
-    """Set xprof's verdict beside ours, and say why where they differ."""
+    """Compare xprof's verdict with ours, and say why they differ."""
     if opinion is None:
         return None
     if opinion.error:
         return SecondOpinion(conclusion=f"xprof gave no opinion: {opinion.error}", agrees=None)
     breakdown, device = chart.get(Breakdown), chart.get(Device)
     if breakdown is None or device is None or opinion.input_percent is None or not opinion.steps:
-        return SecondOpinion(conclusion=opinion.conclusion or "no step time measured", agrees=None)
+        return SecondOpinion(
+            conclusion=opinion.conclusion or "xprof measured no step time", agrees=None
+        )
     ours = breakdown["input"] / breakdown.step_ms
     theirs = opinion.input_percent / 100
     agrees = abs(ours - theirs) <= SAME_OPINION and _accuses(opinion) in (
@@ -236,15 +242,15 @@ def _accuses(opinion: Opinion) -> bool | None:
 
 
 def _difference(ours: float, theirs: float, device: Device, conclusion: str) -> str:
-    figures = f"tfdoctor measures an input share of {percent(ours)}, xprof {percent(theirs)}."
+    figures = f"tfdoctor measures {percent(ours)} input wait, xprof {percent(theirs)}."
     if "POTENTIALLY" in conclusion:
-        return f"{figures} xprof calls any time that it cannot assign potentially input."
+        return f"{figures} xprof counts time that it cannot assign as potential input."
     if device.kind == DeviceKind.GPU:
         return (
-            f"{figures} On a GPU xprof counts the copies to the device as input and leaves out the "
-            "host's events, and with them the wait for tf.data."
+            f"{figures} On a GPU, xprof counts copies to the device as input and ignores host events, "
+            "including the wait for tf.data."
         )
     return (
-        f"{figures} xprof drops the first and last step, leaves out the time between steps, and counts "
-        "input work as waiting wherever the two overlap."
+        f"{figures} xprof ignores the first and last step and the time between steps, and counts input "
+        "work as waiting where the two overlap."
     )

@@ -1,4 +1,4 @@
-"""What a report shows of a TPU's time: its cores' parts, the MXU, padding, copies and launches."""
+"""TPU time in a report: the parts of a core's time, MXU use, padding, copies and launches."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,11 @@ from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
 from tfdoctor.verdict import Measure
 
 SPREAD = 0.05
-"""Of the computing time: below, the cores are as even as cores are."""
+"""Share of the compute time. A smaller difference between cores is normal."""
 
 
 def tpu_time(chart: Chart) -> tuple[Measure, ...]:
-    """List where the TPU's time goes, per step or per run of the longest program; () where unknown."""
+    """List the parts of the TPU time, per step or per run of the longest program; () where unknown."""
     time = chart.get(TpuTime)
     if time is None:
         return ()
@@ -35,60 +35,60 @@ def tpu_time(chart: Chart) -> tuple[Measure, ...]:
 
 def _parts(time: TpuTime) -> Iterator[Measure]:
     core = time.busiest
-    whole = (
-        f"run of {time.program}, which is no training step"
-        if time.unit is RoundUnit.RUN
-        else "step"
-    )
+    whole = f"run of {time.program} (not a training step)" if time.unit is RoundUnit.RUN else "step"
     yield Measure(f"{whole}, on the busiest core", ms(core.round_ms))
     for part, value in core.parts.items():
         if value:
             yield Measure(part, ms(value))
     if core.parts[COPIES]:
-        yield Measure(f"share of {COPIES} in the time of its operations", ratio(core.share(COPIES)))
+        yield Measure(f"share of {COPIES} in the busy time of the core", ratio(core.share(COPIES)))
 
 
 def _copies(time: TpuTime) -> Iterator[Measure]:
     core = time.busiest
     if core.copies:
-        yield Measure("waits for asynchronous work", ms(core.exposed_ms))
-        yield Measure("asynchronous work beside computing", ms(core.hidden_ms))
+        yield Measure("waiting for asynchronous copies", ms(core.exposed_ms))
+        yield Measure("asynchronous copies overlapped with compute", ms(core.hidden_ms))
     if any(copy.where == HOST for copy in core.copies):
-        yield Measure("copied to and from the host's memory", nbytes(core.host_bytes))
-        yield Measure("the same, per time", bandwidth(core.host_bytes / (core.round_ms * 1e-3)))
+        yield Measure("copied to and from host memory", nbytes(core.host_bytes))
+        yield Measure(
+            "copy rate to and from host memory", bandwidth(core.host_bytes / (core.round_ms * 1e-3))
+        )
 
 
 def _cores(time: TpuTime) -> Iterator[Measure]:
     if len(time.cores) > 1:
-        yield Measure("cores at work", count(len(time.cores)))
+        yield Measure("busy cores", count(len(time.cores)))
     if time.uneven > SPREAD:
-        yield Measure("spread of computing over the cores", ratio(time.uneven))
+        yield Measure("compute time difference between cores", ratio(time.uneven))
     for number, skew in enumerate(time.barrier_skews_ms, start=1):
-        yield Measure(f"barrier {number}: the last core after the first", ms(skew))
+        yield Measure(f"barrier {number}: delay of the last core", ms(skew))
 
 
 def _operations(operations: TpuOperations) -> Iterator[Measure]:
     if operations.mxu_use is not None:
-        yield Measure("MXU use while computing", ratio(operations.mxu_use))
-    yield Measure("operations that the memory bounds", ms(operations.memory_bound_ms))
+        yield Measure("MXU utilization during compute", ratio(operations.mxu_use))
+    yield Measure("memory-bound operations", ms(operations.memory_bound_ms))
     if operations.float32_ms:
-        yield Measure("products of float32 operands", ms(operations.float32_ms))
+        yield Measure("matmuls with float32 operands", ms(operations.float32_ms))
 
 
 def _padding(padding: Padding) -> Iterator[Measure]:
-    yield Measure(f"products' width that is no padding to {padding.side}", ratio(padding.useful))
+    yield Measure(f"matmul width that is not padding to {padding.side}", ratio(padding.useful))
     if padding.depth_useful is not None:
-        label = f"depth of products without a window that is no padding to {padding.side}"
+        label = f"matmul depth that is not padding to {padding.side} (without convolutions)"
         yield Measure(label, ratio(padding.depth_useful))
     if padding.stored_useful is not None:
         tiles = ", ".join(" x ".join(map(str, tile)) for tile in padding.tiles)
-        label = f"products' arrays in memory that is no padding to tiles ({tiles})"
+        label = f"matmul arrays in memory that are not padding to tiles ({tiles})"
         yield Measure(label, ratio(padding.stored_useful))
     if padding.unknown_ms:
-        yield Measure("products of unknown shapes", ms(padding.unknown_ms))
+        yield Measure("matmuls of unknown shape", ms(padding.unknown_ms))
 
 
 def _launches(launches: TpuLaunches) -> Iterator[Measure]:
-    yield Measure("whole trace: between runs of programs", ms(launches.between_ms))
+    yield Measure("time between program runs (whole trace)", ms(launches.between_ms))
     if launches.late_ms is not None:
-        yield Measure("whole trace: of it until the host enqueued the next", ms(launches.late_ms))
+        yield Measure(
+            "waiting for the host to enqueue a program (whole trace)", ms(launches.late_ms)
+        )

@@ -77,8 +77,7 @@ class Buffers:
 
 def _holds(dataset: Dataset) -> bool:
     """Whether it is a buffer of a size that the user chose."""
-    size = dataset.parameters.get("buffer_size")
-    sized = isinstance(size, int) and size > 1
+    sized = (dataset.parameters.buffer_size or 0) > 1
     return kind_of(dataset) == "Cache" or (kind_of(dataset) in {"Shuffle", "Prefetch"} and sized)
 
 
@@ -95,7 +94,7 @@ def _fresh(upstream: Iterable[Dataset]) -> bool:
 def _elements(dataset: Dataset, properties: DatasetProperties) -> int | None:
     if kind_of(dataset) == "Cache":
         return properties.elements(dataset)
-    size = int(dataset.parameters["buffer_size"])
+    size = dataset.parameters.buffer_size or 0
     there = dataset.cardinality
     return size if there is None or there < 0 else min(size, there)
 

@@ -32,6 +32,7 @@ class Cacheable:
     moved: tuple[Dataset, ...] = ()
     why: str = ""
     frozen: Dataset | None = None
+    unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset gives the same result in every pass, so that a cache could keep it."""
@@ -41,7 +42,7 @@ class Cacheable:
     def measure(cls, properties: DatasetProperties) -> Self:
         """Follow the stages from the source to the trainer while all of them are repeatable."""
         if properties.remade:
-            return cls(why=REMADE)
+            return cls(why=REMADE, unknown=True)
         line = properties.line()
         walk = _RepeatableStages()
         joined = list(properties.upstream(line[-1])) if line else []
@@ -59,7 +60,7 @@ class Cacheable:
             for stage in walk.moved
             if last is not None and stage.id in _above(properties, last)
         )
-        return cls(last, kept, moved, walk.why, _frozen(properties))
+        return cls(last, kept, moved, walk.why, _frozen(properties), walk.unknown)
 
 
 class _RepeatableStages:
@@ -70,6 +71,7 @@ class _RepeatableStages:
         self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
         self.moved: list[Dataset] = []
         self.why = ""
+        self.unknown = False
 
     def take(self, stage: Dataset) -> None:
         """Add a stage, or set ``why`` where the repeatable part ends."""
@@ -92,6 +94,7 @@ class _RepeatableStages:
                 f"{name} draws random numbers" if same is False else
                 f"it is unknown whether {name} gives the same result in every pass"
             )  # fmt: skip
+            self.unknown = same is None
             return
         self.pending.append(stage)
         if stage.function:

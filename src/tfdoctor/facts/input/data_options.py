@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Program
+from tfdoctor.recording.program import Setting
 from tfdoctor.verdict import Location
 
 POOL = "private_threadpool_size"
@@ -30,7 +31,7 @@ class DataOptions:
     ``by_keras`` says that Keras built the pipeline from arrays, so no option is the user's.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Setting] = field(default_factory=dict)
     at: Location | None = None
     by_keras: bool = False
 
@@ -59,7 +60,7 @@ class DataOptions:
     def pool(self) -> int | None:
         """The threads of the pipeline's private pool; None when it has none."""
         sizes = [value for name, value in self.values.items() if name.endswith(f".{POOL}")]
-        return next((int(size) for size in sizes if int(size) > 0), None)
+        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
     @property
     def no_parallel_map(self) -> str:

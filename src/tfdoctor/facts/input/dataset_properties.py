@@ -1,14 +1,14 @@
 """Properties of the datasets that feed the run: size, repeatability, and number of passes."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Program
+from tfdoctor.facts.run.program import WIDTHS, Dataset, Program, RunSettings
 from tfdoctor.recording import Recording
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
@@ -108,7 +108,7 @@ class DatasetProperties:
 
     def element_bytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of one element; None where its shape is open or it holds text."""
-        sizes = (stage.parameters.get("batch_size") for stage in (dataset, *self.upstream(dataset)))
+        sizes = (stage.parameters.batch_size for stage in (dataset, *self.upstream(dataset)))
         return spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
 
 
@@ -145,7 +145,7 @@ def repeatable(dataset: Dataset) -> bool | None:
     """
     kind = kind_of(dataset)
     if kind == "Shuffle":
-        return dataset.parameters.get("reshuffle_each_iteration") is False
+        return dataset.parameters.reshuffle_each_iteration is False
     if kind not in PLAIN or dataset.python:
         return None
     if not dataset.function:
@@ -159,10 +159,10 @@ def repeatable(dataset: Dataset) -> bool | None:
 
 
 def _passes(
-    properties: DatasetProperties, settings: Mapping[str, Any], recording: Recording
+    properties: DatasetProperties, settings: RunSettings, recording: Recording
 ) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
-    epochs, steps_per_epoch = settings.get("epochs"), settings.get("steps_per_epoch")
+    epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
     repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
     batches, steps = _batches(properties.line()), _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
@@ -175,7 +175,11 @@ def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording
     if epochs and steps_per_epoch:
         return epochs * steps_per_epoch
     manifest = recording.manifest
-    if manifest is None or (manifest.plan or {}).get("stop_after") or not manifest.steps.seen_all:
+    if (
+        manifest is None
+        or (manifest.plan and manifest.plan.stop_after)
+        or not manifest.steps.seen_all
+    ):
         return None
     return manifest.steps.seen
 
@@ -188,7 +192,7 @@ def _batches(line: tuple[Dataset, ...]) -> float | None:
         if at >= begin and stage.cardinality not in {None, FOREVER}:
             return max(1.0, (stage.cardinality or 0) / size)
         if kind_of(stage).endswith("Batch"):
-            size *= float(stage.parameters.get("batch_size") or 1.0)
+            size *= stage.parameters.batch_size or 1
         elif kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
             return None
     return None

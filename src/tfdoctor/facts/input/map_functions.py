@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Program
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RecordedGraph
 
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))
 """Types of operations that compute nothing."""
@@ -53,25 +54,26 @@ class MapFunctions:
         Raises:
             Unavailable: the record has no such graph.
         """
-        graphs: dict[str, list[Mapping[str, Any]]] = {}
-        for graph in (recording.program or {}).get("graphs", ()):
-            if graph.get("kind") == "dataset" and graph["name"].startswith(NAMED):
-                graphs.setdefault(graph["name"].removeprefix(NAMED), []).append(graph)
+        graphs: dict[str, list[RecordedGraph]] = {}
+        for graph in recording.program.graphs if recording.program else ():
+            if graph.kind == "dataset" and graph.name.startswith(NAMED):
+                graphs.setdefault(graph.name.removeprefix(NAMED), []).append(graph)
         if not graphs:
             raise Unavailable("what the functions of the pipeline's maps compute is not recorded")
         found = {
-            one.id: _function(graphs[name][0]["operations"], one, program)
+            one.id: _function(graphs[name][0], one, program)
             for one in program.datasets
             if len(graphs.get(name := one.function.strip("<>"), ())) == 1
         }
         return cls(found)
 
 
-def _function(rows: Sequence[Mapping[str, Any]], dataset: Dataset, program: Program) -> MapFunction:
-    working = [row for row in rows if row["type"] not in GIVEN]
-    written = [_nbytes(dtype, shape) for row in working for dtype, shape in row["outputs"]]
+def _function(graph: RecordedGraph, dataset: Dataset, program: Program) -> MapFunction:
+    working = [operation for operation in graph.operations if operation.type not in GIVEN]
+    written = [_nbytes(*output) for operation in working for output in operation.outputs]
     return MapFunction(
-        types=frozenset(row["type"] for row in working) | (dataset.types or frozenset()) - GIVEN,
+        types=frozenset(operation.type for operation in working)
+        | (dataset.types or frozenset()) - GIVEN,
         operations=len(working),
         nbytes=None if None in written else sum(size or 0 for size in written),
         batch=_batch(dataset, program),
@@ -92,7 +94,7 @@ def _batch(dataset: Dataset, program: Program) -> int:
     """Return the size of the batch that takes a map's results one by one, or 0."""
     for one in _consumers(dataset, program):
         if one.kind.strip("_").startswith(("BatchDataset", "ParallelBatchDataset")):
-            return int(one.parameters.get("batch_size") or 0)
+            return one.parameters.batch_size or 0
         if one.kind.strip("_").partition("Dataset")[0] not in BETWEEN:
             return 0
     return 0

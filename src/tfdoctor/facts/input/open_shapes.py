@@ -41,7 +41,7 @@ class OpenShapes:
             dataset.at
             for dataset in program.feeding
             if dataset.kind.strip("_") in ("BatchDataset", "ParallelBatchDataset")
-            and dataset.parameters.get("drop_remainder") is False
+            and dataset.parameters.drop_remainder is False
         ]
         return cls(
             any(first == "None" for first, *_ in dimensions),

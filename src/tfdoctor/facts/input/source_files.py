@@ -32,7 +32,7 @@ class SourceFiles:
             Unavailable: the pipeline does not begin with one list of files, or that was not recorded.
         """
         listed = {
-            (dataset.files.get("count"), dataset.files.get("scheme") or "")
+            (dataset.files.count, dataset.files.scheme)
             for dataset in program.feeding
             if dataset.files
         }

@@ -1,11 +1,12 @@
 """How long the run's tasks waited for a processor while the steps were traced."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
+from tfdoctor.recording.samples import HostSample, Sample
 
 NS_PER_US = 1000
 
@@ -36,30 +37,31 @@ class CpuPressure:
                 "the host's processor was not sampled twice; record with `tfdoctor profile`"
             )
         return cls(
-            _share(rows, "throttled_us"),
-            _share(rows, "psi_cpu_us"),
-            rows[-1]["host"].get("quota_cores"),
+            _share(rows, lambda host: host.throttled_us),
+            _share(rows, lambda host: host.psi_cpu_us),
+            rows[-1].host.quota_cores if rows[-1].host else None,
         )
 
 
-def _around_window(recording: Recording) -> list[Mapping[str, Any]]:
+def _around_window(recording: Recording) -> list[Sample]:
     """Return the samples from the last before the traced window to the first after it."""
-    rows = [row for row in recording.samples if row.get("host")]
+    rows = [row for row in recording.samples if row.host]
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
         return rows
-    before = [row for row in rows if row["unix_ns"] <= window.started_unix_ns]
-    after = [row for row in rows if row["unix_ns"] >= window.stopped_unix_ns]
-    start = before[-1]["unix_ns"] if before else window.started_unix_ns
-    stop = after[0]["unix_ns"] if after else window.stopped_unix_ns
-    return [row for row in rows if start <= row["unix_ns"] <= stop]
+    before = [row for row in rows if row.unix_ns <= window.started_unix_ns]
+    after = [row for row in rows if row.unix_ns >= window.stopped_unix_ns]
+    start = before[-1].unix_ns if before else window.started_unix_ns
+    stop = after[0].unix_ns if after else window.stopped_unix_ns
+    return [row for row in rows if start <= row.unix_ns <= stop]
 
 
-def _share(rows: Sequence[Mapping[str, Any]], counter: str) -> float | None:
+def _share(rows: Sequence[Sample], counter: Callable[[HostSample], float | None]) -> float | None:
     """Return how fast a counter of microseconds ran, per microsecond that passed."""
-    told = [row for row in rows if row["host"].get(counter) is not None]
-    if len(told) < 2:  # noqa: PLR2004 - a difference needs two
+    counts = [(row.unix_ns, counter(row.host)) for row in rows if row.host]
+    known = [(unix_ns, count) for unix_ns, count in counts if count is not None]
+    if len(known) < 2:  # noqa: PLR2004 - a difference needs two
         return None
-    grown = float(told[-1]["host"][counter]) - float(told[0]["host"][counter])
-    passed = (float(told[-1]["unix_ns"]) - float(told[0]["unix_ns"])) / NS_PER_US
+    (first_ns, first), (last_ns, last) = known[0], known[-1]
+    grown, passed = float(last) - float(first), (float(last_ns) - float(first_ns)) / NS_PER_US
     return max(0.0, grown / passed) if passed > 0 else None

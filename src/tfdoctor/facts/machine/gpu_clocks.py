@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
+from tfdoctor.recording.samples import GpuSample
 
 BUSY_PCT = 50
 """Of the time with a kernel on the GPU: an idle GPU lowers its clock, and nothing is lost by that."""
@@ -51,11 +52,11 @@ class GpuClocks:
         Raises:
             Unavailable: no GPU was sampled while it was busy.
         """
-        rows: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        rows: dict[int, list[GpuSample]] = defaultdict(list)
         for sample in recording.samples:
-            for gpu in sample.get("gpu") or ():
-                if gpu.get("visible") is not False and float(gpu.get("gpu_pct") or 0) >= BUSY_PCT:
-                    rows[int(gpu.get("index", 0))].append(gpu)
+            for gpu in sample.gpu:
+                if gpu.visible is not False and (gpu.gpu_pct or 0) >= BUSY_PCT:
+                    rows[gpu.index].append(gpu)
         found = [_clock(index, mine, device) for index, mine in sorted(rows.items())]
         known = tuple(gpu for gpu in found if gpu.told)
         if not known:
@@ -71,17 +72,17 @@ def _unseen(device: Device, framework: Framework) -> str:
     )
 
 
-def _clock(index: int, rows: list[Mapping[str, Any]], device: Device) -> GpuClock:
-    told = [row for row in rows if "throttle" in row]
-    reasons = Counter(reason for row in told for reason in set(row["throttle"]))
+def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
+    told = [(row, row.throttle) for row in rows if row.throttle is not None]
+    reasons = Counter(reason for _, held in told for reason in set(held))
     clocks = {
-        reason: [float(r["sm_mhz"]) for r in told if reason in r["throttle"] and r.get("sm_mhz")]
+        reason: [float(row.sm_mhz) for row, held in told if reason in held and row.sm_mhz]
         for reason in reasons
     }
     plane = device.busiest.stats if device.busiest else {}
-    top = max((float(row.get("sm_max_mhz") or 0) for row in rows), default=0.0)
+    top = max((float(row.sm_max_mhz or 0) for row in rows), default=0.0)
     return GpuClock(
-        name=str(rows[-1].get("name") or f"GPU {index}"),
+        name=rows[-1].name or f"GPU {index}",
         index=index,
         told=len(told),
         reasons=dict(reasons),

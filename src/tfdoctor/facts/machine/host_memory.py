@@ -1,12 +1,12 @@
 """The host's memory while the run went on: how full it was, and how long tasks waited for it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
+from tfdoctor.recording.samples import HostSample
 
 NS_PER_US = 1000
 
@@ -29,14 +29,14 @@ class HostMemory:
         Raises:
             Unavailable: the host was not sampled.
         """
-        rows = [row for row in recording.samples if row.get("host")]
-        hosts = [row["host"] for row in rows if row["host"].get("memory_total_bytes")]
+        rows = [(row.unix_ns, row.host) for row in recording.samples if row.host]
+        hosts = [host for _, host in rows if host.memory_total_bytes]
         if not hosts:
             raise Unavailable(f"the machine's memory was not sampled{framework.with_tfdoctor}")
-        mine = [float(host["run_rss_bytes"]) for host in hosts if host.get("run_rss_bytes")]
+        mine = [float(host.run_rss_bytes) for host in hosts if host.run_rss_bytes]
         return cls(
-            total=float(hosts[-1]["memory_total_bytes"]),
-            used=max(float(host.get("memory_used_bytes") or 0) for host in hosts),
+            total=float(hosts[-1].memory_total_bytes or 0),
+            used=max(float(host.memory_used_bytes or 0) for host in hosts),
             by_run=max(mine, default=None),
             stalled=_stalled(rows),
         )
@@ -47,11 +47,11 @@ class HostMemory:
         return self.used / self.total
 
 
-def _stalled(rows: list[Mapping[str, Any]]) -> float | None:
+def _stalled(rows: list[tuple[int, HostSample]]) -> float | None:
     """Return the kernel's own count of waits for memory (PSI, "some") over the sampled time."""
-    told = [row for row in rows if row["host"].get("psi_memory_us") is not None]
-    if not told:
+    counts = [(at, host.psi_memory_us) for at, host in rows if host.psi_memory_us is not None]
+    if not counts:
         return None
-    waited = float(told[-1]["host"]["psi_memory_us"]) - float(told[0]["host"]["psi_memory_us"])
-    passed = (float(told[-1]["unix_ns"]) - float(told[0]["unix_ns"])) / NS_PER_US
+    (first_ns, first), (last_ns, last) = counts[0], counts[-1]
+    waited, passed = float(last) - float(first), (float(last_ns) - float(first_ns)) / NS_PER_US
     return max(0.0, waited / passed) if passed > 0 else None

@@ -1,14 +1,15 @@
 """What the sampler saw of the machine while the steps were traced."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
+from tfdoctor.recording.samples import HostSample, Sample
 
 BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
@@ -39,21 +40,19 @@ class Samples:
         Raises:
             Unavailable: nothing was sampled.
         """
-        host = [row["host"] for row in _in_window(recording, "host")]
+        host = _hosts(_in_window(recording, [row for row in recording.samples if row.host]))
         if not host:
             raise Unavailable(f"the machine was not sampled{framework.with_tfdoctor}")
-        gpus = [gpu for row in _in_window(recording, "gpu") for gpu in row["gpu"]]
-        gpus = [gpu for gpu in gpus if gpu.get("visible") is not False]
+        rows = _in_window(recording, [row for row in recording.samples if row.gpu])
+        gpus = [gpu for row in rows for gpu in row.gpu if gpu.visible is not False]
         long = _window_s(recording) >= GPU_PERIOD_S
         return cls(
             count=len(host),
-            run_cores=_mean(host, "run_cpu_pct", 0.01),
-            other_cores=_mean(host, "other_cpu_pct", 0.01),
-            run_bytes=max(
-                (h["run_rss_bytes"] for h in host if h.get("run_rss_bytes")), default=None
-            ),
-            gpu_busy=_mean(gpus, "gpu_pct", 0.01) if long else None,
-            tensor_active=_mean(gpus, "tensor_pct", 0.01) if long else None,
+            run_cores=_mean((one.run_cpu_pct for one in host), 0.01),
+            other_cores=_mean((one.other_cpu_pct for one in host), 0.01),
+            run_bytes=max((one.run_rss_bytes for one in host if one.run_rss_bytes), default=None),
+            gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
+            tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
         )
 
 
@@ -65,22 +64,25 @@ def _window_s(recording: Recording) -> float:
     return (window.stopped_unix_ns - window.started_unix_ns) / 1e9
 
 
-def _in_window(recording: Recording, kind: str) -> list[Mapping[str, Any]]:
+def _hosts(rows: Iterable[Sample]) -> list[HostSample]:
+    return [row.host for row in rows if row.host]
+
+
+def _in_window(recording: Recording, rows: Sequence[Sample]) -> Sequence[Sample]:
     """Return the samples of the traced window; a sample covers the time before it was taken."""
-    rows = [row for row in recording.samples if row.get(kind)]
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
         return rows
     start, stop = window.started_unix_ns, window.stopped_unix_ns
-    inside = [row for row in rows if start < row["unix_ns"] <= stop]
+    inside = [row for row in rows if start < row.unix_ns <= stop]
     return inside[1:] or inside or _around(rows, stop)
 
 
-def _around(rows: list[Mapping[str, Any]], stop: int) -> list[Mapping[str, Any]]:
+def _around(rows: Sequence[Sample], stop: int) -> Sequence[Sample]:
     """Return the sample that was under way when a short window ended, else the last before it."""
-    return next(([row] for row in rows if row["unix_ns"] >= stop), rows[-1:])
+    return next(([row] for row in rows if row.unix_ns >= stop), rows[-1:])
 
 
-def _mean(rows: Iterable[Mapping[str, Any]], key: str, unit: float) -> float | None:
-    values = [float(row[key]) for row in rows if row.get(key) is not None]
-    return float(np.mean(values)) * unit if values else None
+def _mean(values: Iterable[float | None], unit: float) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return float(np.mean(known)) * unit if known else None

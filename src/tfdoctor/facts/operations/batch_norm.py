@@ -43,8 +43,8 @@ class BatchNorm:
     @property
     def of_images(self) -> bool:
         """Whether the fused operation accepts it: rank 4, normalized over the last dimension."""
-        axis = self.layer.config.get("axis", -1)
-        axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+        axis = self.layer.config.axis
+        axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
         return self.shape is not None and len(self.shape) == IMAGE_RANK and axis in (-1, 3)
 
     @property

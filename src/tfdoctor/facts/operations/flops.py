@@ -26,7 +26,7 @@ def flops_of(kind: str, operation: Operation | None, program: Program) -> float 
         return _convolution_flops(kind, operation, program)
     shapes = [program.shape(shape) for _, shape in operation.inputs]
     if kind == "Einsum":
-        return einsum_flops(str(operation.attrs.get("equation", "")), shapes)
+        return einsum_flops(operation.attrs.equation, shapes)
     if kind == "MatMul" or kind.startswith("BatchMatMul"):
         return _matmul_flops(kind, operation, program, shapes)
     return None
@@ -41,7 +41,8 @@ def _matmul_flops(
         return None
     out = program.shape(operation.outputs[0][1]) if operation.outputs else None
     if out:
-        turned = operation.attrs.get("transpose_a" if kind == "MatMul" else "adj_x")
+        attrs = operation.attrs
+        turned = attrs.transpose_a if kind == "MatMul" else attrs.adj_x
         return 2.0 * prod(out) * (a[-2] if turned else a[-1])
     return shared_dimension_flops(a, b)
 
@@ -105,8 +106,7 @@ def _convolution_flops(kind: str, operation: Operation, program: Program) -> flo
     )
     if not kernel or not output:
         return None
-    layout = str(operation.attrs.get("data_format", "NHWC"))
-    channels = output[1] if layout.startswith("NC") else output[-1]
+    channels = output[1] if operation.attrs.data_format.startswith("NC") else output[-1]
     positions = prod(output) / channels if channels else 0
     return 2.0 * positions * prod(kernel)
 

@@ -81,8 +81,8 @@ def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
 
 def _is_strided(row: OperationTime) -> bool:
     """Say whether it computes in float32 with a stride; unknown types and strides count as such."""
-    strides = row.operation.attrs.get("strides") if row.operation else None
-    return row.precision in ("float32", "") and (strides is None or max(strides) > 1)
+    strides = row.operation.attrs.strides if row.operation else ()
+    return row.precision in ("float32", "") and (not strides or max(strides) > 1)
 
 
 def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:

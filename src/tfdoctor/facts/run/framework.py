@@ -93,9 +93,9 @@ def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
         for kind in _kinds(trace):
             if sign.fullmatch(kind.name):
                 return framework, "", f"the trace holds the event {kind.name}"
-    versions = (recording.manifest.versions if recording.manifest else None) or {}
+    versions = recording.manifest.versions if recording.manifest else {}
     if "tensorflow" in versions:
-        return TENSORFLOW, str(versions["tensorflow"]), "it was recorded by tfdoctor"
+        return TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"
     return "", "", ""
 
 

@@ -1,19 +1,47 @@
 """What the run built: operations, layers, datasets and settings, as the hook recorded them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import (
+    Attributes,
+    DatasetParameters,
+    FileList,
+    LayerConfig,
+    ProgramRecord,
+    RecordedDataset,
+    RecordedFunction,
+    RecordedGraph,
+    RecordedLayer,
+    RecordedOperation,
+    RunSettings,
+    Setting,
+    SourceLine,
+    TensorType,
+)
 from tfdoctor.verdict import Location
 
+__all__ = [
+    "Attributes",
+    "Dataset",
+    "DatasetParameters",
+    "FileList",
+    "Layer",
+    "LayerConfig",
+    "Operation",
+    "Places",
+    "Program",
+    "RunSettings",
+]
+
 Shape = tuple[int | None, ...]
-Tensor = tuple[str, Shape | None]
-"""dtype and shape; None in a shape is a dimension the graph left open, a None shape any rank."""
+Tensor = TensorType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +52,7 @@ class Operation:
     type: str
     inputs: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
-    attrs: Mapping[str, Any] = field(default_factory=dict)
+    attrs: Attributes = field(default=Attributes())
     layer: str = ""
     at: Location | None = None
     sources: tuple[str, ...] = ()
@@ -37,7 +65,7 @@ class Layer:
     name: str
     kind: str  # the class: "BatchNormalization"
     module: str = ""
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: LayerConfig = field(default=LayerConfig())
     compute_dtype: str = ""
     at: Location | None = None
 
@@ -49,7 +77,7 @@ class Dataset:
     id: int
     kind: str  # the class: "_MapDataset"
     inputs: tuple[int, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: DatasetParameters = field(default=DatasetParameters())
     function: str = ""
     function_at: Location | None = None
     python: bool = False  # its function runs Python for every element
@@ -59,24 +87,22 @@ class Dataset:
     stateful: frozenset[str] | None = None  # of those, what may give something else each time
     element: str = ""  # its element_spec in words, at most 500 characters
     cardinality: int | None = None  # elements; -1 infinite, None unknown
-    options: Mapping[str, Any] | None = None  # tf.data options that were set; None: not recorded
-    files: Mapping[str, Any] | None = None  # {count, scheme, bytes}: the paths it yields or reads
+    options: Mapping[str, Setting] | None = (
+        None  # tf.data options that were set; None: not recorded
+    )
+    files: FileList | None = None  # the paths it yields or reads
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What the run built.
-
-    ``settings`` holds precision policy, optimizer, jit_compile, strategy, batch_size, ... as
-    recorded; a missing key is unknown.
-    """
+    """What the run built, and how it was set up."""
 
     operations: tuple[Operation, ...] = ()
     layers: tuple[Layer, ...] = ()
     datasets: tuple[Dataset, ...] = ()
     feeds: int | None = None
     input_kind: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: RunSettings = field(default=RunSettings())
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -86,29 +112,24 @@ class Program:
             Unavailable: the trace was not recorded by tfdoctor, or the hook could not record it.
         """
         record = recording.program
-        if not record and framework.foreign:
+        if record is None and framework.foreign:
             raise Unavailable(f"how a run of {framework.title} is built is not recorded")
-        if not record:
+        if record is None:
             raise Unavailable(
                 "the trace does not say what the program built (shapes, layers, lines); "
                 "record the run with `tfdoctor profile`"
             )
-        try:
-            return cls._read(record, Places(recording.manifest.cwd if recording.manifest else ""))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise Unavailable(
-                f"the program record is damaged ({error!r}); record the run again"
-            ) from error
+        return cls._of(record, Places.of(recording))
 
     @classmethod
-    def _read(cls, record: Mapping[str, Any], place: "Places") -> Self:
+    def _of(cls, record: ProgramRecord, place: "Places") -> Self:
         return cls(
             tuple(one for graph in _graphs(record) for one in _operations(graph, place)),
-            tuple(_layer(layer, place) for layer in record.get("layers", ())),
-            tuple(_dataset(dataset, place) for dataset in record.get("datasets", ())),
-            record.get("feeds"),
-            record.get("input_kind") or "",
-            record.get("run") or {},
+            tuple(_layer(layer, place) for layer in record.layers or ()),
+            tuple(_dataset(dataset, place) for dataset in record.datasets),
+            record.feeds,
+            record.input_kind,
+            record.run,
         )
 
     @cached_property
@@ -138,9 +159,9 @@ class Program:
     @property
     def batch_size(self) -> int | None:
         """How many examples a step trains on: as fit was told, else as the last batch() was; or None."""
-        sizes = [self.settings.get("batch_size")]
-        sizes += [dataset.parameters.get("batch_size") for dataset in self.feeding]
-        return next((int(size) for size in sizes if size), None)
+        sizes = [self.settings.batch_size]
+        sizes += [dataset.parameters.batch_size for dataset in self.feeding]
+        return next((size for size in sizes if size), None)
 
     @cached_property
     def feeding(self) -> tuple[Dataset, ...]:
@@ -178,11 +199,11 @@ WIDTHS = {
 """Bytes of one element."""
 
 
-def _graphs(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _graphs(record: ProgramRecord) -> list[RecordedGraph]:
     """Return the graphs, those that compute gradients first: evaluation repeats their names."""
-    graphs = [graph for graph in record.get("graphs", ()) if graph.get("kind") != "dataset"]
+    graphs = [graph for graph in record.graphs if graph.kind != "dataset"]
     return sorted(
-        graphs, key=lambda graph: not any("gradient" in op["name"] for op in graph["operations"])
+        graphs, key=lambda graph: not any("gradient" in op.name for op in graph.operations)
     )
 
 
@@ -192,68 +213,73 @@ class Places:
 
     cwd: str
 
-    def __call__(self, raw: Any) -> Location | None:  # noqa: ANN401 - JSON
-        """Return the location of [path, line], or None."""
-        if not raw:
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        """Take the folder from the manifest."""
+        return cls(recording.manifest.cwd if recording.manifest else "")
+
+    def __call__(self, line: SourceLine | None) -> Location | None:
+        """Return the location of a line, or None."""
+        if line is None:
             return None
-        return Location(str(raw[0]).removeprefix(f"{self.cwd}/" if self.cwd else ""), int(raw[1]))
+        return Location(line[0].removeprefix(f"{self.cwd}/" if self.cwd else ""), line[1])
 
 
-def _tensors(raw: Iterable[Any]) -> tuple[Tensor, ...]:
-    return tuple((dtype, None if shape is None else tuple(shape)) for dtype, shape in raw)
+def _operations(graph: RecordedGraph, place: Places) -> Iterator[Operation]:
+    names = [operation.name for operation in graph.operations]
+    for operation in graph.operations:
+        yield _operation(operation, place, names)
 
 
-def _operations(graph: Mapping[str, Any], place: Places) -> Iterator[Operation]:
-    rows = graph["operations"]
-    names = [row["name"] for row in rows]
-    for row in rows:
-        yield _operation(row, place, names)
-
-
-def _operation(raw: Mapping[str, Any], place: Places, names: Sequence[str]) -> Operation:
+def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -> Operation:
     return Operation(
-        name=raw["name"],
-        type=raw["type"],
-        inputs=_tensors(raw.get("inputs", ())),
-        outputs=_tensors(raw.get("outputs", ())),
-        attrs=raw.get("attrs") or {},
-        layer=raw.get("layer") or "",
-        at=place(raw.get("at")),
-        sources=tuple("" if at is None else names[at] for at in raw.get("from", ())),
+        name=record.name,
+        type=record.type,
+        inputs=record.inputs,
+        outputs=record.outputs,
+        attrs=record.attrs,
+        layer=record.layer,
+        at=place(record.at),
+        sources=tuple(_named(names, at) for at in record.sources),
     )
 
 
-def _layer(raw: Mapping[str, Any], place: Places) -> Layer:
+def _named(names: Sequence[str], at: int | None) -> str:
+    """Return the name of the operation at a position; "" where there is none."""
+    return names[at] if at is not None and 0 <= at < len(names) else ""
+
+
+def _layer(record: RecordedLayer, place: Places) -> Layer:
     return Layer(
-        name=raw["name"],
-        kind=raw["class"],
-        module=raw.get("module") or "",
-        config=raw.get("config") or {},
-        compute_dtype=raw.get("compute_dtype") or "",
-        at=place(raw.get("at")),
+        name=record.name,
+        kind=record.kind,
+        module=record.module,
+        config=record.config,
+        compute_dtype=record.compute_dtype,
+        at=place(record.at),
     )
 
 
-def _names(raw: Iterable[str] | None) -> frozenset[str] | None:
-    return None if raw is None else frozenset(raw)
+def _names(names: tuple[str, ...] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
 
 
-def _dataset(raw: Mapping[str, Any], place: Places) -> Dataset:
-    function = raw.get("function") or {}
+def _dataset(record: RecordedDataset, place: Places) -> Dataset:
+    function = record.function or RecordedFunction()
     return Dataset(
-        id=raw["id"],
-        kind=raw["class"],
-        inputs=tuple(raw.get("inputs", ())),
-        parameters=raw.get("parameters") or {},
-        function=function.get("name") or "",
-        function_at=place(function.get("at")),
-        python=bool(function.get("python")),
-        trace_name=raw.get("trace_name") or "",
-        at=place(raw.get("at")),
-        types=_names(function.get("types")),
-        stateful=_names(function.get("stateful")),
-        element=raw.get("element_spec") or "",
-        cardinality=raw.get("cardinality"),
-        options=raw.get("options"),
-        files=raw.get("files"),
+        id=record.id,
+        kind=record.kind,
+        inputs=record.inputs,
+        parameters=record.parameters,
+        function=function.name,
+        function_at=place(function.at),
+        python=function.python,
+        trace_name=record.trace_name,
+        at=place(record.at),
+        types=_names(function.types),
+        stateful=_names(function.stateful),
+        element=record.element_spec,
+        cardinality=record.cardinality,
+        options=record.options,
+        files=record.files,
     )

@@ -1,11 +1,12 @@
 """Into how many equal parts the job divides its batch, and who else works for it beside this process."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RunSettings
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
@@ -26,12 +27,12 @@ class Replicas:
     @classmethod
     def measure(cls, recording: Recording, program: Program | None) -> Self:
         """Read the settings that the run recorded; a foreign trace holds none."""
-        settings = program.settings if program else {}
-        strategy = str(settings.get("strategy") or "")
+        settings = program.settings if program else RunSettings()
+        strategy = settings.strategy or ""
         return cls(
             strategy="" if strategy == "_DefaultDistributionStrategy" else strategy,
-            count=settings.get("replicas"),
-            granted=_granted(settings.get("devices")),
+            count=settings.replicas,
+            granted=_granted(settings.devices),
             workers=_workers(recording),
             batch=program.batch_size if program else None,
             divided=program is not None and any("Rebatch" in d.kind for d in program.datasets),
@@ -45,7 +46,7 @@ class Replicas:
         return self.batch / self.count if self.divided else float(self.batch)
 
 
-def _granted(devices: list[str] | None) -> int | None:
+def _granted(devices: tuple[str, ...] | None) -> int | None:
     if devices is None:
         return None
     return sum(any(kind in name for kind in ACCELERATORS) for name in devices)
@@ -56,6 +57,5 @@ def _workers(recording: Recording) -> int:
     manifest = recording.manifest
     if manifest is None:
         return 1
-    worker: Any = manifest.worker or {}
-    trained = sum(bool(process.get("trained")) for process in manifest.processes)
-    return max(1, int(worker.get("size") or 1), trained)
+    size = manifest.worker.size if manifest.worker else None
+    return max(1, size or 1, sum(process.trained for process in manifest.processes))

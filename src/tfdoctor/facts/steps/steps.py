@@ -40,6 +40,8 @@ HIDDEN = (
     "whole loop as one program); call the function once per step to measure the steps"
 )
 
+NO_TIME = "the traced steps take no time: the trace is damaged; record again"
+
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
 
@@ -80,6 +82,8 @@ class Steps:
         recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
         compiling = compilations(trace)
         chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
+        if not chosen.median_ms > 0.0:
+            raise Unavailable(NO_TIME)
         return replace(chosen, program=program)
 
     @classmethod

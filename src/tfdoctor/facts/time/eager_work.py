@@ -11,6 +11,7 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import RunSettings
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EAGER_OPERATION, FUNCTION_RUNS
 from tfdoctor.verdict import Location
@@ -51,12 +52,12 @@ class EagerWork:
         if not single.spans and not whole.spans:
             raise Unavailable("the trace does not show what Python ran (TensorFlow before 2.4)")
         single -= whole  # within a function that runs on the thread of Python
-        settings = (recording.program or {}).get("run") or {}
+        settings = recording.program.run if recording.program else RunSettings()
         return cls(
             begun / steady.rounds,
             steady.ms(single),
             steady.ms(whole),
-            settings.get("run_eagerly"),
+            settings.run_eagerly,
             _line(recording),
         )
 
@@ -67,6 +68,5 @@ def _is_function(name: str) -> bool:
 
 def _line(recording: Recording) -> Location | None:
     manifest = recording.manifest
-    settings = (recording.program or {}).get("run") or {}
-    at = settings.get("fit_at") or (manifest.steps.at if manifest else None)
-    return Places(manifest.cwd if manifest else "")(at)
+    fit_at = recording.program.run.fit_at if recording.program else None
+    return Places.of(recording)(fit_at or (manifest.steps.at if manifest else None))

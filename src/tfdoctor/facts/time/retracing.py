@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING
 from tfdoctor.verdict import Stage
 
@@ -74,7 +76,7 @@ class Retracing:
         tracing -= working
         inside = steady.ms(tracing & steady.calls)
         return cls(
-            tuple(_functions(lines, whole, recording.program or {})),
+            tuple(_functions(lines, whole, recording.program)),
             inside,
             steady.ms(tracing) - inside,
             steady.ms(calls - steady.calls - working - tracing),
@@ -97,21 +99,21 @@ def _tracing(line: Line) -> Intervals:
     return calls & (builds | (prepares - runs))
 
 
-def _having(line: Line, wanted: Callable[[Mapping[str, Any]], bool]) -> NDArray[np.bool_]:
+def _having(line: Line, wanted: Callable[[Mapping[str, Value]], bool]) -> NDArray[np.bool_]:
     """Return (n,) whether an event of a line has stats that pass a test."""
     matches = np.zeros(len(line), bool)
     matches[[index for index, stats in line.stats.items() if wanted(stats)]] = True
     return matches
 
 
-def _is_traced(stats: Mapping[str, Any]) -> bool:
+def _is_traced(stats: Mapping[str, Value]) -> bool:
     return str(stats.get(CALL, "")).startswith("traced")
 
 
 def _functions(
-    lines: Iterable[Line], whole: tuple[int, int], program: Mapping[str, Any]
+    lines: Iterable[Line], whole: tuple[int, int], program: ProgramRecord | None
 ) -> Iterable[Retraced]:
-    by_function: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    by_function: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
     for line in lines:
         for index, stats in line.stats.items():
             middle = line.start_ps[index] + line.duration_ps[index] // 2
@@ -123,12 +125,12 @@ def _functions(
         yield Retraced(name, len(calls), traced, tracings, _changed(name, program))
 
 
-def _changed(name: str, program: Mapping[str, Any]) -> tuple[str, ...]:
+def _changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
     """Return the values of the first argument that differs between the traces of a function."""
     traces = [
-        graph["given"]
-        for graph in program.get("graphs") or ()
-        if graph.get("name") == name and graph.get("given")
+        graph.given
+        for graph in (program.graphs if program else ())
+        if graph.name == name and graph.given
     ]
     for values in zip(*traces, strict=False):
         if len(set(values)) > 1:

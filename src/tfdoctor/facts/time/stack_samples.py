@@ -1,13 +1,14 @@
 """Where Python was between the calls that train, as the recorder saw it by looking now and then."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
+from tfdoctor.recording.program import FedCall
 from tfdoctor.verdict import Location
 
 
@@ -40,18 +41,20 @@ class StackSamples:
         Raises:
             Unavailable: the recording does not tell.
         """
-        record = (recording.program or {}).get("python") or {}
-        if not record:
+        record = recording.program.python if recording.program else None
+        if record is None:
             raise Unavailable(
                 f"where Python was between two steps was not recorded{framework.with_tfdoctor}"
             )
-        place = Places(recording.manifest.cwd if recording.manifest else "")
-        fed = record.get("fed") or {}
+        place, fed = Places.of(recording), record.fed or FedCall()
         return cls(
-            tuple(_places(record.get("places") or (), place)),
-            float(record.get("collecting_ms") or 0.0),
-            place(fed.get("at")),
-            tuple(tuple(one["shape"]) for one in fed.get("arguments") or () if one.get("anew")),
+            tuple(
+                SampledLine(place(line.at), line.seen, line.callback, line.makes)
+                for line in record.places
+            ),
+            record.collecting_ms,
+            place(fed.at),
+            tuple(argument.shape for argument in fed.arguments if argument.anew),
         )
 
     @property
@@ -67,10 +70,3 @@ class StackSamples:
     def share(self, places: Iterable[SampledLine]) -> float:
         """Return which part of the looks fell on some places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
-
-
-def _places(rows: Iterable[Mapping[str, Any]], place: Places) -> Iterable[SampledLine]:
-    for row in rows:
-        yield SampledLine(
-            place(row.get("at")), int(row["seen"]), row.get("callback") or "", row.get("makes")
-        )

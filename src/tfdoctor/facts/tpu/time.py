@@ -151,13 +151,16 @@ def _core(core: Plane, unit: RoundUnit, program: str) -> TpuCore | None:
     )
 
 
-def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[str, Intervals]:
+def _layers(
+    line: Line, inside: NDArray[np.bool_], window: tuple[int, int]
+) -> dict[TpuPart, Intervals]:
     """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
     kinds = np.array(
         [PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types]
     )
     mask = inside & counted(line)
-    layers, taken = {}, Intervals()
+    taken = Intervals()
+    layers: dict[TpuPart, Intervals] = {}
     for index, part in enumerate(PARTS[:-1]):
         of_part = mask & (kinds[line.kind] == index)
         begin = line.start_ps[of_part]

@@ -1,6 +1,6 @@
-"""What users set: `[tool.tfdoctor]` in their pyproject.toml, or a tfdoctor.toml.
+"""Settings: `[tool.tfdoctor]` in pyproject.toml, or a tfdoctor.toml.
 
-Found as ruff and pytest find theirs: in the nearest folder, from the current one upward, that has one.
+The file of the nearest folder is used, from the current one upward, as in ruff and pytest.
 """
 
 from tfdoctor.rulebook.config.choice import applied

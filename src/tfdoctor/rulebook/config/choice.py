@@ -1,4 +1,4 @@
-"""Settings applied to the rules that there are: which of them run, and with which limits."""
+"""Applies the settings to the rules: which of them run, and with which limits."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ from tfdoctor.rulebook.suggestions import hint
 
 
 def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Settings]:
-    """Return the rules to apply, with their limits, and what is not as it comes.
+    """Return the rules to apply, with their limits, and which settings differ from the defaults.
 
-    As with ruff the more specific choice counts: a rule's name before its topic before ``ALL``; of two
-    alike, ``ignore``.
+    As in ruff, the more specific choice wins: the name of a rule over its topic over ``ALL``; between two
+    of the same rank, ``ignore`` wins.
 
     Raises:
-        ConfigError: a rule, topic or limit does not exist, or a limit is less or more than it can be.
+        ConfigError: a rule, topic or limit does not exist, or the value of a limit is out of range.
     """
     _known(config.select, "select", rules)
     _known(config.ignore, "ignore", rules)
     limits = _limited(config, rules)
     off = [Off(rule.name, rule.doc.title, why) for rule in rules if (why := _why_off(config, rule))]
-    names = {one.rule for one in off}
-    chosen = tuple(limits.get(rule.name, rule) for rule in rules if rule.name not in names)
-    changed = [one for rule in chosen if rule.name in limits for one in _changed(rule, config.by)]
+    switched_off = {rule_off.rule for rule_off in off}
+    chosen = tuple(limits.get(rule.name, rule) for rule in rules if rule.name not in switched_off)
+    changed = [set_ for rule in chosen if rule.name in limits for set_ in _changed(rule, config.by)]
     own = tuple(rule.name for rule in chosen if rule.own)
     return chosen, Settings(off=tuple(off), limits=tuple(changed), own=own)
 
@@ -48,7 +48,7 @@ def _why_off(config: Config, rule: Rule) -> str:
 
 
 def _rank(chosen: RuleNames, rule: Rule) -> int:
-    """Return how specifically a rule is named: 3 by its name, 2 by its topic, 1 by ALL, else 0."""
+    """Return how a rule is chosen: 3 by its name, 2 by its topic, 1 by ALL, 0 not at all."""
     names = (ALL, str(rule.topic), rule.name)
     return max((rank for rank, name in enumerate(names, 1) if name in chosen.names), default=0)
 
@@ -67,7 +67,7 @@ def _limited(config: Config, rules: Sequence[Rule]) -> Mapping[str, Rule]:
 
 def _set(rule: Rule, values: Mapping[str, float], by: str) -> Rule:
     limits: Any = rule.limits
-    known = {one.name: one for one in fields(limits)} if limits else {}
+    known = {limit.name: limit for limit in fields(limits)} if limits else {}
     for name, value in values.items():
         where = f"{by}: limits.{rule.name}"
         if name not in known:
@@ -76,23 +76,23 @@ def _set(rule: Rule, values: Mapping[str, float], by: str) -> Rule:
     return replace(rule, limits=replace(limits, **values)) if values else rule
 
 
-def _within(one: Field[Any], value: float, where: str) -> None:
-    """See that a limit can be reached: a share above 1 would switch its rule off in silence."""
-    least, most = one.metadata.get("least", 0.0), one.metadata.get("most", math.inf)
+def _within(limit: Field[Any], value: float, where: str) -> None:
+    """Check that a limit can be reached: a share above 1 would silently switch its rule off."""
+    least, most = limit.metadata.get("least", 0.0), limit.metadata.get("most", math.inf)
     if value < least:
         raise ConfigError(f"{where} must be at least {least:g}, not {value:g}.")
     if value > most:
         raise ConfigError(
-            f"{where} must be at most {most:g}, not {value:g}: to switch the rule off, ignore it."
+            f"{where} must be at most {most:g}, not {value:g}; use `ignore` to switch the rule off."
         )
 
 
 def _changed(rule: Rule, by: str) -> list[LimitSet]:
     limits: Any = rule.limits
     known: Any = fields(limits) if limits else ()
-    pairs = [(one, getattr(limits, one.name)) for one in known]
+    pairs = [(limit, getattr(limits, limit.name)) for limit in known]
     return [
-        LimitSet(rule.name, one.name, value, float(one.default), by)
-        for one, value in pairs
-        if value != one.default
+        LimitSet(rule.name, limit.name, value, float(limit.default), by)
+        for limit, value in pairs
+        if value != limit.default
     ]

@@ -1,4 +1,4 @@
-"""The file that settings stand in, and how it is found."""
+"""The settings file and how it is found."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ TABLE = "[tool.tfdoctor]"
 
 
 def find(start: Path) -> Config:
-    """Return the settings of the nearest folder that has any, from ``start`` upward; else none.
+    """Return the settings of the nearest folder that has any, from ``start`` upward; defaults without.
 
-    Of two files in one folder tfdoctor.toml counts; a pyproject.toml without our table is passed by.
+    tfdoctor.toml wins over pyproject.toml in the same folder; a pyproject.toml without our table is skipped.
 
     Raises:
-        ConfigError: the file cannot be read, or what it says cannot be meant.
+        ConfigError: the file cannot be read, or a setting is invalid.
     """
     here = start.resolve()
     for folder in (here, *here.parents):
@@ -33,10 +33,10 @@ def find(start: Path) -> Config:
 
 
 def load(path: Path) -> Config:
-    """Return the settings of one file: those of its table where it is a pyproject.toml, else all of it.
+    """Return the settings of a file: all of it, or its table where it is a pyproject.toml.
 
     Raises:
-        ConfigError: the file cannot be read, or what it says cannot be meant.
+        ConfigError: the file cannot be read, or a setting is invalid.
     """
     table: Mapping[str, Any] | None = _read(path)
     if path.name == PROJECT_FILE and table is not None:
@@ -52,9 +52,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is no TOML: it is not written in UTF-8.") from error
+        raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no valid TOML: {error}.") from error
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from error
 
 
 def _ours(table: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
@@ -66,5 +66,5 @@ def _ours(table: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
 
 
 def _shown(path: Path, here: Path) -> Path:
-    """Return the path as a message shows it: from the current folder where it lies below."""
+    """Return the path for a message: relative where it is below the current folder."""
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,4 +1,4 @@
-"""The settings, once read: of the right types, though not yet known to name what exists."""
+"""The settings with checked types; whether the names in them exist is checked later."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from tfdoctor.rulebook.suggestions import hint
 from tfdoctor.verdict import Severity
 
 ALL = "ALL"
-"""Selects, or ignores, every rule; as ruff has it."""
+"""Selects or ignores every rule, as in ruff."""
 
 NEVER = "never"
 
@@ -21,7 +21,7 @@ FAIL_ON = (*(severity.name.lower() for severity in Severity), NEVER)
 
 @dataclass(frozen=True, slots=True)
 class RuleNames:
-    """Names of rules and topics, and who gave them."""
+    """Names of rules and topics, and where they were set."""
 
     names: tuple[str, ...]
     by: str = ""
@@ -29,12 +29,12 @@ class RuleNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the user wants of the rules; without any setting every rule as it comes."""
+    """The user's settings; without any, all rules with their defaults."""
 
     by: str = ""  # the file's name; "" without one
     select: RuleNames = field(default_factory=lambda: RuleNames((ALL,)))
     ignore: RuleNames = field(default_factory=lambda: RuleNames(()))
-    fail_on: str = ""  # one of FAIL_ON; "" when nothing is said
+    fail_on: str = ""  # one of FAIL_ON; "" when not set
     rules: tuple[Path, ...] = ()  # folders of the user's own rules
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ class Config:
         """Read the settings of a table; ``path`` is the file that it stands in, ``shown`` how to call it.
 
         Raises:
-            ConfigError: a key is unknown, or a value of the wrong type.
+            ConfigError: a key is unknown, or a value has the wrong type.
         """
         where = shown or path
         for key in table:
@@ -63,7 +63,7 @@ class Config:
 
 
 def _names(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(
             f'{where} must be a list of names, such as ["input-bound"], not {_shown(value)}.'
         )
@@ -71,18 +71,18 @@ def _names(value: object, where: str) -> tuple[str, ...]:
 
 
 def _folders(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(
             f'{where} must be a list of folders, such as ["lint"], not {_shown(value)}.'
         )
-    if any("\0" in one for one in value):
-        raise ConfigError(f"{where} names a folder that no file system can have.")
+    if any("\0" in folder for folder in value):
+        raise ConfigError(f"{where} contains an invalid folder name.")
     return tuple(value)
 
 
 def _fail_on(value: object, where: str) -> str:
     if not isinstance(value, str) or value not in FAIL_ON:
-        known = ", ".join(f'"{one}"' for one in FAIL_ON)
+        known = ", ".join(f'"{severity}"' for severity in FAIL_ON)
         raise ConfigError(f"{where} must be one of {known}, not {_shown(value)}.")
     return value
 
@@ -98,7 +98,7 @@ def _of_rule(value: object, where: str) -> Mapping[str, float]:
         raise ConfigError(
             f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {_shown(value)}."
         )
-    return {name: _number(one, f"{where}.{_key(name)}") for name, one in value.items()}
+    return {name: _number(limit, f"{where}.{_key(name)}") for name, limit in value.items()}
 
 
 def _number(value: object, where: str) -> float:
@@ -119,7 +119,7 @@ def _key(name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a value as TOML writes it, or what it is where that would be long."""
+    """Return a value as TOML writes it, or its type where the value is long."""
     match value:
         case bool():
             return str(value).lower()
@@ -128,16 +128,16 @@ def _shown(value: object) -> str:
         case str() | int() | float() | list() if len(repr(value)) <= LONGEST:
             return repr(value)
         case _:
-            return f"this {type(value).__name__}"
+            return f"a long {type(value).__name__}"
 
 
 LONGEST = 60
-"""Characters of a wrong value that a message repeats."""
+"""Characters of a wrong value that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A setting: what reads it, and what the reference says of it."""
+    """A setting: its parser, its default and its meaning for the reference."""
 
     read: Callable[[object, str], Any]
     default: str
@@ -150,16 +150,16 @@ KEYS: Mapping[str, Key] = {
         _names,
         "[]",
         "names of rules and topics not to apply; the report lists them as ignored. The more specific choice "
-        "counts (a rule's name before its topic before `ALL`), and of two alike this one",
+        "wins (rule name over topic over `ALL`); between equals, `ignore` wins",
     ),
     "fail-on": Key(
         _fail_on,
         '"never"',
-        "exit with 3 when a finding of this severity or above is there: `note`, `warning`, `critical` or `never`",
+        "exit with 3 on a finding of this severity or above: `note`, `warning`, `critical` or `never`",
     ),
-    "rules": Key(_folders, "[]", "folders of your own rules, relative to the file"),
+    "rules": Key(_folders, "[]", "folders with your own rules, relative to this file"),
     "limits": Key(
-        _limits, "{}", "of each rule, by its name: its limits, by theirs; each is a number"
+        _limits, "{}", "limits of rules: a table for each rule, with a number for each limit"
     ),
 }
 """Every key."""

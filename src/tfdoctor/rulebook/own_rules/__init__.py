@@ -1,4 +1,4 @@
-"""Rules of the user's own: modules of the same kind as tfdoctor's, in a folder of theirs."""
+"""The user's own rules: modules like the built-in ones, in a folder of the user."""
 
 import importlib.util
 import re
@@ -16,52 +16,56 @@ from tfdoctor.rulebook.own_rules.guarded import guarded
 from tfdoctor.rulebook.own_rules.lines import line_of
 
 PACKAGE = "tfdoctor_own_rules"
-"""Below it stand the names of the modules, so that none hides a module of the same name."""
+"""Package of these modules, so that none hides another module of the same name."""
 
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 NO_RULE = re.compile(r"_.*|test_.*|conftest")
-"""Modules that may lie beside rules: tests of them, and what they share."""
+"""Modules in such a folder that are not rules: tests, and code that rules share."""
 
 PARTS = ("TOPIC", "check", "sick", "healthy")
 
 
 def load(folders: Iterable[Path], taken: Collection[str]) -> tuple[Rule, ...]:
-    """Return the rules of these folders, by name; the names ``taken`` are those of other rules.
+    """Return the rules of these folders, sorted by name; ``taken`` are the names of other rules.
 
     Raises:
-        ConfigError: a folder does not exist, or a module in it is no rule; the sentence says why.
+        ConfigError: a folder does not exist, or a module in it is not a valid rule.
     """
     rules: dict[str, Rule] = {}
     for path in (path for folder in folders for path in _modules(folder)):
         rule = _rule(path)
         if rule.name in taken or rule.name in set(Topic):
-            kind = "a topic" if rule.name in set(Topic) else "a rule of tfdoctor"
-            raise ConfigError(f"{path}: {rule.name} is {kind}: give the file another name.")
+            kind = "a topic" if rule.name in set(Topic) else "a built-in rule"
+            raise ConfigError(f"{path}: {rule.name} is the name of {kind}: rename the file.")
         if rule.name in rules:
-            raise ConfigError(f"{path}: there is another rule {rule.name}: rename one of them.")
+            raise ConfigError(
+                f"{path}: another rule is named {rule.name}: rename one of the files."
+            )
         rules[rule.name] = rule
     return tuple(rules[name] for name in sorted(rules))
 
 
 def _modules(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder: name the one that holds your rules.")
-    found = sorted(path for path in folder.glob("*.py") if not NO_RULE.fullmatch(path.stem))
-    if not found:
-        raise ConfigError(f"{folder} holds no rule: a rule is a file such as slow_checkpoint.py.")
-    return found
+        raise ConfigError(f"{folder} is not a folder: name the folder with your rules.")
+    modules = sorted(path for path in folder.glob("*.py") if not NO_RULE.fullmatch(path.stem))
+    if not modules:
+        raise ConfigError(
+            f"{folder} contains no rule: a rule is a file such as slow_checkpoint.py."
+        )
+    return modules
 
 
 def _rule(path: Path) -> Rule:
     if not NAME.fullmatch(path.stem):
         raise ConfigError(
-            f"{path}: a rule's file has small letters and underscores, as slow_checkpoint.py has."
+            f"{path}: name the file in lowercase with underscores, such as slow_checkpoint.py."
         )
     module = _imported(path)
     for part in PARTS:
         if not hasattr(module, part):
-            raise ConfigError(f"{path} has no {part}: every rule has {', '.join(PARTS)}.")
+            raise ConfigError(f"{path} defines no {part}: a rule defines {', '.join(PARTS)}.")
     if not isinstance(module.TOPIC, Topic):
         topics = ", ".join(f"Topic.{topic.name}" for topic in Topic)
         raise ConfigError(f"{path}: TOPIC must be one of {topics}.")
@@ -70,7 +74,7 @@ def _rule(path: Path) -> Rule:
     try:
         return guarded(replace(Rule.from_module(module), own=True), path)
     except ValueError as error:
-        raise ConfigError(f"{path}: its docstring is no page of a rule: {error}.") from error
+        raise ConfigError(f"{path}: the docstring is not a rule page: {error}.") from error
 
 
 def _imported(path: Path) -> ModuleType:
@@ -97,14 +101,16 @@ def _imported(path: Path) -> ModuleType:
 
 
 def _check_parts(module: ModuleType, path: Path) -> None:
-    """See that a rule's functions can be called, and that its limits reach ``check``."""
+    """Check that a rule's functions are callable and that ``check`` takes its limits."""
     for part in ("check", "sick", "healthy"):
         if not callable(getattr(module, part)):
             raise ConfigError(f"{path}: {part} must be a function.")
     takes = "limits" in signature(module.check).parameters
     limits = getattr(module, "Limits", None)
     if takes and limits is None:
-        raise ConfigError(f"{path}: check takes limits, but there is no dataclass Limits.")
+        raise ConfigError(
+            f"{path}: check has a parameter limits, but the module has no dataclass Limits."
+        )
     if limits is not None and not takes:
         raise ConfigError(
             f"{path} has Limits, but check has no parameter `limits: Limits = LIMITS`."
@@ -114,25 +120,25 @@ def _check_parts(module: ModuleType, path: Path) -> None:
 
 
 def _check_needs(module: ModuleType, path: Path) -> None:
-    """See that every fact that ``check`` asks for is one, so that it fails here and not in each report."""
+    """Check that ``check`` asks for facts only, so that an error shows here and not in each report."""
     try:
         wanted = {name: kind_of(kind) for name, kind in needs(module.check).items()}
     except Exception as error:  # whatever an annotation does when it is evaluated
         raise ConfigError(
-            f"{path}: check must name the facts it needs by type: {error}."
+            f"{path}: the parameters of check must be annotated with facts: {error}."
         ) from error
     for name, kind in wanted.items():
         if not hasattr(kind, "measure"):
             raise ConfigError(
-                f"{path}: check must name the facts it needs by type, and {name} names none."
+                f"{path}: the parameters of check must be annotated with facts, but {name} is not."
             )
 
 
 def _check_limits(limits: object, path: Path) -> None:
     if not isinstance(limits, type) or not is_dataclass(limits):
         raise ConfigError(f"{path}: Limits must be a frozen dataclass.")
-    for one in fields(limits):
-        if not one.metadata.get("why") or not isinstance(one.default, int | float):
+    for field in fields(limits):
+        if not field.metadata.get("why") or not isinstance(field.default, int | float):
             raise ConfigError(
-                f'{path}: Limits.{one.name} must be made with limit(0.1, "what it limits, and why").'
+                f'{path}: define Limits.{field.name} with limit(0.1, "what it limits, and why").'
             )

@@ -1,4 +1,4 @@
-"""A rule of the user's own, called so that whatever it does is one sentence that names its file."""
+"""Calls the user's own rules; any failure becomes one sentence that names the file."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tfdoctor.verdict import Verdict
 
 
 def guarded(rule: Rule, path: Path) -> Rule:
-    """Return a rule whose functions return a verdict or raise a ConfigError."""
+    """Return the rule with functions that return a verdict or raise a ConfigError."""
     return replace(
         rule,
         check=_guarded(rule.check, "check", path),
@@ -27,14 +27,15 @@ def _guarded(function: Callable[..., Verdict], name: str, path: Path) -> Callabl
     @wraps(function)
     def call(*facts: object, **named: object) -> Verdict:
         try:
-            found = function(*facts, **named)
+            verdict = function(*facts, **named)
         except Unavailable:
             raise
         except (Exception, SystemExit) as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
-            raise ConfigError(f"{path}{line_of(error, path)}: {name} failed: {said}.") from error
-        if wrong := fault(found):
+            message = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
+            line = line_of(error, path)
+            raise ConfigError(f"{path}{line}: {name} failed: {message}.") from error
+        if wrong := fault(verdict):
             raise ConfigError(f"{path}: {name} returned {wrong}.")
-        return found
+        return verdict
 
     return call

@@ -1,4 +1,4 @@
-"""Whether what a rule returned is a verdict, down to the numbers in it."""
+"""Checks that a rule returned a verdict, including the types of all its parts."""
 
 import math
 from dataclasses import fields, is_dataclass
@@ -9,54 +9,54 @@ from tfdoctor.units import Unit
 from tfdoctor.verdict import Effect, Finding, Healthy, NotApplicable
 
 LONGEST = 60
-"""Characters of a wrong value that a message repeats."""
+"""Characters of a wrong value that a message quotes."""
 
 
 def fault(returned: object) -> str:
-    """Return what is wrong with a verdict, as "None, which is no ..."; "" when it is one."""
+    """Return what a rule returned instead of a verdict: "None, which is not a ..."; "" for a verdict."""
     if not isinstance(returned, Finding | Healthy | NotApplicable):
-        return f"{_shown(returned)}, which is no Finding, Healthy or NotApplicable"
+        return f"{_shown(returned)}, which is not a Finding, Healthy or NotApplicable"
     wrong = _parts(returned, type(returned).__name__)
     if wrong or not isinstance(returned, Finding):
         return wrong
-    return next((said for effect in returned.effects if (said := _effect(effect))), "")
+    return next(filter(None, map(_effect, returned.effects)), "")
 
 
 def _parts(value: Any, where: str) -> str:  # noqa: ANN401 - any dataclass
     kinds = get_type_hints(type(value))
-    said = (
-        _wrong(getattr(value, one.name), kinds[one.name], f"{where}.{one.name}")
-        for one in fields(value)
+    faults = (
+        _wrong(getattr(value, field.name), kinds[field.name], f"{where}.{field.name}")
+        for field in fields(value)
     )
-    return next(filter(None, said), "")
+    return next(filter(None, faults), "")
 
 
 def _wrong(value: Any, kind: Any, where: str) -> str:  # noqa: ANN401 - whatever a rule put there
-    """Return where a value is not of its kind, which is an annotation of tfdoctor's own dataclasses."""
+    """Return where a value does not match its annotation."""
     if get_origin(kind) is tuple:
         return _items(value, get_args(kind), where)
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if float in kinds and isinstance(value, int | float) and not isinstance(value, bool):
         return ""
     if not isinstance(value, tuple(kinds)):
-        known = " or ".join(_called(one) for one in kinds)
-        return f"a {where} of {_shown(value)}, which is no {known}"
+        known = " or ".join(map(_called, kinds))
+        return f"{where} = {_shown(value)}, which is not a {known}"
     return _parts(value, where) if is_dataclass(value) else ""
 
 
 def _items(value: object, kinds: tuple[Any, ...], where: str) -> str:
-    """Look into a tuple of any length, whose items are all of one kind."""
+    """Check the items of a tuple, which all have the same annotation."""
     if not isinstance(value, tuple):
-        return f"a {where} of {_shown(value)}, which is no tuple: one of a single thing is (thing,)"
-    said = (_wrong(one, kinds[0], f"{where}[{at}]") for at, one in enumerate(value))
-    return next(filter(None, said), "")
+        return f"{where} = {_shown(value)}, which is not a tuple: write (x,) for a single item"
+    faults = (_wrong(item, kinds[0], f"{where}[{at}]") for at, item in enumerate(value))
+    return next(filter(None, faults), "")
 
 
 def _effect(effect: Effect) -> str:
     if not 0.0 <= effect.scales < math.inf:
-        return f"an Effect with scales={effect.scales:g}: it is 0 or more, and 1 changes nothing"
+        return f"an Effect with scales={effect.scales:g}: it must be finite and at least 0; 1 means no change"
     if effect.of and (effect.of.unit is not Unit.MILLISECONDS or not _is_time(effect.of.value)):
-        return "an Effect whose `of` is no time: write of=ms(3.2)"
+        return "an Effect whose `of` is not a time: write of=ms(3.2)"
     return ""
 
 
@@ -71,5 +71,5 @@ def _called(kind: Any) -> str:  # noqa: ANN401 - an annotation
 def _shown(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    said = repr(value)
-    return said if len(said) <= LONGEST and "\n" not in said else f"a {type(value).__name__}"
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST and "\n" not in shown else f"a {type(value).__name__}"

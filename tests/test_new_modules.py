@@ -1,4 +1,4 @@
-"""What `make rule` writes works before a word of it is changed."""
+"""What `make rule` and `make fact` write works before a word of it is changed."""
 
 import importlib.util
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from scripts import new_rule
+from scripts import new_fact, new_rule
 from tfdoctor.rule import SECTIONS, Rule, Topic
 from tfdoctor.verdict import Finding, Healthy
 
@@ -55,6 +55,21 @@ def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
     assert rule.check is tests["check"]
     for name in [name for name in tests if name.startswith("test_")]:
         tests[name]()
+
+
+def test_a_fact_goes_where_its_room_is_and_its_tests_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (module, text), (test, tests) = new_fact.files("queue-depth", "input").items()
+    assert module.parts[-3:] == ("facts", "input", "queue_depth.py")
+    assert test.parts[-4:] == ("tests", "facts", "input", "test_queue_depth.py")
+    (tmp_path / module.name).write_text(text)
+    (tmp_path / test.name).write_text(tests)
+    name = "tfdoctor.facts.input.queue_depth"
+    monkeypatch.setitem(sys.modules, name, load(tmp_path / module.name, name))
+    written = vars(load(tmp_path / test.name, "test_queue_depth"))
+    for name in [name for name in written if name.startswith("test_")]:
+        written[name]()
 
 
 @pytest.mark.parametrize("name", ["Late-Shrink", "late_shrink", "../late", "input-bound"])

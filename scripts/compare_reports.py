@@ -1,0 +1,179 @@
+"""Compares the JSON reports of two versions of tfdoctor on the same recordings, apart from their texts.
+
+``python scripts/compare_reports.py --base REVISION FOLDER...`` reports on every recording below the folders
+twice, with the working tree and with the source at the revision, each in processes of its own, and prints
+what differs: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
+may differ; with ``--figures`` those are listed whose numbers differ. Exit code 1 when anything else does.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+IDENTIFIERS = frozenset(
+    (
+        *(
+            "rule",
+            "rules",
+            "topic",
+            "outcome",
+            "severity",
+            "bound",
+            "source",
+            "unit",
+            "trial",
+            "kind",
+        ),
+        *(
+            "device",
+            "device_name",
+            "path",
+            "level",
+            "stage",
+            "name",
+            "host",
+            "hosts",
+            "shown",
+            "layer",
+        ),
+        *("operation", "by", "version", "tensorflow", "keras", "command", "after", "others"),
+    )
+)
+"""Fields whose strings are compared; strings of other fields are texts."""
+
+WORKER = """
+import contextlib, io, json, sys
+from pathlib import Path
+from tfdoctor import cli
+from tfdoctor.trace import xprof
+xprof.ask = lambda *_, **__: None  # the second opinion is xprof's, and takes longer than all the rest
+for path, out in json.load(sys.stdin):
+    log = io.StringIO()
+    sys.argv = ["tfdoctor", "report", path, "--format", "json", "--out", out]
+    with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+        try:
+            code = cli.main()
+        except SystemExit as end:
+            code = end.code
+    Path(out).mkdir(parents=True, exist_ok=True)
+    Path(out, "end.json").write_text(json.dumps({"exit_code": code or 0}))
+"""
+
+Difference = tuple[str, object, object]
+
+
+def main() -> None:
+    """Report twice and print what differs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--base", default="HEAD", metavar="REVISION", help="[default: HEAD]")
+    parser.add_argument("--figures", action="store_true", help="list texts whose numbers differ")
+    options = parser.parse_args()
+    recordings = sorted({path for folder in options.folders for path in recordings_below(folder)})
+    with tempfile.TemporaryDirectory() as scratch:
+        before, after = Path(scratch, "before"), Path(scratch, "after")
+        report(checked_out(options.base, Path(scratch, "base")), recordings, before)
+        report(ROOT / "src", recordings, after)
+        compared = [
+            (path, list(differences(read(before, number), read(after, number))))
+            for number, path in enumerate(recordings)
+        ]
+        reports = sum(len(list(folder.glob("*/*report.json"))) for folder in (before, after))
+    sys.exit(print_differences(compared, reports, figures=options.figures))
+
+
+def print_differences(
+    compared: Sequence[tuple[Path, list[Difference]]], reports: int, *, figures: bool
+) -> int:
+    """Print the differences and return the exit code."""
+    differing = 0
+    for path, pairs in compared:
+        hard = [difference for difference in pairs if not difference[0].startswith("text ")]
+        differing += bool(hard)
+        for where, old, new in pairs if figures else hard:
+            print(f"{path}: {where}: {old!r} -> {new!r}")
+    print(f"{len(compared)} recordings, {reports} reports written, {differing} recordings differ")
+    return 1 if differing else 0
+
+
+def recordings_below(folder: Path) -> Iterator[Path]:
+    """Yield recordings, run folders of others and single traces at or below a folder."""
+    manifests = {path.parent for path in folder.rglob("tfdoctor.json")}
+    tops = {path for path in manifests if not manifests & set(path.parents)}
+    yield from tops
+    for trace in folder.rglob("*.xplane.pb"):
+        if not tops & set(trace.parents):
+            above = next((p.parent for p in trace.parents if p.name == "plugins"), None)
+            yield above or trace
+
+
+def checked_out(revision: str, folder: Path) -> Path:
+    """Write the source at a revision into a folder and return where it is."""
+    archive = subprocess.run(  # noqa: S603 - the revision is the developer's own
+        ["git", "archive", revision, "src"],  # noqa: S607 - git, as the developer has it
+        cwd=ROOT, check=True, capture_output=True,
+    ).stdout  # fmt: skip
+    folder.mkdir()
+    subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)  # noqa: S603, S607 - same
+    return folder / "src"
+
+
+def report(source: Path, recordings: Sequence[Path], out: Path) -> None:
+    """Write a report of each recording, into numbered folders, with the package in a source folder."""
+    jobs = [(str(path.resolve()), str(out / str(number))) for number, path in enumerate(recordings)]
+    subprocess.run(  # noqa: S603 - this Python
+        [sys.executable, "-c", WORKER], input=json.dumps(jobs), text=True, check=True,
+        env={"PYTHONPATH": str(source), "PATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )  # fmt: skip
+
+
+def read(out: Path, number: int) -> dict[str, Any]:
+    """Return a report with the exit code that the command ended with."""
+    files = sorted((out / str(number)).glob("*.json"))
+    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
+
+
+def differences(old: Any, new: Any, where: str = "") -> Iterator[Difference]:  # noqa: ANN401 - JSON
+    """Yield where two JSON values differ in more than their texts; "text …" where a text's numbers do."""
+    match old, new:
+        case dict(), dict():
+            for key in sorted(old.keys() | new.keys()):
+                yield from _entries(key, old, new, f"{where}/{key}")
+        case list(), list():
+            if len(old) != len(new):
+                yield where, f"{len(old)} items", f"{len(new)} items"
+            for number, (first, second) in enumerate(zip(old, new, strict=False)):
+                yield from differences(first, second, f"{where}/{number}")
+        case str(), str():
+            yield from _texts(old, new, where)
+        case _ if old != new:
+            yield where, old, new
+
+
+def _entries(
+    key: str, old: Mapping[str, Any], new: Mapping[str, Any], where: str
+) -> Iterator[Difference]:
+    if key in old and key in new:
+        yield from differences(old[key], new[key], where)
+    else:
+        yield where, key in old, key in new
+
+
+def _texts(old: str, new: str, where: str) -> Iterator[Difference]:
+    field = next((part for part in reversed(where.split("/")) if not part.isdigit()), "")
+    if old != new and (field in IDENTIFIERS or bool(old) != bool(new)):
+        yield where, old, new
+    elif re.findall(r"\d[\d.,]*", old) != re.findall(r"\d[\d.,]*", new):
+        yield f"text {where}", old, new
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Damaged recordings by the thousand: none may end in a traceback."""

@@ -1,0 +1,118 @@
+"""One damaged recording by its number: written, diagnosed and rendered."""
+
+import json
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from scripts.mutation.originals import Original, originals
+from scripts.mutation.side_files import as_bytes, mutated, packed
+from scripts.mutation.traces import bytes_damaged, restructured
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.errors import InputError
+from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
+from tfdoctor.report import json_
+from tfdoctor.rule import Rule
+from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Errored
+
+TRACE = Path("plugins", "profile", "run", "vm.xplane.pb")
+
+SPOILED = 0.15
+"""Of damaged side files: those that are no JSON."""
+
+SIDE_FILES = 0.45
+"""Of the cases: those with a damaged side file."""
+
+BYTES = 0.25
+"""Of damaged traces: those with damaged bytes; the others are traces that say something else."""
+
+
+DEFECT = "tfdoctor failed to measure"
+"""How the trust of a report begins to name a fact that could not be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one case; `failure` is a traceback, or "" where there is none."""
+
+    seed: int
+    refused: bool = False
+    failure: str = ""
+
+
+@cache
+def _rules() -> tuple[Rule, ...]:
+    return tuple(all_rules())
+
+
+def run(seed: int, folder: Path) -> Outcome:
+    """Write the recording of a number into a folder and read it as `tfdoctor report` does."""
+    _write(folder, seed)
+    try:
+        diagnosis = diagnose(Recording.open(folder), _rules(), "x", ask_xprof=False)
+        json.loads(json_.render(diagnosis))
+    except InputError:
+        return Outcome(seed, refused=True)
+    except Exception:  # noqa: BLE001 - which is what is looked for
+        return Outcome(seed, failure=traceback.format_exc())
+    return Outcome(seed, failure="\n".join(_failures(diagnosis)))
+
+
+def _failures(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what a report shows as a defect of tfdoctor's: a rule, or a fact that no rule needs."""
+    for result in diagnosis.results:
+        if isinstance(result.outcome, Errored):
+            yield f"{result.rule.name}: {result.outcome.traceback}"
+    yield from (reason for reason in diagnosis.trust.reasons if reason.startswith(DEFECT))
+
+
+def _write(folder: Path, seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - to be the same each time
+    original = random.choice(originals())
+    trace = original.trace
+    beside = original.manifest is not None and random.random() < SIDE_FILES
+    if not beside or random.random() < SIDE_FILES:
+        damage = bytes_damaged if random.random() < BYTES else restructured
+        trace = damage(trace, random)
+    _replace(folder / TRACE, trace)
+    _side_files(folder, original, random, damage=beside)
+
+
+def _side_files(folder: Path, original: Original, random: Random, *, damage: bool) -> None:
+    parts = {MANIFEST: original.manifest, PROGRAM: original.program, SAMPLES: original.samples}
+    chosen = random.choice(list(parts)) if damage else ""
+    for name, data in parts.items():
+        if data is None:
+            (folder / name).unlink(missing_ok=True)
+            continue
+        if name != chosen:
+            _replace(folder / name, _whole(name, original))
+            continue
+        spoil = random.random() < SPOILED
+        said = data if spoil else mutated(data, random)
+        _replace(folder / name, _encoded(name, said, random, spoil=spoil))
+
+
+@cache
+def _whole(name: str, original: Original) -> bytes:
+    data = {MANIFEST: original.manifest, PROGRAM: original.program, SAMPLES: original.samples}[name]
+    return _encoded(name, data, Random(0), spoil=False)  # noqa: S311 - nothing is drawn
+
+
+def _encoded(name: str, data: object, random: Random, *, spoil: bool) -> bytes:
+    if name == PROGRAM:
+        return packed(data, random, spoil=spoil)
+    if name == SAMPLES:
+        rows = data if isinstance(data, list) else [data]
+        return b"\n".join(as_bytes(row, random, spoil=spoil) for row in rows)
+    return as_bytes(data, random, spoil=spoil)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)

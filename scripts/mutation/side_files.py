@@ -1,0 +1,92 @@
+"""Damage to what lies beside a trace: JSON of other types at any place, and bytes that are no JSON."""
+
+import gzip
+import json
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+Json = Any
+
+DEEP = 60
+"""Brackets around a value: json.loads takes them, and readers that call themselves may not."""
+
+ENDLESS = 100_000
+"""Brackets that json.loads does not take."""
+
+VALUES: tuple[Json, ...] = (
+    None, True, False, 0, 1, -1, 2, 7, 0.0, 1.5, -0.5, 1e-320, 1e308, -1e308, float("nan"), float("inf"), 2**31,
+    2**53, 2**63 - 1, 2**63, 2**70, -(2**63), 10**400, "", "text", "12", "nan", "\0", "\ud800", "x" * 400,
+    [], {}, [None], [1, [2]], ["a", 1], [{}], [[], {}], {"a": 1}, {"": None}, {"name": []},
+)  # fmt: skip
+"""What a key may hold in place of what it should."""
+
+
+def mutated(data: Json, random: Random) -> Json:
+    """Return JSON that differs at one to four places."""
+    changed = [deepcopy(data)]
+    for _ in range(random.randint(1, 4)):
+        _change(changed, random)
+    return changed[0]
+
+
+def _change(root: list[Json], random: Random) -> None:
+    """Walk down to a random place and put something else there; `root` holds the whole."""
+    holder, key = root, 0
+    while (inner := holder[key]) and isinstance(inner, dict | list) and random.random() < 0.85:  # noqa: PLR2004
+        holder, key = (
+            inner,
+            random.choice(list(inner) if isinstance(inner, dict) else range(len(inner))),
+        )
+    match random.randrange(8):
+        case 0 if holder is not root:
+            del holder[key]
+        case 1 if isinstance(holder, list) and holder is not root:
+            holder.append(deepcopy(holder[key]))
+        case 2:
+            holder[key] = _wrapped(holder[key], random)
+        case _:
+            holder[key] = deepcopy(random.choice(VALUES))
+
+
+def _wrapped(value: Json, random: Random) -> Json:
+    """Return a value inside of others, or many times."""
+    match random.randrange(4):
+        case 0:
+            return [value]
+        case 1:
+            return {"value": value}
+        case 2:
+            return [deepcopy(value) for _ in range(3)]
+    for _ in range(DEEP):
+        value = [value]
+    return value
+
+
+def damaged(data: bytes, random: Random) -> bytes:
+    """Return bytes that are no JSON, most of the time."""
+    match random.randrange(6):
+        case 0:
+            return b""
+        case 1:
+            return data[: random.randrange(len(data) + 1)]
+        case 2:
+            return b"[" * ENDLESS
+        case 3:
+            return data.replace(b":", b":" + b"9" * 5000, 1)
+        case _:
+            at = random.randrange(len(data)) if data else 0
+            return data[:at] + random.randbytes(random.randint(1, 8)) + data[at + 1 :]
+
+
+def as_bytes(data: Json, random: Random, *, spoil: bool) -> bytes:
+    """Return JSON as a file holds it, damaged or not."""
+    text = json.dumps(data).encode()
+    return damaged(text, random) if spoil else text
+
+
+def packed(data: Json, random: Random, *, spoil: bool) -> bytes:
+    """Return JSON as a compressed file holds it; damaged before or after it is compressed."""
+    before = spoil and random.random() < 0.5  # noqa: PLR2004 - either
+    whole = gzip.compress(as_bytes(data, random, spoil=before), compresslevel=1, mtime=0)
+    return damaged(whole, random) if spoil and not before else whole

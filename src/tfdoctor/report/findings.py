@@ -1,0 +1,167 @@
+"""Results as the page shows them: findings with their changes, and what the other rules said."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import ndiff
+from itertools import starmap, zip_longest
+
+from tfdoctor import text
+from tfdoctor.diagnosis import Edit, Result, Saving
+from tfdoctor.humanize import location
+from tfdoctor.report import money, sentences, tables
+from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeEntry:
+    """One change to make, with its code."""
+
+    action: str
+    code: str  # an example, or the user's own lines as they will be
+    where: str
+    before: str = ""  # the user's own lines as they are, when they are known
+
+    @property
+    def diff(self) -> str:
+        """The lines that go and those that come, marked as in a diff; "" for an example."""
+        if not self.before:
+            return ""
+        old, new = self.before.splitlines(), self.code.splitlines()
+        return "\n".join(line.rstrip() for line in ndiff(old, new) if not line.startswith("? "))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A finding as text."""
+
+    rule: str
+    title: str
+    topic: str
+    severity: str  # "critical", "warning", "note", or "" when nothing decides it
+    summary: str
+    what: str  # the first change to make
+    where: str  # the first place it belongs to
+    saves: str  # "" when no number is known
+    after: tuple[str, ...]  # rules to follow first for that saving
+    how: str
+    lines: tuple[tables.MeasureRow, ...]
+    grids: tuple[tables.Grid, ...]
+    changes: tuple[ChangeEntry, ...]
+    why: str  # Markdown of the rule's documentation
+    sources: str  # likewise
+    own: bool = False  # a rule of the user's own: tfdoctor has no page of it
+    money: bool = False  # what the run costs: no change to make
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A rule that found no fault: what it says, and the numbers or the traceback behind it."""
+
+    rule: str
+    title: str
+    text: str
+    lines: tuple[tables.MeasureRow, ...] = ()
+    grids: tuple[tables.Grid, ...] = ()
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultGroups:
+    """The results of all rules by outcome, in the order of the diagnosis; what the run costs comes last."""
+
+    faults: tuple[Fault, ...]
+    healthy: tuple[Note, ...]
+    unchecked: tuple[Note, ...]
+    errored: tuple[Note, ...]
+
+
+def grouped(results: Iterable[Result]) -> ResultGroups:
+    """Return the results as entries of the page."""
+    faults: list[Fault] = []
+    healthy: list[Note] = []
+    unchecked: list[Note] = []
+    errored: list[Note] = []
+    for result in results:
+        match result.outcome:
+            case Finding() as finding:
+                faults.append(_fault(result, finding))
+            case Healthy() as outcome:
+                healthy.append(_healthy(result, outcome))
+            case NotApplicable(reason=reason):
+                unchecked.append(_note(result, text.sentence(reason)))
+            case Errored(error=error, traceback=trace):
+                errored.append(_note(result, text.prose(error), text.block(trace)))
+    faults.sort(key=lambda fault: fault.money)
+    return ResultGroups(
+        faults=tuple(faults),
+        healthy=tuple(healthy),
+        unchecked=tuple(unchecked),
+        errored=tuple(errored),
+    )
+
+
+def _note(result: Result, words: str, traceback: str = "") -> Note:
+    rule, title = text.name(result.rule.name), text.name(result.rule.doc.title)
+    return Note(rule=rule, title=title, text=words, traceback=traceback)
+
+
+def _healthy(result: Result, outcome: Healthy) -> Note:
+    lines, grids = tables.evidence(outcome.evidence)
+    return replace(_note(result, text.sentence(outcome.summary)), lines=lines, grids=grids)
+
+
+def _fault(result: Result, finding: Finding) -> Fault:
+    doc, saving = result.rule.doc, result.saving
+    lines, grids = tables.evidence(finding.evidence)
+    summary = text.sentence(finding.summary)
+    return Fault(
+        rule=text.name(result.rule.name),
+        title=text.name(doc.title),
+        topic=result.rule.topic.value,
+        severity=_severity(result, finding),
+        summary=summary,
+        what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
+        where=location(_place(finding)),
+        saves=sentences.saves(saving),
+        after=_after(saving),
+        how=_how(saving),
+        lines=lines,
+        grids=grids,
+        changes=tuple(starmap(_change, zip_longest(finding.remedies, result.edits))),
+        why=doc.sections.get("Why it matters", ""),
+        sources=doc.sections.get("Sources", ""),
+        own=result.rule.own,
+        money=money.is_about_money(result),
+    )
+
+
+def _severity(result: Result, finding: Finding) -> str:
+    severity = result.severity or finding.severity
+    return severity.name.lower() if severity else ""
+
+
+def _after(saving: Saving | None) -> tuple[str, ...]:
+    """Return the rules to fix first; a saving of nothing names them itself."""
+    saves = saving is not None and saving.per_step.value > 0
+    return tuple(map(text.name, saving.after)) if saving and saves else ()
+
+
+def _place(finding: Finding) -> Location | None:
+    """Return the first place that a remedy names, else the first that a table lists."""
+    named = [remedy.at for remedy in finding.remedies if remedy.at]
+    rows = [row for item in finding.evidence if isinstance(item, Table) for row in item.rows]
+    listed = [value for row in rows for value in row if isinstance(value, Location)]
+    return next(iter(named + listed), None)
+
+
+def _change(remedy: Remedy, edit: Edit | None) -> ChangeEntry:
+    action = text.capitalized(remedy.action)
+    if edit is None or not edit.before:
+        return ChangeEntry(action, text.block(remedy.code), location(remedy.at))
+    return ChangeEntry(action, text.block(edit.after), location(edit.at), text.block(edit.before))
+
+
+def _how(saving: Saving | None) -> str:
+    if saving is None:
+        return "No saving was computed: this finding states no effect on the step time."
+    return text.sentence(saving.how)
