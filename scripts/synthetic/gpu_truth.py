@@ -77,7 +77,7 @@ def _causes(run: Run, plan: Schedule, busy: Ruler, wait: Ruler) -> dict[str, flo
     for cause, claimed in claims.items():
         found[cause] = _ms(left & claimed)
         left = left & ~claimed
-    return found | {"unknown": _ms(left)}
+    return found | {"unknown cause": _ms(left)}
 
 
 def _launched_before(run: Run, plan: Schedule, idle: Ruler) -> Ruler:

@@ -147,8 +147,8 @@ def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
     time = known.fact(GpuUtilization)
     assert (time.wait_ms, time.wait_before_ms, time.exposed_wait_ms) == (3, 3, 0)
     shown = {measure.label: measure.value.value for measure in device_time(known)}
-    assert shown["of it before the GPU's step begins"] == 3
-    assert shown["wait for batches while the GPU idles in its step"] == 0
+    assert shown["waiting for batches before the GPU step starts"] == 3
+    assert shown["waiting for batches while the GPU is idle within its step"] == 0
 
 
 def test_an_execution_that_waits_within_the_step_waited_for_another_step_before() -> None:
@@ -169,7 +169,7 @@ def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
         known = chart(trace([line("python", *rows[:count])], gpus=[work]))
         time = known.fact(GpuUtilization)
         labels = {measure.label for measure in device_time(known)}
-        shown[count] = (time.wait_ms, time.exposed_wait_ms, "wait for batches" in labels)
+        shown[count] = (time.wait_ms, time.exposed_wait_ms, "waiting for batches" in labels)
     assert shown == {1: (None, None, False), 2: (0.0, 0.0, True)}
 
 
@@ -427,14 +427,14 @@ def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
     )
     found = device_time(chart(trace([markers(1, each=10)], gpus=[early, busy])))
     rows = {measure.label: measure.value.value for measure in found}
-    assert rows["kernels of GPU 1"] == 6
-    assert rows["kernels of GPU 0, all outside the step shown"] == 7
-    assert "kernels of GPU 0" not in rows
+    assert rows["kernel time of GPU 1"] == 6
+    assert rows["kernel time of GPU 0, outside the steps"] == 7
+    assert "kernel time of GPU 0" not in rows
 
 
 def test_the_report_shows_the_step_and_its_gaps() -> None:
     rows = shown()
-    assert (rows["step (median)"], rows["kernels of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
+    assert (rows["step (median)"], rows["kernel time of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
     assert rows["number of gaps above 1 ms"] == 1
     assert device_time_missing(facts(markers(1, each=10), work=((KERNEL, 4, 10),))) == ""
 
@@ -450,4 +450,4 @@ def test_the_report_shows_rates_of_large_copies_alone() -> None:
 
 def test_the_report_says_that_the_kind_of_memory_was_not_recorded() -> None:
     rows = shown((COPY, 0, 1, {"memcpy_details": "size:4000000 dest:0 async:1"}))
-    assert rows["copies host to device, host memory of a kind that was not recorded"] == 4e6
+    assert rows["copies host to device, unknown kind of host memory"] == 4e6

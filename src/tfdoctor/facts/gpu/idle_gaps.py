@@ -30,9 +30,9 @@ class IdleCause(StrEnum):
     BETWEEN = "between steps"
     QUEUED = "work already launched"
     DISPATCH = "launching work"
-    SYNC = "waiting for the GPU"
+    SYNC = "synchronizing with the GPU"
     PYTHON = "running Python"
-    UNKNOWN = "unknown"
+    UNKNOWN = "unknown cause"
 
 
 class GapSize(StrEnum):
