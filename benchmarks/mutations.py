@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from scripts.mutation.cases import Outcome, run
+from scripts.mutation.cases import CaseResult, run
 
 CHUNK = 200
 """Cases that a process takes at a time."""
@@ -54,18 +54,18 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _chunk(seeds: range) -> list[Outcome]:
+def _chunk(seeds: range) -> list[CaseResult]:
     warnings.simplefilter("error")  # a number that overflows is no figure
     with tempfile.TemporaryDirectory() as folder:
         return [_within_patience(seed, Path(folder)) for seed in seeds]
 
 
-def _within_patience(seed: int, folder: Path) -> Outcome:
+def _within_patience(seed: int, folder: Path) -> CaseResult:
     try:
         with _alarm():
             return run(seed, folder)
     except TimeoutError:
-        return Outcome(seed, failure=f"no end within {PATIENCE_S} s")
+        return CaseResult(seed, failure=f"no end within {PATIENCE_S} s")
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _alarm() -> Iterator[None]:
         signal.alarm(0)
 
 
-def _show(failed: list[Outcome]) -> None:
+def _show(failed: list[CaseResult]) -> None:
     """Print each kind of failure once, and the numbers of all its cases."""
     kinds = Counter(_kind(outcome) for outcome in failed)
     for kind, times in kinds.most_common(SHOWN):
@@ -90,7 +90,7 @@ def _show(failed: list[Outcome]) -> None:
         print(mine[0].failure)
 
 
-def _kind(outcome: Outcome) -> str:
+def _kind(outcome: CaseResult) -> str:
     """Return the place and the type of an error: the last lines of its traceback."""
     lines = outcome.failure.strip().splitlines()
     places = [line.strip() for line in lines if line.strip().startswith("File")]

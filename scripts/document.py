@@ -38,17 +38,17 @@ BANNER = (
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 SAMPLES = ROOT / "sample_traces"
 
-MARKED = re.compile(r"(<!-- (rules|sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
-"""A passage to fill in, in a page written by hand: the table of rules, or the report on a sample."""
+MARKED = re.compile(r"(<!-- (sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
+"""A passage to fill in, in a page written by hand: the report on a sample, or the map of the packages."""
 
 ANSWERS = """\
-Each rule answers in one of four ways: it *found* a fault, the run is *healthy* (with the number that
-was seen), it *could not be checked* (with what is missing), or the rule itself failed.
+Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
+is missing), or *failed* (a defect of tfdoctor).
 """
 
 SCRIPTS_OWN = (
     "`tfdoctor profile`, when the script did not end with 0. "
-    "A script that signal *n* ended gives 128 + *n*, as a shell shows it."
+    "A script killed by signal *n* gives 128 + *n*, as in a shell."
 )
 
 TOPICS = {
@@ -95,9 +95,9 @@ def pages() -> dict[Path, str]:
         REFERENCE / "facts.md": "\n".join(
             [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
         ),
-        CONTRIBUTING: filled(CONTRIBUTING, rules),
-        README: filled(README, rules),
-        TUTORIAL: filled(TUTORIAL, rules),
+        CONTRIBUTING: filled(CONTRIBUTING),
+        README: filled(README),
+        TUTORIAL: filled(TUTORIAL),
     }
 
 
@@ -131,7 +131,7 @@ def cli_page() -> str:
         BANNER.format(source="src/tfdoctor/cli/"),
         "# The command line\n",
         f"{app.info.help}\n",
-        "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` what stands below.",
+        "`tfdoctor --version` prints the version, `tfdoctor COMMAND --help` the text below.",
         "See also the [exit codes](exit-codes.md).\n",
     ]
     group = typer.main.get_command(app)
@@ -172,8 +172,8 @@ def _default(option: Any) -> str:  # noqa: ANN401 - click's, which typer hides
 CONFIGURATION = """\
 `tfdoctor report`, `profile`, `attach`, `rules` and `explain`, and recordings from Python, read the nearest
 `tfdoctor.toml`, or `pyproject.toml` with a table `[tool.tfdoctor]`, from the current folder upward. In a
-`tfdoctor.toml` the keys stand at the top, without `tool.tfdoctor`. `--config FILE` names another file. On the
-command line `--select`, `--ignore` and `--fail-on` replace what the file says, and `--rules` adds to it.
+`tfdoctor.toml` the keys are at the top level, without `tool.tfdoctor`. `--config FILE` names another file. The
+options `--select`, `--ignore` and `--fail-on` replace the settings of the file, and `--rules` adds to them.
 
 ```toml
 [tool.tfdoctor]
@@ -184,8 +184,8 @@ fail-on = "warning"
 share = 0.1
 ```
 
-A key, rule or limit that does not exist, and a value of the wrong type, end the command with exit code 2 and one
-sentence. The report says which rules were switched off, and which limits were set, by whom.
+An unknown key, rule or limit, or a value of the wrong type, ends the command with exit code 2 and one sentence. The
+report lists the rules that are switched off and the limits that were changed, with their source.
 """
 
 
@@ -213,14 +213,14 @@ def _every_limit(rules: tuple[Rule, ...]) -> Iterator[tuple[str, str, str, str]]
 
 
 def exit_codes_page() -> str:
-    """Return what each exit code means."""
+    """Return the meaning of each exit code."""
     rows = [
         ("0", "Done. Findings alone do not change the exit code."),
-        ("1", "A defect of tfdoctor. It ends in a traceback, which belongs in a bug report."),
-        (str(TfdoctorError.exit_code), "A fault that you can mend, said in one line."),
+        ("1", "A defect of tfdoctor. Please report its traceback."),
+        (str(TfdoctorError.exit_code), "An error that you can fix, explained in one line."),
         (
             str(FOUND),
-            "`--fail-on` was given, and such a finding is there (doubts about the recording apart).",
+            "A finding reached the severity given with `--fail-on` (recording-quality findings excluded).",
         ),
         ("the script's own", SCRIPTS_OWN),
     ]
@@ -229,8 +229,8 @@ def exit_codes_page() -> str:
             BANNER.format(source="src/tfdoctor/errors.py and cli/"),
             "# Exit codes\n",
             *table(("code", "meaning"), rows),
-            "\nFaults that you can mend, by kind:\n",
-            *table(("kind", "code", "what happened"), list(_errors(TfdoctorError))),
+            "\nErrors that you can fix:\n",
+            *table(("error", "code", "meaning"), list(_errors(TfdoctorError))),
             "",
         ]
     )
@@ -243,21 +243,15 @@ def _errors(kind: type[TfdoctorError]) -> Iterator[tuple[str, str, str]]:
         yield from _errors(child)
 
 
-def filled(path: Path, rules: tuple[Rule, ...]) -> str:
-    """Return a page written by hand with its marked passages as they should be."""
+def filled(path: Path) -> str:
+    """Return a page written by hand, with the current reports in its marked passages."""
 
     def fill(marked: re.Match[str]) -> str:
-        start, kind, name, end = marked.groups()
-        fillers = {"rules": lambda: _rules_table(rules), "map": package_map}
-        lines = fillers.get(kind, lambda: _report_on(name))()
+        start, kind, sample, end = marked.groups()
+        lines = package_map() if kind == "map" else _report_on(sample)
         return start + "\n".join(lines) + "\n" + end
 
     return MARKED.sub(fill, path.read_text(encoding="utf-8"))
-
-
-def _rules_table(rules: tuple[Rule, ...]) -> Iterator[str]:
-    rows = [(f"[{rule.name}](docs/rules/{rule.name}.md)", rule.doc.title) for rule in rules]
-    yield from table(("rule", "what it reports"), rows)
 
 
 def _report_on(sample: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.recording.samples import Sample
+from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import read
 from tfdoctor.trace import EventType, Line, Plane, Trace
 
@@ -156,7 +156,7 @@ def recording(
     manifest: Manifest | None = None,
 ) -> Recording:
     built = read(ProgramRecord, program, []) if program else None
-    seen = tuple(read(Sample, sample, []) for sample in samples)
+    seen = tuple(read(MachineSample, sample, []) for sample in samples)
     return Recording(None, manifest, (), built, seen, ())
 
 

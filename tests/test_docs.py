@@ -54,10 +54,10 @@ def test_every_kind_of_error_is_documented_and_drawn() -> None:
         assert int(drawn[1]) == kind.exit_code
 
 
-def test_every_rule_has_a_page_and_a_line_in_the_readme() -> None:
+def test_every_rule_has_a_page_and_a_line_in_the_index() -> None:
     for rule in all_rules():
         assert (ROOT / "docs" / "rules" / f"{rule.name}.md").is_file()
-        assert f"docs/rules/{rule.name}.md" in read("README.md")
+        assert f"({rule.name}.md)" in read("docs/rules/index.md")
 
 
 def test_links_within_the_project_lead_somewhere() -> None:

@@ -37,7 +37,7 @@ DEFECT = "tfdoctor failed to measure"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseResult:
     """What became of one case; `failure` is a traceback, or "" where there is none."""
 
     seed: int
@@ -50,17 +50,17 @@ def _rules() -> tuple[Rule, ...]:
     return tuple(all_rules())
 
 
-def run(seed: int, folder: Path) -> Outcome:
+def run(seed: int, folder: Path) -> CaseResult:
     """Write the recording of a number into a folder and read it as `tfdoctor report` does."""
     _write(folder, seed)
     try:
         diagnosis = diagnose(Recording.open(folder), _rules(), "x", ask_xprof=False)
         json.loads(json_.render(diagnosis))
     except InputError:
-        return Outcome(seed, refused=True)
+        return CaseResult(seed, refused=True)
     except Exception:  # noqa: BLE001 - which is what is looked for
-        return Outcome(seed, failure=traceback.format_exc())
-    return Outcome(seed, failure="\n".join(_failures(diagnosis)))
+        return CaseResult(seed, failure=traceback.format_exc())
+    return CaseResult(seed, failure="\n".join(_failures(diagnosis)))
 
 
 def _failures(diagnosis: Diagnosis) -> Iterator[str]:

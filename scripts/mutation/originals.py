@@ -91,7 +91,7 @@ def _trimmed(name: str) -> bytes:
 
 def _end_ps(space: Any, steps: int) -> int:  # noqa: ANN401 - a message
     """Return when the first step begins that is not kept."""
-    starts = [
+    starts: list[int] = [
         line.timestamp_ns * 1000 + event.offset_ps
         for plane in space.planes
         for line in plane.lines

@@ -14,6 +14,9 @@ DEEP = 60
 ENDLESS = 100_000
 """Brackets that json.loads does not take."""
 
+DEEPER = 0.85
+"""How likely it is to go on to what an object or a list holds."""
+
 VALUES: tuple[Json, ...] = (
     None, True, False, 0, 1, -1, 2, 7, 0.0, 1.5, -0.5, 1e-320, 1e308, -1e308, float("nan"), float("inf"), 2**31,
     2**53, 2**63 - 1, 2**63, 2**70, -(2**63), 10**400, "", "text", "12", "nan", "\0", "\ud800", "x" * 400,
@@ -32,21 +35,20 @@ def mutated(data: Json, random: Random) -> Json:
 
 def _change(root: list[Json], random: Random) -> None:
     """Walk down to a random place and put something else there; `root` holds the whole."""
-    holder, key = root, 0
-    while (inner := holder[key]) and isinstance(inner, dict | list) and random.random() < 0.85:  # noqa: PLR2004
-        holder, key = (
-            inner,
-            random.choice(list(inner) if isinstance(inner, dict) else range(len(inner))),
-        )
-    match random.randrange(8):
-        case 0 if holder is not root:
-            del holder[key]
-        case 1 if isinstance(holder, list) and holder is not root:
-            holder.append(deepcopy(holder[key]))
-        case 2:
-            holder[key] = _wrapped(holder[key], random)
-        case _:
-            holder[key] = deepcopy(random.choice(VALUES))
+    holder: Json = root
+    key: Json = 0
+    while isinstance(holder[key], dict | list) and holder[key] and random.random() < DEEPER:
+        holder = holder[key]
+        key = random.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+    way = random.randrange(8)
+    if way == 0 and holder is not root:
+        del holder[key]
+    elif way == 1 and holder is not root and isinstance(holder, list):
+        holder.append(deepcopy(holder[key]))
+    elif way == 2:  # noqa: PLR2004 - one way of eight
+        holder[key] = _wrapped(holder[key], random)
+    else:
+        holder[key] = deepcopy(random.choice(VALUES))
 
 
 def _wrapped(value: Json, random: Random) -> Json:
@@ -58,9 +60,10 @@ def _wrapped(value: Json, random: Random) -> Json:
             return {"value": value}
         case 2:
             return [deepcopy(value) for _ in range(3)]
-    for _ in range(DEEP):
-        value = [value]
-    return value
+        case _:
+            for _ in range(DEEP):
+                value = [value]
+            return value
 
 
 def damaged(data: bytes, random: Random) -> bytes:

@@ -103,14 +103,14 @@ def test_what_a_block_raises_is_recorded_and_passed_on(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("record(steps=0)", "Nothing to trace: steps must be 1 or more."),
+        ("record(steps=0)", "The number of steps to trace must be 1 or more."),
         ("record(steps='20')", "steps must be a whole number, not '20'."),
-        ("record(warmup=-1)", "warmup and sample_every_ms cannot be negative."),
-        ("record(seconds=0)", "Nothing to trace: seconds must be longer than nothing."),
-        ("record('.').__enter__()", "is not empty: choose another path, or remove it first."),
+        ("record(warmup=-1)", "The warm-up steps and the sampling period cannot be negative."),
+        ("record(seconds=0)", "The time to trace must be longer than zero, and finite."),
+        ("record('.').__enter__()", "is not empty: choose another folder, or remove it first."),
         (
             "record('train.py/x').__enter__()",
-            "train.py/x cannot be written (Not a directory): choose another path.",
+            "train.py/x cannot be written (Not a directory): choose another folder.",
         ),
         ("Recorder()", "Import Keras before making a Recorder"),
     ],

@@ -20,7 +20,7 @@ def refuse(script: Path, tmp_path: Path, **options: object) -> str:
 
 
 def test_missing_script(tmp_path: Path) -> None:
-    assert "There is no script" in refuse(tmp_path / "train.py", tmp_path)
+    assert "not found: check the path" in refuse(tmp_path / "train.py", tmp_path)
 
 
 def test_folder(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_python_with_a_shebang_is_python(tmp_path: Path) -> None:
 def test_missing_interpreter(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("")
-    assert "There is no Python" in refuse(script, tmp_path, python=str(tmp_path / "python9"))
+    assert "Python interpreter" in refuse(script, tmp_path, python=str(tmp_path / "python9"))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_default_folder_is_named_after_the_script(
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     assert "check its path" in refuse(tmp_path / "run", tmp_path, kind=Kind.COMMAND)
-    assert "leave the -- away" in refuse(tmp_path / "run.py", tmp_path, kind=Kind.COMMAND)
+    assert "remove the --" in refuse(tmp_path / "run.py", tmp_path, kind=Kind.COMMAND)
 
 
 def test_a_command_brings_its_own_python(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_command_brings_its_own_python(tmp_path: Path) -> None:
 
 
 def test_a_path_is_no_module(tmp_path: Path) -> None:
-    assert "no module's name" in refuse(Path("package/train.py"), tmp_path, kind=Kind.MODULE)
+    assert "is not a module name" in refuse(Path("package/train.py"), tmp_path, kind=Kind.MODULE)
 
 
 @pytest.mark.parametrize(

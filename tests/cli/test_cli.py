@@ -27,6 +27,9 @@ TRUNCATED = b"\x0a\x80\x10\x12\x05/host\xff\x00\x81" + bytes(100)
 """The head of an XSpace: a plane of 2048 bytes, cut off."""
 
 
+HELP = "(see `tfdoctor profile --help`)."
+
+
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(cli.app, list(arguments))
     return result.exit_code, result.output
@@ -48,7 +51,7 @@ def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
     code, output = run("report", "trace", "--format", "html,pdf")
 
     assert code == 2
-    assert "'pdf' is none of html, json, md" in " ".join(output.split())
+    assert "'pdf' is not one of html, json, md" in " ".join(output.split())
 
 
 @pytest.mark.parametrize(
@@ -88,11 +91,11 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
         ),
         (
             ("profile", "--steps", "abc", "t.py"),
-            "invalid value for '--steps': 'abc' is not a whole number (see `tfdoctor profile --help`).",
+            f"invalid value for '--steps': 'abc' is not a whole number of at least 1 {HELP}",
         ),
         (
             ("profile", "--out", "/proc/nope", __file__),
-            "/proc/nope cannot be written (no folder can be made there): choose another --out.",
+            "/proc/nope cannot be written (a folder cannot be created there): choose another folder.",
         ),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",

@@ -1,4 +1,4 @@
-"""What `--patch` writes, where, and what it says."""
+"""The files and messages of `--patch`."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -56,7 +56,7 @@ def test_it_is_in_the_report_marked_as_the_users_own(project: Path) -> None:
         "report", SAMPLE, "--out", ".", "--format", "json,html,md", "--rules", "doctor"
     )
     assert code == 0
-    assert "Rules of your own: slow-callbacks." in said
+    assert "Your own rules: slow-callbacks." in said
     report = json.loads((project / "report.json").read_text())
     assert report["settings"]["own"] == ["slow-callbacks"]
     assert "slow-callbacks" in {each["rule"] for each in report["results"]}
@@ -69,7 +69,7 @@ def test_the_settings_of_the_guide_hold_without_options(project: Path) -> None:
     code, said = run("explain", "slow-callbacks")
     assert code == 0
     assert "| `share` | 0.05 | 0.1 |" in said
-    assert "one of your own" in said
+    assert "your own rule" in said
     code, said = run("rules")
     assert "slow-callbacks [your own]" in said
 
@@ -90,7 +90,7 @@ def write(folder: Path, text: str, name: str = "slow_callbacks.py") -> str:
 @pytest.mark.parametrize("part", ["TOPIC", "check", "sick", "healthy"])
 def test_a_missing_part_is_named(part: str, tmp_path: Path) -> None:
     renamed = re.sub(rf"^(def )?{part}\b", rf"\1other_{part}", RULE, flags=re.MULTILINE)
-    assert f"doctor/slow_callbacks.py has no {part}: every rule has" in write(
+    assert f"doctor/slow_callbacks.py defines no {part}: a rule defines" in write(
         tmp_path / "d", renamed
     )
 
@@ -98,7 +98,7 @@ def test_a_missing_part_is_named(part: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
     said = write(tmp_path / "d", RULE.replace(f"## {section}\n", ""))
-    assert said.startswith("doctor/slow_callbacks.py: its docstring is no page of a rule: ")
+    assert said.startswith("doctor/slow_callbacks.py: the docstring is not a rule page: ")
     assert section in said
 
 
@@ -111,13 +111,17 @@ def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
         ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
         (", limits: Limits = LIMITS", "", "has Limits, but check has no parameter"),
         ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
-        ("limit(0.05, ", "max(0.05, 0.04) if True else (", "Limits.share must be made with limit("),
+        ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
         ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),
-        ("breakdown: Breakdown", "breakdown", "check must name the facts it needs by type"),
+        (
+            "breakdown: Breakdown",
+            "breakdown",
+            "the parameters of check must be annotated with facts",
+        ),
         (
             "breakdown: Breakdown",
             "breakdown: 'Nothing'",
-            "check must name the facts it needs by type",
+            "the parameters of check must be annotated with facts",
         ),
     ],
 )
@@ -128,9 +132,9 @@ def test_what_is_wrong_is_one_sentence(old: str, new: str, said: str, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("input_bound.py", "input-bound is a rule of tfdoctor: give the file another name."),
-        ("input.py", "input is a topic: give the file another name."),
-        ("SlowThing.py", "a rule's file has small letters and underscores"),
+        ("input_bound.py", "input-bound is the name of a built-in rule: rename the file."),
+        ("input.py", "input is the name of a topic: rename the file."),
+        ("SlowThing.py", "name the file in lowercase with underscores"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused(name: str, said: str, tmp_path: Path) -> None:
@@ -141,11 +145,13 @@ def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
         (folder / "slow_callbacks.py").write_text(RULE)
-    with pytest.raises(ConfigError, match="there is another rule slow-callbacks"):
+    with pytest.raises(ConfigError, match="another rule is named slow-callbacks"):
         load([tmp_path / "a", tmp_path / "b"], taken=())
 
 
-@pytest.mark.parametrize(("name", "said"), [("none", "is no folder"), ("empty", "holds no rule")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("none", "is not a folder"), ("empty", "contains no rule")]
+)
 def test_a_folder_without_rules_is_refused(name: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=said):

@@ -37,21 +37,25 @@ def finding(**parts: str) -> str:
 
 
 WRONG = {
-    "return None": "None, which is no Finding, Healthy or NotApplicable.",
-    "return {'a': 1}": "{'a': 1}, which is no Finding, Healthy or NotApplicable.",
-    "return Healthy": "the class Healthy, which is no Finding, Healthy or NotApplicable.",
-    "return Healthy(summary=3)": "a Healthy.summary of 3, which is no str.",
-    "return Healthy(summary='x', evidence=Measure('seen', ms(1.0)))": "which is no tuple: ",
-    finding(remedies="Remedy('y')"): "a Finding.remedies of Remedy(action='y', ",
-    finding(evidence="(1.0,)"): "a Finding.evidence[0] of 1.0, which is no Measure or Table.",
-    finding(evidence="(Measure('seen', 1.0),)"): "evidence[0].value of 1.0, which is no Quantity.",
-    finding(severity="2"): "a Finding.severity of 2, which is no Severity or NoneType.",
-    finding(effects="(Effect(Stage.HOST, -1.0),)"): "an Effect with scales=-1: it is 0 or more",
+    "return None": "None, which is not a Finding, Healthy or NotApplicable.",
+    "return {'a': 1}": "{'a': 1}, which is not a Finding, Healthy or NotApplicable.",
+    "return Healthy": "the class Healthy, which is not a Finding, Healthy or NotApplicable.",
+    "return Healthy(summary=3)": "Healthy.summary = 3, which is not a str.",
+    "return Healthy(summary='x', evidence=Measure('seen', ms(1.0)))": "which is not a tuple: ",
+    finding(remedies="Remedy('y')"): "Finding.remedies = Remedy(action='y', ",
+    finding(evidence="(1.0,)"): "Finding.evidence[0] = 1.0, which is not a Measure or Table.",
+    finding(
+        evidence="(Measure('seen', 1.0),)"
+    ): "evidence[0].value = 1.0, which is not a Quantity.",
+    finding(severity="2"): "Finding.severity = 2, which is not a Severity or NoneType.",
+    finding(
+        effects="(Effect(Stage.HOST, -1.0),)"
+    ): "an Effect with scales=-1: it must be finite and at least 0",
     finding(effects="(Effect(Stage.HOST, float('nan')),)"): "an Effect with scales=nan: ",
     finding(
         effects="(Effect('host'),)"
-    ): "a Finding.effects[0].stage of 'host', which is no Stage.",
-    finding(effects="(Effect(Stage.HOST, of=ratio(0.1)),)"): "an Effect whose `of` is no time",
+    ): "Finding.effects[0].stage = 'host', which is not a Stage.",
+    finding(effects="(Effect(Stage.HOST, of=ratio(0.1)),)"): "an Effect whose `of` is not a time",
 }
 
 
@@ -75,7 +79,7 @@ def test_the_verdicts_of_tfdoctors_rules_are_verdicts(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("return None", ": check returned None, which is no Finding"),
+        ("return None", ": check returned None, which is not a Finding"),
         ("raise KeyError('shape')", ":47: check failed: KeyError: 'shape'."),
         ("raise SystemExit(5)", ":47: check failed: SystemExit: 5."),
     ],
@@ -98,8 +102,8 @@ def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
     assert (mine["outcome"], sentence in mine["reason"]) == ("errored", True)
     for name in ("report.html", "report.md"):
         text = (tmp_path / name).read_text()
-        assert "ailed in rules of your own" in text
-        assert "ailed in tfdoctor itself" not in text
+        assert "Failed: your own rules" in text
+        assert "Failed: defects of tfdoctor" not in text
 
 
 def test_an_example_that_fails_is_one_sentence(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_only_dimensions_of_size_one_broadcast(given: Any, kind: type) -> None:
     assert isinstance(check(given), kind)
 
 
-def chained(*, last: str = "Mul", kind: str = "GPU") -> Verdict:
+def chained(*, last: str = "Mul", kind: DeviceKind = DeviceKind.GPU) -> Verdict:
     """A vector is repeated 128 times before its sigmoid, whose result another operation takes."""
     small, full = ["float32", [8, 1, 64]], ["float32", [8, 128, 64]]
     rows = [
@@ -115,13 +115,13 @@ def chained(*, last: str = "Mul", kind: str = "GPU") -> Verdict:
 @pytest.mark.parametrize(
     ("last", "kind", "expected"),
     [
-        ("Mul", "GPU", {"gate": 1 / 128, "tile": 0.0}),
-        ("MatMul", "GPU", {"gate": 1 / 128}),
-        ("Mul", "CPU", {"gate": 1 / 128}),
+        ("Mul", DeviceKind.GPU, {"gate": 1 / 128, "tile": 0.0}),
+        ("MatMul", DeviceKind.GPU, {"gate": 1 / 128}),
+        ("Mul", DeviceKind.CPU, {"gate": 1 / 128}),
     ],
 )
 def test_an_activation_belongs_before_the_repetition(
-    last: str, kind: str, expected: dict[str, float]
+    last: str, kind: DeviceKind, expected: dict[str, float]
 ) -> None:
     finding = chained(last=last, kind=kind)
     assert isinstance(finding, Finding)

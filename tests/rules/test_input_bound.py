@@ -1,5 +1,7 @@
 """input-bound: an exposed wait from 5 % of the step and 0.2 ms on."""
 
+from typing import Any
+
 import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
@@ -27,13 +29,13 @@ def check(
     )
 
 
-def stage(kind: str, work: float = 50.0, **more: object) -> StageTime:
+def stage(kind: str, work: float = 50.0, **more: Any) -> StageTime:
     return StageTime(
         path=f"Root::Prefetch::{kind}",
         kind=kind,
         work_ms=work,
         wall_ms=work,
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 

@@ -9,10 +9,11 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import layout_change
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
-CPU, GPU, TPU = (Hardware(kind, "x") for kind in ("CPU", "GPU", "TPU"))
+CPU, GPU, TPU = (Hardware(kind, "x") for kind in DeviceKind)
 FIRST: Any = ["float32", [16, 8, 64, 32]]
 LAST: Any = ["float32", [16, 64, 32, 8]]
 GRADIENT = OperationTime(name="gradient_tape/conv/d", type="Conv2DBackpropFilter", ms=30.0)

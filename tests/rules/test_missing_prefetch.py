@@ -1,5 +1,7 @@
 """missing-prefetch: work is done while the step waits, and nothing that ran works ahead."""
 
+from typing import Any
+
 import pytest
 
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
@@ -10,9 +12,9 @@ from tfdoctor.rules import missing_prefetch
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 
-def stage(path: str, work: float = 0.0, **more: object) -> StageTime:
+def stage(path: str, work: float = 0.0, **more: Any) -> StageTime:
     kind = path.rpartition("::")[2]
-    return StageTime(path=path, kind=kind, work_ms=work, wall_ms=work, **more)  # type: ignore[arg-type]
+    return StageTime(path=path, kind=kind, work_ms=work, wall_ms=work, **more)
 
 
 FREE = Cores(4.0, busy=1.0)

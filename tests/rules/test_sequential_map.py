@@ -1,5 +1,7 @@
 """sequential-map: the map that limits the pipeline of a waiting step runs on one thread."""
 
+from typing import Any
+
 import pytest
 
 from tfdoctor.facts.input.data_options import DataOptions
@@ -17,15 +19,15 @@ ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 ONE_BUSY = Cores(4.0, busy=1.0)
 
 
-def stage(kind: str = "Map", threads: float = 1.0, **more: object) -> StageTime:
-    parts = {
+def stage(kind: str = "Map", threads: float = 1.0, **more: Any) -> StageTime:
+    parts: dict[str, Any] = {
         "path": f"Root::Prefetch::{kind}",
         "kind": kind,
         "work_ms": 40.0,
         "wall_ms": 40.0 / threads,
         "asynchronous": kind != "Map",
     } | more
-    return StageTime(**parts)  # type: ignore[arg-type]
+    return StageTime(**parts)
 
 
 def check(

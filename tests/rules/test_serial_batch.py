@@ -1,5 +1,7 @@
 """serial-batch: one thread copies large examples into batches for a waiting step."""
 
+from typing import Any
+
 import pytest
 
 from tests.builders import (
@@ -35,27 +37,27 @@ PARALLEL = "experimental_optimization.parallel_batch"
 OFF = DataOptions({PARALLEL: False}, Location("t.py", 5))
 
 
-def written(width: int = 8192, **more: object) -> Dataset:
+def written(width: int = 8192, **more: Any) -> Dataset:
     """A batch of 16 examples of float32."""
-    parts = {
+    parts: dict[str, Any] = {
         "id": 1,
         "kind": "_BatchDataset",
         "parameters": DatasetParameters(batch_size=16),
         "element": f"TensorSpec(shape=(None, {width}), dtype=tf.float32, name=None)",
         "at": Location("t.py", 9),
     } | more
-    return Dataset(**parts)  # type: ignore[arg-type]
+    return Dataset(**parts)
 
 
-def batch(dataset: Dataset | None = None, kind: str = "BatchV2", **more: object) -> StageTime:
-    parts = {
+def batch(dataset: Dataset | None = None, kind: str = "BatchV2", **more: Any) -> StageTime:
+    parts: dict[str, Any] = {
         "path": f"Root::Prefetch::{kind}",
         "kind": kind,
         "work_ms": 20.0,
         "wall_ms": 20.0,
         "dataset": dataset or written(),
     } | more
-    return StageTime(**parts)  # type: ignore[arg-type]
+    return StageTime(**parts)
 
 
 def check(

@@ -1,5 +1,7 @@
 """serial-reads: the reader that limits the pipeline of a waiting step works on one thread."""
 
+from typing import Any
+
 import pytest
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -19,11 +21,16 @@ TOP = "Root::Prefetch"
 LINE = Dataset(id=1, kind="_InterleaveDataset", at=Location("t.py", 9))
 
 
-def stage(path: str, work: float = 0.0, threads: float = 1.0, **more: object) -> StageTime:
+def stage(path: str, work: float = 0.0, threads: float = 1.0, **more: Any) -> StageTime:
     kind = path.rpartition("::")[2]
     busy = kind.startswith(("Parallel", "Prefetch"))
-    parts = {"path": path, "kind": kind, "work_ms": work, "wall_ms": work / threads} | more
-    return StageTime(asynchronous=busy, **parts)  # type: ignore[arg-type]
+    parts: dict[str, Any] = {
+        "path": path,
+        "kind": kind,
+        "work_ms": work,
+        "wall_ms": work / threads,
+    } | more
+    return StageTime(asynchronous=busy, **parts)
 
 
 def interleaved(work: float = 30.0, threads: float = 1.0, kind: str = "TFRecord") -> InputPipeline:

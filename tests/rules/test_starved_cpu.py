@@ -1,5 +1,7 @@
 """starved-cpu: the pipeline keeps all cores at work, and the step waits."""
 
+from typing import Any
+
 import pytest
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -19,15 +21,15 @@ FULL = Cores(4.0, busy=3.9)
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 
 
-def stage(work: float, **more: object) -> StageTime:
-    parts = {
+def stage(work: float, **more: Any) -> StageTime:
+    parts: dict[str, Any] = {
         "path": "Root::Prefetch::ParallelMapV2",
         "kind": "ParallelMapV2",
         "work_ms": work,
         "wall_ms": work / 3.9,
         "asynchronous": True,
     } | more
-    return StageTime(**parts)  # type: ignore[arg-type]
+    return StageTime(**parts)
 
 
 def check(
@@ -37,7 +39,7 @@ def check(
     cores: Cores = FULL,
     device: Device = ON_CPU,
     pressure: CpuPressure | None = None,
-    **more: object,
+    **more: Any,
 ) -> Verdict:
     """Steps of 20 ms, in which four cores offer 80 ms."""
     breakdown = Breakdown.of(input=wait, device=20.0 - wait)

@@ -196,7 +196,7 @@ def test_a_tpus_width_is_its_results_minor_dimension() -> None:
     assert isinstance(check(fusion("0,1"), hardware=TPU), Healthy)
 
 
-# Where nothing can be verdict
+# Where there is no verdict
 
 
 def test_hardware_without_a_tile_is_not_applicable() -> None:

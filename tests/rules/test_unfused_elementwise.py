@@ -13,7 +13,11 @@ from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 
 def check(
-    total: float = 30.0, number: int = 20, scope: str = "m", layer: str = "", kind: str = "GPU"
+    total: float = 30.0,
+    number: int = 20,
+    scope: str = "m",
+    layer: str = "",
+    kind: DeviceKind = DeviceKind.GPU,
 ) -> Verdict:
     rows = [
         OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer)
@@ -34,13 +38,13 @@ def test_on_a_gpu_the_saving_is_a_ceiling_and_try_can_measure_it() -> None:
 
 
 def test_on_a_cpu_only_a_trial_shows_the_gain() -> None:
-    verdict = check(kind="CPU")
+    verdict = check(kind=DeviceKind.CPU)
     assert isinstance(verdict, NotApplicable)
     assert "jit_compile=True" in verdict.reason
 
 
 def test_on_a_tpu_xla_fuses_them() -> None:
-    assert isinstance(check(kind="TPU"), Healthy)
+    assert isinstance(check(kind=DeviceKind.TPU), Healthy)
 
 
 @pytest.mark.parametrize(("total", "kind"), [(100 * LIMITS.share + 1e-9, Finding), (9.9, Healthy)])

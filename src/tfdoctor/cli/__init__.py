@@ -1,4 +1,4 @@
-"""The command line: parse, call, print; no logic. One module a command.
+"""The command line: parse, call, print; no logic. One module per command.
 
 Heavy imports stay inside the commands, so that ``--help`` answers at once.
 """
@@ -22,7 +22,7 @@ __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
 
 app = typer.Typer(
     name="tfdoctor",
-    help="Say what slows a TensorFlow training run, on which line, and what changing it saves.",
+    help="Find what slows a TensorFlow training run, on which line, and what a fix saves.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -31,11 +31,11 @@ app = typer.Typer(
 
 
 USAGE: type[Exception] = typer.BadParameter.__bases__[0]
-"""What typer raises when the command line cannot be meant; its module differs between versions."""
+"""The error typer raises for an invalid command line; its module differs between versions."""
 
 
 def main() -> None:
-    """Run the command line; a fault the user can mend is one sentence and an exit code."""
+    """Run the command line; an error the user can fix is one sentence and an exit code."""
     try:
         sys.exit(app(standalone_mode=False))
     except USAGE as error:
@@ -52,14 +52,13 @@ def main() -> None:
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401  # as above
-    """Return what is wrong with the command line, and which help to see."""
-    said = str(error.format_message()).strip().rstrip(".")
-    if "\n" in said:  # the help itself, for `tfdoctor` alone
-        return said
-    said = said.replace("a valid int range", "a whole number")
+    """Return what is wrong with the command line, and where to find help."""
+    message = str(error.format_message()).strip().rstrip(".")
+    if not sys.argv[1:]:  # the message is the help itself
+        return message
     own = ["tfdoctor", *(word for word in sys.argv[1:2] if not word.startswith("-"))]
     command = error.ctx.command_path if error.ctx else " ".join(own)
-    return f"tfdoctor: {said[:1].lower()}{said[1:]} (see `{command} --help`)."
+    return f"tfdoctor: {message[:1].lower()}{message[1:]} (see `{command} --help`)."
 
 
 def _version(*, wanted: bool) -> None:
@@ -75,7 +74,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Take the options that belong to no command."""
+    """Handle options without a command."""
 
 
 app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(profile)

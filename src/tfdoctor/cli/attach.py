@@ -1,4 +1,4 @@
-"""``tfdoctor attach``: trace jobs that are already running, and report on them."""
+"""``tfdoctor attach``: trace running jobs and report on them."""
 
 import sys
 from pathlib import Path
@@ -18,19 +18,25 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
         str,
         typer.Argument(
             metavar="HOST:PORT[,HOST:PORT]...",
-            help="Where the job's workers listen: each has called tf.profiler.experimental.server.start(PORT).",
+            help="Addresses of the profiler servers of the job's workers, each started with "
+            "tf.profiler.experimental.server.start(PORT).",
         ),
     ],
     seconds: Annotated[
         float,
         typer.Option(
-            "--for", metavar="TIME", parser=parse_seconds, help="Trace so long: 2s, 500ms, 1m."
+            "--for",
+            metavar="TIME",
+            parser=parse_seconds,
+            help="Trace for this long: 2s, 500ms, 1m.",
         ),
-    ] = "2s",  # type: ignore[assignment] # the parser makes a number of it, as of what is typed
+    ] = "2s",  # type: ignore[assignment] # typer parses the default as it does the argument
     out: Annotated[
-        Path | None, typer.Option(help="Where to record [default: runs/attach-TIME].")
+        Path | None, typer.Option(help="Folder for the recording [default: runs/attach-TIME].")
     ] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Record only.")] = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Record without a report.")
+    ] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
     config: ConfigFile = None,
@@ -39,15 +45,15 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     rules: OwnRules = None,
     scrub: Scrub = False,
 ) -> None:
-    """Trace jobs that are already running, all at the same moment, and report what slows them.
+    """Trace running jobs, all at the same time, and report what slows them.
 
-    Workers that cannot be reached are named, and cost the others nothing.
+    Workers that cannot be reached are listed; the others are still traced.
     """
     from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
-    applied = book(chosen)  # a fault in it is told before anything is traced
+    applied = book(chosen)  # errors in it show before anything is traced
     recording = capture(addresses, seconds, out, stderr=sys.stderr)
     if no_report:
         return

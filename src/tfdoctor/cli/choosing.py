@@ -1,4 +1,4 @@
-"""Which rules a command applies: the user's settings, and the command line over them."""
+"""The rules a command applies: settings of the command line, then of the configuration file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,8 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Read the settings from this file [default: the nearest tfdoctor.toml, or pyproject.toml with "
-        "a table [tool.tfdoctor], from the current folder upward].",
+        help="Configuration file [default: the nearest tfdoctor.toml, or pyproject.toml with a table "
+        "[tool.tfdoctor], from the current folder upward].",
     ),
 ]
 Select = Annotated[
@@ -26,19 +26,23 @@ Select = Annotated[
     typer.Option(
         "--select",
         metavar="LIST",
-        help="Apply these rules only: names and topics separated by commas, or ALL.",
+        help="Apply only these rules: comma-separated names and topics, or ALL.",
     ),
 ]
 Ignore = Annotated[
     str | None,
-    typer.Option("--ignore", metavar="LIST", help="Do not apply these rules: names and topics."),
+    typer.Option(
+        "--ignore",
+        metavar="LIST",
+        help="Do not apply these rules: comma-separated names and topics.",
+    ),
 ]
 OwnRules = Annotated[
     list[Path] | None,
     typer.Option(
         "--rules",
         metavar="DIR",
-        help="Apply the rules in this folder of your own as well; may be given again.",
+        help="Also apply your own rules in this folder; can be repeated.",
     ),
 ]
 
@@ -49,26 +53,26 @@ def settings(
     ignore: str | None = None,
     rules: list[Path] | None = None,
 ) -> "Config":
-    """Return the settings that hold: the file's, where the command line says nothing else.
+    """Return the settings of the file, replaced by those of the command line.
 
     Raises:
-        ConfigError: the file cannot be read, or what it says cannot be meant.
+        ConfigError: the file cannot be read, or a setting is invalid.
     """
     from tfdoctor.rulebook.config import RuleNames, find, load  # noqa: PLC0415 - keeps --help fast
 
-    found = load(file) if file else find(Path())
+    config = load(file) if file else find(Path())
     if select is not None:
-        found = replace(found, select=RuleNames(_list(select), "--select"))
+        config = replace(config, select=RuleNames(_list(select), "--select"))
     if ignore is not None:
-        found = replace(found, ignore=RuleNames(_list(ignore), "--ignore"))
-    return replace(found, rules=(*found.rules, *(rules or ())))
+        config = replace(config, ignore=RuleNames(_list(ignore), "--ignore"))
+    return replace(config, rules=(*config.rules, *(rules or ())))
 
 
 def book(config: "Config") -> "Rulebook":
-    """Return the rules by these settings.
+    """Return the rules of these settings.
 
     Raises:
-        ConfigError: they name what does not exist, or a rule of the user's own is none.
+        ConfigError: a name does not exist, or one of the user's own rules is invalid.
     """
     from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - keeps --help fast
 
@@ -76,14 +80,14 @@ def book(config: "Config") -> "Rulebook":
 
 
 def untouched(config: "Config") -> bool:
-    """Return whether the rules apply as they come, so that none need be loaded to verify it."""
+    """Return whether all settings are the defaults, so that no rule must be loaded to check them."""
     from tfdoctor.rulebook.config import Config  # noqa: PLC0415 - keeps --help fast
 
     return config == Config()
 
 
 def failing(fail_on: FailOn | None, config: "Config") -> FailOn | None:
-    """Return from which severity on the command fails: the command line's word, else the settings'."""
+    """Return the severity from which the command fails, by the command line or the settings."""
     return fail_on or (FailOn(config.fail_on) if config.fail_on else None)
 
 

@@ -1,4 +1,4 @@
-"""Times as people write them on a command line."""
+"""Times on the command line."""
 
 import re
 
@@ -11,8 +11,8 @@ TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.IGNORECASE)
 
 def parse_seconds(text: str) -> float:
     """Return the seconds of `2`, `2s`, `500ms`, `1m` or `1h`; anything else is a usage error."""
-    found = TIME.fullmatch(text.strip())
-    unit = UNITS_S.get(found[2].lower()) if found else None
-    if found is None or unit is None or not float(found[1]):
-        raise typer.BadParameter(f"{text!r} is no time: write 2s, 500ms or 1m")
-    return float(found[1]) * unit
+    time = TIME.fullmatch(text.strip())
+    unit = UNITS_S.get(time[2].lower()) if time else None
+    if time is None or unit is None or not float(time[1]):
+        raise typer.BadParameter(f"{text!r} is not a time: write 2s, 500ms or 1m")
+    return float(time[1]) * unit

@@ -1,5 +1,6 @@
-"""Options that several commands share."""
+"""Options and argument types that several commands share."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from tfdoctor.report import Format
 
 
 class FailOn(StrEnum):
-    """From which severity on a finding makes the command fail."""
+    """The lowest severity of a finding that makes the command fail."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -20,31 +21,31 @@ class FailOn(StrEnum):
 Formats = Annotated[
     str,
     typer.Option(
-        "--format", metavar="LIST", help="What to write: html, json, md, separated by commas."
+        "--format", metavar="LIST", help="Report formats, comma-separated: html, json, md."
     ),
 ]
 Fail = Annotated[
     FailOn | None,
     typer.Option(
-        help="Exit with 3 when a finding of this severity or above is there (doubts about the recording apart)."
+        help="Exit with 3 on a finding of this severity or above (recording-quality findings excluded)."
     ),
 ]
 Scrub = Annotated[
     bool,
     typer.Option(
         "--scrub",
-        help="Leave host and user names, home folders and lines of source out of the report, to show it to anyone.",
+        help="Remove host names, user names, home folders and source lines from the report, to publish it.",
     ),
 ]
 
-CHEAPEST, DEAREST = 0.01, 10_000_000.0
-"""US dollars an hour: no machine is cheaper, no job of the largest clusters dearer."""
+LOWEST_PRICE, HIGHEST_PRICE = 0.01, 10_000_000.0
+"""US dollars per hour: cheaper than any machine, more than the largest clusters cost."""
 
 
 def _price(value: float | None) -> float | None:
-    if value is not None and not CHEAPEST <= value <= DEAREST:  # nan is neither
+    if value is not None and not LOWEST_PRICE <= value <= HIGHEST_PRICE:  # nan is neither
         raise typer.BadParameter(
-            f"{value:g} is no price of an hour: give US dollars, at least {CHEAPEST}, such as 3.20"
+            f"{value:g} is not a price per hour: write US dollars, at least {LOWEST_PRICE}, such as 3.20"
         )
     return value
 
@@ -54,16 +55,32 @@ UsdPerHour = Annotated[
     typer.Option(
         callback=_price,
         metavar="PRICE",
-        help="What all machines of the job cost an hour; the report then says what a step and its waste cost.",
+        help="Price per hour of all machines of the job, in US dollars; the report then shows the cost of a step "
+        "and of its waste.",
     ),
 ]
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    """Return a parser of whole numbers from ``least`` on; anything else is a usage error."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise typer.BadParameter(f"{text!r} is not a whole number of at least {least}")
+        return number
+
+    return parse
+
+
 def parse_formats(text: str) -> list[Format]:
-    """Return the formats of a list with commas; another name is a usage error."""
+    """Return the formats of a comma-separated list; an unknown name is a usage error."""
     names = [name.strip() for name in text.split(",") if name.strip()] or [text]
     unknown = [name for name in names if name not in set(Format)]
     if unknown:
         known = ", ".join(Format)
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {known}", param_hint="--format")
+        raise typer.BadParameter(f"{unknown[0]!r} is not one of {known}", param_hint="--format")
     return [Format(name) for name in dict.fromkeys(names)]

@@ -1,4 +1,4 @@
-"""``--patch``: the changes that can be made mechanically, as one diff."""
+"""``--patch``: the changes that tfdoctor can apply by itself, as one diff."""
 
 import sys
 from pathlib import Path
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def write_patch(diagnosis: "Diagnosis", target: str) -> None:
-    """Write the patch to a file, or to stdout for "-"; say of each other change why it is not in it.
+    """Write the patch to a file, or to stdout for "-"; list the changes that it lacks, with reasons.
 
-    A patch of no change is empty, so that none of an earlier report is taken for it.
+    A patch without changes is an empty file, so that no earlier patch is mistaken for it.
 
     Raises:
-        OutputError: the file cannot be written, or holds something else than a patch.
+        OutputError: the file cannot be written, or has content other than a patch.
     """
     if not target:
-        raise OutputError("--patch names no file: give one, or - for the standard output.")
+        raise OutputError("--patch needs a file name, or - for standard output.")
     for line in _left_out(diagnosis):
         typer.echo(f"tfdoctor: not in the patch: {line}", err=True)
     if not diagnosis.patch:
-        typer.echo("tfdoctor: the patch is empty: no change can be made mechanically", err=True)
+        typer.echo("tfdoctor: the patch is empty: no change can be applied automatically", err=True)
     if target == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(diagnosis.patch)
@@ -35,20 +35,20 @@ def write_patch(diagnosis: "Diagnosis", target: str) -> None:
 
 
 PATCHES = (b"--- ", b"diff --git ")
-"""How a file begins that may be overwritten."""
+"""Start of a file that may be overwritten."""
 
 
 def _write(path: Path, patch: bytes) -> None:
     try:
-        there = path.read_bytes() if path.exists() else b""
-        if there and not there.startswith(PATCHES):
-            raise OutputError(f"{path} is there and is no patch: choose another file for --patch.")
+        content = path.read_bytes() if path.exists() else b""
+        if content and not content.startswith(PATCHES):
+            raise OutputError(f"{path} exists and is not a patch: choose another file for --patch.")
         path.write_bytes(patch)
     except OSError as error:
         raise OutputError(
             f"{path} cannot be written ({error.strerror}): choose another file for --patch."
         ) from error
-    how = "`git apply` takes it in the folder the run was started in" if patch else "an empty file"
+    how = "apply it with `git apply` in the folder of the run" if patch else "an empty file"
     typer.echo(f"wrote {path}: {how}", err=True)
 
 

@@ -18,7 +18,7 @@ from tfdoctor.cli.choosing import (
 )
 from tfdoctor.cli.command_line import COMMAND
 from tfdoctor.cli.durations import parse_seconds
-from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, at_least, parse_formats
 from tfdoctor.cli.reporting import report_after
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         list[str] | None,
         typer.Argument(
             metavar="SCRIPT [ARGS]...",
-            help="The training script; what follows belongs to it. After `--`, any program that starts "
-            "Python: `-- bash run.sh`, `-- mpirun -n 2 python train.py`.",
+            help="Training script and its arguments. After `--`, any program that starts Python: "
+            "`-- bash run.sh`, `-- mpirun -n 2 python train.py`.",
         ),
     ] = None,
     module: Annotated[
@@ -42,33 +42,41 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to record [default: runs/SCRIPT-TIME]; the workers of a job may share it."
+            help="Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one."
         ),
     ] = None,
-    python: Annotated[
-        str | None, typer.Option(help="The interpreter to run the script with.")
-    ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps to trace.")] = 20,
-    warmup: Annotated[int, typer.Option(min=0, help="Training steps to let pass first.")] = 10,
+    python: Annotated[str | None, typer.Option(help="Python interpreter for the script.")] = None,
+    steps: Annotated[
+        int, typer.Option(parser=at_least(1), metavar="N", help="Training steps to trace.")
+    ] = 20,
+    warmup: Annotated[
+        int,
+        typer.Option(parser=at_least(0), metavar="N", help="Training steps before tracing starts."),
+    ] = 10,
     seconds: Annotated[
         float | None,
         typer.Option(
             "--for",
             metavar="TIME",
             parser=parse_seconds,
-            help="Trace so long (2s, 500ms, 1m) instead of a number of steps, for jobs with no visible step.",
+            help="Trace for this long (2s, 500ms, 1m) instead of --steps, for jobs without visible steps.",
         ),
     ] = None,
     stop_after: Annotated[
-        bool, typer.Option("--stop-after", help="End the run once the trace is taken.")
+        bool, typer.Option("--stop-after", help="End the run after tracing.")
     ] = False,
     sample_every: Annotated[
-        int, typer.Option(min=0, metavar="MS", help="Sample the machine; 0 turns it off.")
+        int,
+        typer.Option(
+            parser=at_least(0),
+            metavar="MS",
+            help="Period for sampling the machine; 0 turns sampling off.",
+        ),
     ] = 200,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Record only.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing but what went wrong.")
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Record without a report.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
     config: ConfigFile = None,
@@ -78,15 +86,15 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     usd_per_hour: UsdPerHour = None,
     scrub: Scrub = False,
 ) -> None:
-    """Run a training script as it is, trace some of its steps, and report what slows them.
+    """Run an unmodified training script, trace some of its steps, and report what slows them.
 
-    The exit code is the script's own.
+    The exit code is that of the script.
     """
     from tfdoctor.capture import Plan  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture import profile as capture  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
-    applied = None if untouched(chosen) else book(chosen)  # a fault in it is told before the run
+    applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
     kind, script, args = _what(ctx, module, command or [])
     plan = Plan(
         script=script,
@@ -123,12 +131,12 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
 def _what(
     ctx: typer.Context, module: str | None, command: list[str]
 ) -> tuple["Kind", str, tuple[str, ...]]:
-    """Return what is to be run: a script, a module or a program, and its arguments."""
+    """Return the kind of command to run (script, module, program), its name and its arguments."""
     from tfdoctor.capture import Kind  # noqa: PLC0415 - keeps --help fast
 
     if module is not None:
         return Kind.MODULE, module, tuple(command)
     if not command:
-        raise typer.BadParameter("name the script that trains", ctx, param_hint="SCRIPT")
+        raise typer.BadParameter("name the training script", ctx, param_hint="SCRIPT")
     kind = Kind.COMMAND if ctx.meta.get(COMMAND) else Kind.SCRIPT
     return kind, command[0], tuple(command[1:])

@@ -1,4 +1,4 @@
-"""``tfdoctor report``: report on what was recorded."""
+"""``tfdoctor report``: report on a recording or a trace."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,11 +15,15 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     *,
     path: Annotated[
         Path,
-        typer.Argument(help="A recording, a TensorBoard logdir, a run folder or an *.xplane.pb."),
+        typer.Argument(
+            help="A recording, a TensorBoard log directory, a run folder or an *.xplane.pb file."
+        ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to write to [default: the recording, else the current one]."),
+        typer.Option(
+            help="Folder for the reports [default: the recording, otherwise the current folder]."
+        ),
     ] = None,
     formats: Formats = "html,json",
     fail_on: Fail = None,
@@ -32,12 +36,12 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write the changes that can be made mechanically, as a diff for git apply; - is stdout.",
+            help="Also write the changes that can be applied automatically as a diff for git apply; - is stdout.",
         ),
     ] = None,
     scrub: Scrub = False,
 ) -> None:
-    """Report what slows a run that was recorded, by tfdoctor or by any TensorFlow profiler."""
+    """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
 
     wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)

@@ -1,4 +1,4 @@
-"""From a recording to files, a summary on the terminal and an exit code.
+"""From a recording to report files, a terminal summary and an exit code.
 
 Heavy imports stay inside the functions, so that ``--help`` answers at once.
 """
@@ -36,7 +36,7 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     scrubbed: bool = False,
     price: float | None = None,
 ) -> int:
-    """Report on a run that has ended; a fault here must not hide how the script itself ended."""
+    """Report on a run that has ended; errors here must not hide the exit code of the script."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
 
     try:
@@ -45,7 +45,9 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
         folder = recording.root or Path()
         write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed)
     except KeyboardInterrupt:
-        typer.echo(f"tfdoctor: not reported: run `tfdoctor report {recording.root}`", err=True)
+        typer.echo(
+            f"tfdoctor: report interrupted: run `tfdoctor report {recording.root}`", err=True
+        )
         return INTERRUPTED
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
@@ -61,9 +63,9 @@ def diagnose(
     scrubbed: bool = False,
     price: float | None = None,
 ) -> "Diagnosis":
-    """Examine a recording by these rules; scrubbed, it names nobody and no machine.
+    """Apply these rules to a recording; scrubbed, it names no person and no machine.
 
-    ``price`` is in US dollars an hour.
+    ``price`` is in US dollars per hour.
     """
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.facts.price import Price  # noqa: PLC0415 - same
@@ -89,10 +91,7 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     quiet: bool = False,
     scrubbed: bool = False,
 ) -> None:
-    """Write the reports and print the summary, unless nobody wants to see it.
-
-    Scrubbed, it does not say in which folder they are.
-    """
+    """Write the reports and, unless quiet, print the summary; scrubbed, without the folder's name."""
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - same
 
@@ -100,26 +99,26 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     if quiet:
         return
     stream = sys.stderr if err else sys.stdout
-    said = terminal.render(diagnosis, color=stream.isatty()).rstrip("\n")
-    typer.echo(f"{said}\n", file=stream)
+    summary = terminal.render(diagnosis, color=stream.isatty()).rstrip("\n")
+    typer.echo(f"{summary}\n", file=stream)
     for path in written:
         typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
 
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
-    """Return 3 when a finding about the run, on any of its hosts, is of this severity or above, else 0."""
+    """Return 3 on a finding about the run, on any host, of this severity or above, otherwise 0."""
     if fail_on in (None, FailOn.NEVER):
         return 0
     from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.verdict import Severity  # noqa: PLC0415 - same
 
     limit = Severity[fail_on.name]
-    found = [(result.rule.topic, result.severity) for result in diagnosis.results]
+    findings = [(result.rule.topic, result.severity) for result in diagnosis.results]
     if diagnosis.hosts:
-        found += [(each.topic, each.severity) for each in diagnosis.hosts.findings]
+        findings += [(finding.topic, finding.severity) for finding in diagnosis.hosts.findings]
     reached = any(
         severity is not None and severity >= limit
-        for topic, severity in found
-        if topic is not Topic.RECORDING  # a busy machine is no fault of the run
+        for topic, severity in findings
+        if topic is not Topic.RECORDING  # a busy machine is not a fault of the run
     )
     return FOUND if reached else 0

@@ -1,4 +1,4 @@
-"""``tfdoctor rules`` and ``tfdoctor explain``: what is checked, and each rule's page."""
+"""``tfdoctor rules`` and ``tfdoctor explain``: the list of rules, and the page of each."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Listing(StrEnum):
-    """How the list is written."""
+    """Output formats of the list."""
 
     TEXT = "text"
     JSON = "json"
@@ -24,54 +24,52 @@ class Listing(StrEnum):
 
 def rules(
     *,
-    form: Annotated[
-        Listing, typer.Option("--format", help="How to write the list.")
-    ] = Listing.TEXT,
+    form: Annotated[Listing, typer.Option("--format", help="Output format.")] = Listing.TEXT,
     config: ConfigFile = None,
     select: Select = None,
     ignore: Ignore = None,
     rules: OwnRules = None,
 ) -> None:
-    """List the rules by topic: what each reports, and the facts that it needs."""
+    """List the rules by topic, with their titles and the facts they use."""
     applied = book(settings(config, select, ignore, rules))
     typer.echo(_json(applied) if form is Listing.JSON else _text(applied))
 
 
 def explain(
     *,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's name.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Name of the rule.")],
     config: ConfigFile = None,
     rules: OwnRules = None,
 ) -> None:
-    """Show the page of a rule: what it checks, why, how to fix it, its limits as they are set, and an example."""
+    """Show the page of a rule: what it checks, why it matters, how to fix it, its limits and an example."""
     from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
 
     applied = book(settings(config, rules=rules))
-    found = _known(applied, rule)
-    page = rule_page(found, off=_off(applied).get(found.name, ""))
+    shown = _known(applied, rule)
+    page = rule_page(shown, off=_off(applied).get(shown.name, ""))
     typer.echo(rendered(page) if sys.stdout.isatty() else page.rstrip("\n"))
 
 
 def _known(applied: "Rulebook", name: str) -> "Rule":
-    """Return a rule as it applies; one that is switched off as it comes."""
+    """Return a rule with its current limits, or with the defaults when it is switched off."""
     from tfdoctor.errors import ConfigError  # noqa: PLC0415 - same
     from tfdoctor.rule import Topic  # noqa: PLC0415 - same
     from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.rulebook.suggestions import nearest  # noqa: PLC0415 - same
 
-    known = {one.name: one for one in (*applied.known, *applied.rules)}
+    known = {known_rule.name: known_rule for known_rule in (*applied.known, *applied.rules)}
     if name in {ALL, *Topic}:
-        raise ConfigError(f"{name} is no rule but several: `tfdoctor rules` lists them.")
+        raise ConfigError(f"{name} stands for several rules: `tfdoctor rules` lists them.")
     if name not in known:
         near = nearest(name, known)
-        more = f"did you mean {near!r}?" if near else "`tfdoctor rules` lists those that there are."
+        more = f"did you mean {near!r}?" if near else "`tfdoctor rules` lists all rules."
         raise ConfigError(f"unknown rule {name[:60]!r}: {more}")
     return known[name]
 
 
 def _off(applied: "Rulebook") -> dict[str, str]:
-    return {one.rule: one.why for one in applied.settings.off}
+    return {off.rule: off.why for off in applied.settings.off}
 
 
 def _text(applied: "Rulebook") -> str:
@@ -82,19 +80,22 @@ def _text(applied: "Rulebook") -> str:
     lines = []
     for topic in Topic:
         mine = [rule for rule in applied.known if rule.topic is topic]
-        lines += [f"{topic} ({len(mine)})"] if mine else []
-        for rule in mine:
-            marks = [*(["your own"] if rule.own else []), *filter(None, [off.get(rule.name, "")])]
-            mark = f" [{', '.join(marks)}]" if marks else ""
-            lines += [
-                f"  {rule.name}{mark}",
-                f"      {rule.doc.title}",
-                f"      needs {', '.join(rule.needs)}",
-            ]
-        lines += [""] if mine else []
+        if mine:
+            listed = (line for rule in mine for line in _listed(rule, off.get(rule.name, "")))
+            lines += [f"{topic} ({len(mine)})", *listed, ""]
     count = len(applied.known)
-    applied_count = f"{count - len(off)} of {count} rules apply" if off else f"{count} rules"
-    return wrapped([*lines, f"{applied_count}; `tfdoctor explain RULE` shows the page of one."])
+    active = f"{count - len(off)} of {count} rules active" if off else f"{count} rules"
+    return wrapped([*lines, f"{active}; `tfdoctor explain RULE` shows the page of a rule."])
+
+
+def _listed(rule: "Rule", off: str) -> list[str]:
+    """Return the lines of a rule: its name and whether it is off, its title, the facts it uses."""
+    marks = ", ".join(filter(None, ("your own" if rule.own else "", off)))
+    return [
+        f"  {rule.name}{f' [{marks}]' if marks else ''}",
+        f"      {rule.doc.title}",
+        f"      uses {', '.join(rule.needs)}",
+    ]
 
 
 def _json(applied: "Rulebook") -> str:

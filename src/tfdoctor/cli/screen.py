@@ -1,4 +1,4 @@
-"""A page of Markdown on a terminal, and lines no wider than it is."""
+"""Markdown pages and wrapped lines on a terminal."""
 
 import shutil
 import sys
@@ -14,18 +14,18 @@ WIDEST = 100
 """Columns of a page in the terminal."""
 
 NARROWEST = 25
-"""Columns below which nothing is folded any more: a word a line helps nobody."""
+"""Fewest columns to wrap to: narrower lines would hold a word each."""
 
 
 class _FoldingTable(TableElement):
-    """Continues a word that is too long for its cell on the next line, where rich would cut it."""
+    """Continues words that are too long for their cell on the next line; rich would cut them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for each in super().__rich_console__(console, options):
-            if isinstance(each, Table):
-                for column in each.columns:
+        for part in super().__rich_console__(console, options):
+            if isinstance(part, Table):
+                for column in part.columns:
                     column.overflow = "fold"
-            yield each
+            yield part
 
 
 class _Page(Markdown):
@@ -44,7 +44,7 @@ def rendered(page: str) -> str:
 
 
 def wrapped(lines: Iterable[str]) -> str:
-    """Return lines as they are, or on a terminal broken between words, each with its own indent."""
+    """Return lines as they are, or wrapped on a terminal, each with its own indent."""
     if not sys.stdout.isatty():
         return "\n".join(lines)
     return "\n".join(piece for line in lines for piece in _broken(line, _width()))

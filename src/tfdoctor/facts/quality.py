@@ -123,6 +123,8 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
     for text in trace.errors:
         if not device.missing:
             yield Doubt(f"the profiler reported: {text}", "fix this and record again", grave=True)
+    for text in trace.damage:
+        yield Doubt(text, "record again", grave=False)
 
 
 def _of_none(why: Unavailable) -> Iterator[Doubt]:

@@ -15,7 +15,7 @@ from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.places import RecordingFiles
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.recording.samples import Sample
+from tfdoctor.recording.samples import MachineSample
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
 
@@ -28,7 +28,7 @@ class Recording:
     manifest: Manifest | None
     traces: tuple[Path, ...]
     program: ProgramRecord | None
-    samples: tuple[Sample, ...]
+    samples: tuple[MachineSample, ...]
     notes: tuple[str, ...]
     workers: tuple[Path, ...] = ()
     """The recordings of all workers, chief first, when this one is of several; it is the chief's."""

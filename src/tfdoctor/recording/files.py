@@ -11,7 +11,7 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.recording.samples import Sample
+from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import Misfit, read
 
 Json = dict[str, Any]
@@ -71,7 +71,7 @@ def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
     return found
 
 
-def samples(path: Path, notes: Notes) -> tuple[Sample, ...]:
+def samples(path: Path, notes: Notes) -> tuple[MachineSample, ...]:
     """Return the samples of a file, one a line."""
     if not path.is_file():
         return ()
@@ -84,10 +84,10 @@ def samples(path: Path, notes: Notes) -> tuple[Sample, ...]:
     return found
 
 
-def _samples(lines: list[str], faults: list[str]) -> Iterator[Sample]:
+def _samples(lines: list[str], faults: list[str]) -> Iterator[MachineSample]:
     for line in lines:
         try:
-            yield read(Sample, json.loads(line), faults)
+            yield read(MachineSample, json.loads(line), faults)
         except (ValueError, RecursionError, Misfit):
             continue
 

@@ -35,7 +35,7 @@ class GpuSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MachineSample:
     """What was sampled at one moment; it covers the time before."""
 
     unix_ns: Count

@@ -71,13 +71,13 @@ class Limits:
 
     full: float = limit(
         0.7,
-        "Smallest share of time for which the threads of a private pool are busy when the pool limits the "
-        "pipeline; below it, something else does",
+        "Smallest share of time for which the threads of a private pool must be busy; below it, something "
+        "else limits the pipeline",
         most=1.0,
     )
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
-        "Largest input work in ms per step, done while the step waits, that is not reported; handing over "
+        "Input work in ms per step, done while the step waits, up to which nothing is reported; handing over "
         "a batch that is ready takes about 0.1 ms",
     )
 
@@ -106,17 +106,15 @@ def check(
 ) -> Verdict:
     """Look for the effect of the options on a pipeline that the step waits for."""
     settings = _settings(options)
-    if options.by_keras:
-        return Healthy(summary="The script sets no options: Keras builds the pipeline from arrays")
-    if not settings:
-        return Healthy(summary="No dataset option disables automatic tuning or limits threads")
+    if options.by_keras or not settings:
+        return Healthy(summary=KERAS_OPTIONS if options.by_keras else NO_OPTION)
     if not breakdown.waits_for_input:
         return Healthy(summary=f"{settings}, and {breakdown.little_wait}")
     critical = pipeline.critical
     if critical and critical.python_ms > critical.work_ms / 2:
         return NotApplicable(
-            reason=f"{critical.title} runs Python, which uses one thread at a time whatever the options "
-            "say; see python-input"
+            reason=f"{critical.title} runs Python, which uses one thread at a time with any options; see "
+            "python-input"
         )
     consequences = [
         *_pool(options, pipeline, breakdown, _speedup(options, device, cores), limits),
@@ -126,6 +124,11 @@ def check(
     if not consequences:
         return Healthy(summary=f"{settings}, but this does not make the step wait")
     return _finding(consequences, options)
+
+
+KERAS_OPTIONS = "The script sets no options: Keras builds the pipeline from arrays"
+
+NO_OPTION = "No dataset option disables automatic tuning or limits threads"
 
 
 def _settings(options: DataOptions) -> str:
@@ -179,7 +182,7 @@ def _pool(
     if full < limits.full:
         return
     yield Consequence(
-        f"A private thread pool of {counted(options.pool, 'thread')} is always busy and limits the pipeline",
+        f"A private pool of {counted(options.pool, 'thread')} is always busy and limits the pipeline",
         "threading.private_threadpool_size",
         options.pool,
         tuple(_spread(stage, times, bound) for stage in stages),

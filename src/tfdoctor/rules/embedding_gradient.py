@@ -72,8 +72,8 @@ class Limits:
 
     touched: float = limit(
         0.25,
-        "Largest share of a table's rows looked up per step, repetitions included: above it, an update of all "
-        "rows costs little more than one of the rows in use",
+        "Largest ratio of lookups per step, repetitions included, to rows of the table: above it, an update of "
+        "all rows costs little more than one of the rows in use",
     )
     update: float = limit(
         0.1,

@@ -63,13 +63,13 @@ class Limits:
 
     share: float = limit(
         INPUT_SHARE,
-        "Smallest share of the step spent waiting for input that is reported; xprof's analyzer and DLProf "
-        "call a run input-bound from 5 % on",
+        "Smallest share of the step spent waiting that counts as input-bound; xprof's analyzer and DLProf "
+        "use 5 % as well",
         most=1.0,
     )
     ready_ms: float = limit(
         READY_MS,
-        "Shortest wait for input in ms per step that is reported; handing over a batch that is ready takes "
+        "Shortest wait in ms per step that counts as input-bound; handing over a batch that is ready takes "
         "tf.data about 0.1 ms, which is more than 5 % of a 1 ms step although nothing waits",
     )
 
@@ -97,7 +97,7 @@ def check(
         summary = f"Steps wait {milliseconds(wait)} of {milliseconds(step)} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures)
     return Finding(
-        summary=f"Each step waits {milliseconds(wait)} of {milliseconds(step)} for input{_cause(pipeline)}",
+        summary=f"Each step waits {milliseconds(wait)} of its {milliseconds(step)} for input{_cause(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
         remedies=_remedies(pipeline, cacheable),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),

@@ -25,7 +25,7 @@ same order.
 All versions of TensorFlow 2, in recordings of `tfdoctor profile`. A buffer directly after data that is in
 memory already (arrays given to `from_tensor_slices`, or a cache) does not count, because it mostly holds
 references. The size of encoded text and images is unknown, so they are never reported as smaller; file names
-are. This rule is about memory and promises no time.
+are. This rule is about memory and predicts no time saving.
 
 ## Sources
 
@@ -67,19 +67,19 @@ class Limits:
 
     spared_bytes: float = limit(
         2.0**28,
-        "Smallest amount of memory in bytes saved by moving a buffer that is reported; less is little next "
-        "to TensorFlow itself, which takes 400 to 500 MB",
+        "Memory in bytes that moving a buffer must save; less is little next to TensorFlow itself, which "
+        "takes 400 to 500 MB",
     )
     times: float = limit(
         2.0,
-        "Smallest ratio of an element's size in the buffer to its size elsewhere that is reported; for less, "
-        "changing the order is not worth it",
+        "Factor by which elements must be larger in the buffer than elsewhere; for less, changing the order "
+        "is not worth it",
         least=1.0,
     )
     stalled: float = limit(
         0.02,
-        "Smallest share of time in which some task waits for memory that makes the finding a warning; a "
-        "machine with enough memory has 0",
+        "Smallest share of time with a task waiting for memory that makes the finding a warning; a machine "
+        "with enough memory has 0",
         most=1.0,
     )
 

@@ -57,8 +57,8 @@ class Limits:
 
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
-        "Smallest input work in ms per step, done while the step waits, that is reported; handing over a "
-        "batch that is ready takes about 0.1 ms",
+        "Input work in ms per step, done while the step waits, from which on a missing prefetch is reported; "
+        "handing over a batch that is ready takes about 0.1 ms",
     )
 
 

@@ -80,11 +80,11 @@ class Limits:
 
     call_ms: float = limit(
         0.1,
-        "Longest call in ms whose overhead is reported; the overhead alone is 0.01 to 0.05 ms (measured)",
+        "Longest call in ms that can be mostly overhead; the overhead is 0.01 to 0.05 ms (measured)",
     )
     working: float = limit(
         0.3,
-        "Largest share of a call that writing its outputs may take; above it, the work dominates",
+        "Largest share of a call spent writing its outputs; above it, the work dominates",
         most=1.0,
     )
     elements: float = limit(
@@ -106,24 +106,29 @@ def check(
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary=f"Calls of map functions cost no time: {breakdown.little_wait}")
-    slowest = pipeline.slowest.stages if pipeline.slowest else {}
-    maps = [
-        stage
-        for stage in pipeline.stages
-        if stage.path in slowest and MAP.fullmatch(stage.kind) and stage.work_ms
-    ]
-    if not maps:
+        return Healthy(summary=f"Calls of map functions cost little time: {breakdown.little_wait}")
+    stage = _slowest_map(pipeline)
+    if stage is None:
         return Healthy(summary="No map limits the pipeline")
     if isinstance(functions, Unavailable):
         return NotApplicable(reason=str(functions))
-    stage = max(maps, key=lambda stage: stage.work_ms)
     function = functions.by_dataset.get(stage.dataset.id) if stage.dataset else None
     if function is None:
         return NotApplicable(
             reason=f"the recording does not show what the function of {stage.title} computes"
         )
     return _judged(stage, function, contention, limits)
+
+
+def _slowest_map(pipeline: InputPipeline) -> StageTime | None:
+    """Return the map with the most work in the segment that limits the pipeline."""
+    paths = pipeline.slowest.stages if pipeline.slowest else {}
+    maps = (
+        stage
+        for stage in pipeline.stages
+        if stage.path in paths and MAP.fullmatch(stage.kind) and stage.work_ms
+    )
+    return max(maps, key=lambda stage: stage.work_ms, default=None)
 
 
 def _judged(
@@ -135,24 +140,22 @@ def _judged(
     summary = f"{stage.title} takes {milliseconds(call)} per element"
     if why := _why_not_batches(stage, function):
         return Healthy(summary=f"{summary}, but {why}")
-    working = (function.nbytes or 0) / BYTES_PER_MS / call if call else 1.0
+    written = function.nbytes or 0
+    working = written / BYTES_PER_MS / call if call else 1.0
+    label = "share of a call spent writing outputs, at most"
     measures = (
         Measure("time per call of the function", ms(call), ms(limits.call_ms)),
         Measure("elements per step", count(elements), count(limits.elements)),
-        Measure("bytes written by the operations of one call", nbytes(function.nbytes or 0)),
-        Measure(
-            "share of a call spent writing outputs, at most", ratio(working), ratio(limits.working)
-        ),
+        Measure("bytes written by the operations of one call", nbytes(written)),
+        Measure(label, ratio(working), ratio(limits.working)),
     )
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
-        return Healthy(summary=f"{summary}; call overhead does not dominate", evidence=measures)
+        return Healthy(summary=f"{summary}; call overhead costs little", evidence=measures)
     remaining = min(1.0, max(1.0 / function.batch, working))
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
         evidence=measures,
-        remedies=(
-            Remedy("Batch first, then map whole batches", _code(stage), stage.at, "vectorized-map"),
-        ),
+        remedies=(_remedy(stage),),
         effects=_effects(stage, remaining, contention),
     )
 
@@ -176,12 +179,13 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
     return f"{others[0]} may gain nothing from whole batches" if others else ""
 
 
-def _code(stage: StageTime) -> str:
+def _remedy(stage: StageTime) -> Remedy:
     name = stage.dataset.function if stage.dataset else ""
     function = name if name.isidentifier() else "function"
-    return f"""\
+    code = f"""\
 dataset = dataset.batch(batch_size)
 dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
+    return Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map")
 
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))

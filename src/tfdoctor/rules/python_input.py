@@ -66,18 +66,18 @@ class Limits:
 
     share: float = limit(
         0.1,
-        "Smallest share of the pipeline's slowest segment spent in Python that is reported; below it, "
-        "replacing the Python code is not worth the work",
+        "Smallest share of the pipeline's slowest segment that Python must take; below it, replacing the "
+        "Python code is not worth the work",
         most=1.0,
     )
     between: float = limit(
         0.05,
-        "Smallest share of the step spent making a batch in Python, between two calls of the training "
-        "function, that is reported",
+        "Smallest share of the step that making a batch in Python must take, between two calls of the "
+        "training function",
         most=1.0,
     )
     stack_samples: float = limit(
-        5.0, "Stack samples in lines that make batches needed before the lines count"
+        5.0, "Stack samples needed in lines that make batches before these lines count"
     )
 
 

@@ -66,8 +66,8 @@ class Limits:
 
     threads: float = limit(
         1.2,
-        "Average number of busy threads in a map up to which it counts as sequential; handing over elements "
-        "overlaps a little",
+        "Average number of busy threads in a map up to which it counts as sequential; threads overlap a "
+        "little when they hand over elements",
     )
 
 
@@ -149,17 +149,13 @@ def _finding(stage: StageTime, limits: Limits, speedup: float, bound: Bound) -> 
                 "parallel-map",
             ),
         ),
-        effects=(
-            Effect(
-                Stage.INPUT,
-                1.0 / speedup,
-                stage.path,
-                ms(stage.work_ms),
-                bound=bound,
-                spreads=True,
-            ),
-        ),
+        effects=(_effect(stage, speedup, bound),),
     )
+
+
+def _effect(stage: StageTime, speedup: float, bound: Bound) -> Effect:
+    work = ms(stage.work_ms)
+    return Effect(Stage.INPUT, 1.0 / speedup, stage.path, work, bound=bound, spreads=True)
 
 
 def _cores_evidence(speedup: float) -> tuple[Measure, ...]:

@@ -72,7 +72,7 @@ SPLIT = 1 << 20
 """Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)."""
 
 ONE_THREAD = 1.2
-"""Average number of busy threads up to which a stage is sequential: handing over elements overlaps a little."""
+"""Average number of busy threads up to which a stage is sequential: they overlap a little at hand-overs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,13 @@ class Limits:
 
     share: float = limit(
         0.02,
-        "Smallest share of the step taken by the batch's own work that is reported; below it, a parallel "
-        "batch saves too little",
+        "Smallest share of the step that batching must take; below it, a parallel batch saves too little",
         most=1.0,
     )
     example_bytes: float = limit(
         32768.0,
-        "Smallest example in bytes that is reported; copying this much takes about 4 microseconds and the "
-        "call for it 1 to 3 (measured on one core), so the copy dominates only for larger examples",
+        "Smallest example in bytes whose copy dominates; copying it takes about 4 microseconds, and the call "
+        "for it 1 to 3 (measured on one core)",
         least=1.0,
     )
 
@@ -192,17 +191,13 @@ def _finding(
             Measure("bytes per batch", whole),
         ),
         remedies=_remedies(stage, options),
-        effects=(
-            Effect(
-                Stage.INPUT,
-                1.0 / speedup,
-                stage.path,
-                ms(stage.work_ms),
-                bound=Bound.AT_MOST,
-                spreads=True,
-            ),
-        ),
+        effects=(_effect(stage, speedup),),
     )
+
+
+def _effect(stage: StageTime, speedup: float) -> Effect:
+    work = ms(stage.work_ms)
+    return Effect(Stage.INPUT, 1.0 / speedup, stage.path, work, bound=Bound.AT_MOST, spreads=True)
 
 
 def _remedies(stage: StageTime, options: DataOptions | None) -> tuple[Remedy, ...]:

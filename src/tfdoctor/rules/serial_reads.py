@@ -79,13 +79,13 @@ class Limits:
 
     threads: float = limit(
         1.2,
-        "Average number of busy threads in a reader up to which it counts as serial; handing over elements "
-        "overlaps a little",
+        "Average number of busy threads in a reader up to which it counts as serial; threads overlap a "
+        "little when they hand over elements",
     )
     share: float = limit(
         0.2,
-        "Smallest share of the pipeline's slowest segment spent reading that is reported; below it, the "
-        "other stages limit the pipeline",
+        "Smallest share of the pipeline's slowest segment that reading must take; below it, the other stages "
+        "limit the pipeline",
         most=1.0,
     )
 

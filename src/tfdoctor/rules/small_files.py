@@ -59,13 +59,13 @@ class Limits:
 
     files: float = limit(
         4.0,
-        "Smallest number of whole files read per step that is reported; shards are opened far less than once "
-        "per step",
+        "Smallest number of whole files read per step that counts as many; shards are opened far less than "
+        "once per step",
     )
     size: float = limit(
         100_000.0,
-        "Largest local file in bytes that is small; reading a larger one takes longer than opening it, which "
-        "takes about 10 to 100 microseconds (at 1 GB/s)",
+        "Size in bytes up to which a local file counts as small; reading more, at 1 GB/s, takes longer than "
+        "opening the file (10 to 100 microseconds)",
     )
 
 
@@ -125,7 +125,7 @@ def _finding(summary: str, stages: list[StageTime], evidence: tuple[Measure, ...
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"Reading files costs no time: {breakdown.little_wait}")
+    return Healthy(summary=f"Reading files costs little time: {breakdown.little_wait}")
 
 
 def _effect(stage: StageTime) -> Effect:

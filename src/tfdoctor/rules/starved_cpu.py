@@ -16,9 +16,9 @@ less work per example, or more cores.
 
 First avoid work: cache what is identical in every epoch, and apply functions to whole batches. Then make the
 work cheaper: store images at the size that the model takes, decode only the part that is used
-(`tf.io.decode_and_crop_jpeg`), or decode at half or a quarter of the size (`ratio=2` saves the resizing, and
-less of the decoding). Changing `dct_method` does not help: TensorFlow uses the fast one by default. On a run
-with an accelerator, do the augmentation in the model. As a last resort, produce the batches on other machines
+(`tf.io.decode_and_crop_jpeg`), or decode at half or a quarter of the size (`ratio=2` saves the resizing and a
+smaller part of the decoding). Changing `dct_method` does not help: TensorFlow uses the fast one by default. On a
+run with an accelerator, do the augmentation in the model. As a last resort, produce the batches on other machines
 with the tf.data service. If the control group's quota limits the cores, raise it (`docker run --cpus`,
 Kubernetes' `limits.cpu`).
 
@@ -72,19 +72,20 @@ class Limits:
 
     needed: float = limit(
         0.8,
-        "Smallest share of the available core time taken by the pipeline's stages that is reported; handing "
-        "over elements and the training loop take the rest",
+        "Smallest share of the available core time that the pipeline's stages must take; handing over "
+        "elements and the training loop take the rest",
         most=1.0,
     )
     busy: float = limit(
         0.75,
-        "Smallest share of the usable cores that the operating system counts as busy, so that threads that "
-        "sleep in a stage do not count as work; the samples of a short window extend beyond it",
+        "Smallest share of the usable cores that must be busy according to the operating system, because "
+        "threads may sleep in a stage; the samples of a short window extend beyond the window",
         most=1.0,
     )
     throttled: float = limit(
         0.05,
-        "Smallest share of time throttled by the control group's quota that names the quota as the cause",
+        "Smallest share of time throttled by the control group's quota at which the quota is named as the "
+        "cause",
         most=1.0,
     )
 

@@ -3,11 +3,11 @@
 ## What it checks
 
 Which functions of the input pipeline give the same output for the same element in every pass: those before any
-random operation that neither run Python nor keep a state of their own. If the step waits for input, the work of
-those functions that no cache stores is counted, provided that the run passes over its data at least twice
-and the output fits into free memory (size of an element times their number). On a CPU whose cores are all
-busy, the time that this work takes from the compute is counted as well, because both share the cores.
-The rule looks for random operations in the functions' graphs, including branches and loops.
+random operation that neither run Python nor keep a state of their own. Their work counts if the step waits for
+input, no cache stores their output, the run passes over its data at least twice, and the output fits into free
+memory (size of an element times their number). On a CPU whose cores are all busy, their work also counts for
+the time that it takes from the compute, because both share the cores. The rule looks for random operations in
+the functions' graphs, including branches and loops.
 
 ## Why it matters
 
@@ -175,21 +175,33 @@ def _judged(
     if passes is None:
         return NotApplicable(reason=f"{_recomputes(stages)}, but {UNKNOWN_PASSES}")
     if passes < limits.passes:
-        summary = (
-            f"The run passes over its data {number(passes)} times, so a cache would not be read"
+        amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
+        return Healthy(
+            summary=f"The run makes {amount} over its data, so a cache would not be read"
         )
-        return Healthy(summary=summary)
     if size is None:
         return NotApplicable(reason=f"{_recomputes(stages)}, but {UNKNOWN_SIZE}")
     if isinstance(memory, Unavailable):
         return NotApplicable(reason=f"a cache would take {quantity(nbytes(size))}, but {memory}")
+    return _weighed(stages, _remedy(last, moved), (passes, size), memory, limits)
+
+
+def _weighed(
+    stages: list[StageTime],
+    remedy: Remedy,
+    amount: tuple[float, int],
+    memory: HostMemory,
+    limits: Limits,
+) -> Verdict:
+    """Compare the size of a cache with the memory that it may take."""
+    passes, size = amount
     budget = limits.memory * (memory.total - memory.used)
     measures = (
         Measure("passes over the data", count(passes), count(limits.passes)),
         Measure("memory of the cache", nbytes(size), nbytes(budget)),
     )
     if size <= budget:
-        return _finding(stages, measures, _remedy(last, moved))
+        return _finding(stages, measures, remedy)
     summary = (
         f"{_recomputes(stages)}, but {quantity(nbytes(size))} do not fit into the {quantity(nbytes(budget))} "
         "of memory that a cache may take"

@@ -54,13 +54,13 @@ class Limits:
     )
     slowed: float = limit(
         SLOWED,
-        "Largest slowdown of the steps while they are traced, as a share, that is not reported; beyond it, "
-        "short operations are overstated",
+        "Slowdown of the steps by tracing, relative to their time, up to which nothing is reported; beyond "
+        "it, short operations are overstated",
     )
     busy_cores: float = limit(
         BUSY_CORES,
-        "Largest number of cores used by other programs that is not reported; the default is a quarter of a "
-        "small machine",
+        "Number of cores used by other programs up to which nothing is reported; the default is a quarter of "
+        "a small machine",
     )
 
 

@@ -95,6 +95,7 @@ class Trace:
     hostnames: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()  # of the profiler: "Failed to load libcupti ..."
     warnings: tuple[str, ...] = ()  # of the profiler: "Detected GPU events dropped ..."
+    damage: tuple[str, ...] = ()  # what could not be read
     started_unix_ns: int | None = None  # absent in traces of TensorFlow 2.3 and 2.4
 
     @property

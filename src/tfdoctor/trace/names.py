@@ -193,6 +193,7 @@ NUMERIC = IDS | {
     "device_ordinal", "flops", "model_flops", "bytes_accessed", "device_offset_ps", "device_duration_ps",
     "profile_start_time", "clock_rate", "core_count", "memory_bandwidth", "memory_size",
     "compute_cap_major", "compute_cap_minor", "peak_teraflops_per_second",
-    "peak_hbm_bw_gigabytes_per_second",
+    "peak_hbm_bw_gigabytes_per_second", "program_id", "data_type", "allocation_bytes", "requested_bytes",
+    "bytes_available", "bytes_allocated", "bytes_reserved", "peak_bytes_in_use",
 }  # fmt: skip
 """Stats that facts compute with; of any other kind they are damage and are not kept."""

@@ -1,7 +1,6 @@
 """Reads an XSpace file into columns: with ``wire`` the only module that knows the format."""
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tfdoctor.humanize import counted
 from tfdoctor.trace.model import EventType, Line, Plane, Trace, Value
 from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED
 from tfdoctor.trace.wire import Message, parse
@@ -20,8 +20,12 @@ HIDDEN = dict.fromkeys(
 """Characters that no name should have: control characters (TensorFlow 2.4 wrote names that begin
 with NUL), and those that turn the direction of a terminal's text."""
 
-LIMIT_PS = 2**62 - 1
-"""Times beyond (53 days) are nonsense and are cut off, so that start plus duration fits int64."""
+LIMIT = 2**64
+"""Quantities beyond are nonsense and are left out."""
+
+LIMIT_PS = 2**60
+LIMIT_DAYS = 13
+"""Times beyond are nonsense and are cut off, so that differences of starts and ends fit int64."""
 
 TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
 """Where a thread of a pool begins and ends a task: events without a duration."""
@@ -55,8 +59,20 @@ def read(path: Path) -> Trace:
         tuple(map(_clean, space.hostnames)),
         tuple(map(_clean, space.errors)),
         tuple(map(_clean, space.warnings)),
+        tuple(_damage(planes)),
         next((int(start) for start in started if start), None),
     )
+
+
+def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:
+    """Say how many times had to be cut off."""
+    lines = [line for plane in planes for line in plane.lines]
+    cut = sum(
+        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum())
+        for line in lines
+    )
+    if cut:
+        yield f"{counted(cut, 'time')} in the trace cannot be right and were cut off at {LIMIT_DAYS} days"
 
 
 def _origin_ns(space: Message) -> int:
@@ -185,7 +201,7 @@ def _stats(
             continue
         if name not in NUMERIC:
             found[name] = value
-        elif isinstance(value, int | float) and math.isfinite(value):
+        elif isinstance(value, int | float) and abs(value) <= LIMIT:  # never true of NaN
             found[name] = int(value) % 2**64 if name in IDS else value
     return found
 

@@ -6,7 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
-from tfdoctor.recording.samples import HostSample, Sample
+from tfdoctor.recording.samples import HostSample, MachineSample
 
 NS_PER_US = 1000
 
@@ -43,7 +43,7 @@ class CpuPressure:
         )
 
 
-def _around_window(recording: Recording) -> list[Sample]:
+def _around_window(recording: Recording) -> list[MachineSample]:
     """Return the samples from the last before the traced window to the first after it."""
     rows = [row for row in recording.samples if row.host]
     window = recording.manifest.window if recording.manifest else None
@@ -56,7 +56,9 @@ def _around_window(recording: Recording) -> list[Sample]:
     return [row for row in rows if start <= row.unix_ns <= stop]
 
 
-def _share(rows: Sequence[Sample], counter: Callable[[HostSample], float | None]) -> float | None:
+def _share(
+    rows: Sequence[MachineSample], counter: Callable[[HostSample], float | None]
+) -> float | None:
     """Return how fast a counter of microseconds ran, per microsecond that passed."""
     counts = [(row.unix_ns, counter(row.host)) for row in rows if row.host]
     known = [(unix_ns, count) for unix_ns, count in counts if count is not None]

@@ -9,7 +9,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
-from tfdoctor.recording.samples import HostSample, Sample
+from tfdoctor.recording.samples import HostSample, MachineSample
 
 BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
@@ -64,11 +64,11 @@ def _window_s(recording: Recording) -> float:
     return (window.stopped_unix_ns - window.started_unix_ns) / 1e9
 
 
-def _hosts(rows: Iterable[Sample]) -> list[HostSample]:
+def _hosts(rows: Iterable[MachineSample]) -> list[HostSample]:
     return [row.host for row in rows if row.host]
 
 
-def _in_window(recording: Recording, rows: Sequence[Sample]) -> Sequence[Sample]:
+def _in_window(recording: Recording, rows: Sequence[MachineSample]) -> Sequence[MachineSample]:
     """Return the samples of the traced window; a sample covers the time before it was taken."""
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
@@ -78,7 +78,7 @@ def _in_window(recording: Recording, rows: Sequence[Sample]) -> Sequence[Sample]
     return inside[1:] or inside or _around(rows, stop)
 
 
-def _around(rows: Sequence[Sample], stop: int) -> Sequence[Sample]:
+def _around(rows: Sequence[MachineSample], stop: int) -> Sequence[MachineSample]:
     """Return the sample that was under way when a short window ended, else the last before it."""
     return next(([row] for row in rows if row.unix_ns >= stop), rows[-1:])
 

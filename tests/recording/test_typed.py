@@ -1,0 +1,145 @@
+"""What JSON becomes when it is read into dataclasses, and what becomes of what does not fit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import pytest
+
+from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
+from tfdoctor.recording.typed import KEY, WHOLE, Amount, Count, Misfit, read
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    name: str
+    size: Count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    text: str = "default"
+    flag: bool = False
+    share: Amount = 0.5
+    at: tuple[str, int] | None = None
+    shape: tuple[int | None, ...] = ()
+    many: tuple[Inner, ...] = ()
+    options: Mapping[str, bool | int] = field(default_factory=dict)
+    kind: str = field(default="", metadata={KEY: "class"})
+
+
+@dataclass(frozen=True, slots=True)
+class Strict:
+    items: Annotated[tuple[Inner, ...], WHOLE] = ()
+
+
+def test_what_fits_is_taken() -> None:
+    data = {
+        "text": "a", "flag": True, "share": 1, "at": ["train.py", 3], "shape": [None, 4],
+        "many": [{"name": "x"}, {"name": "y", "size": 2}], "options": {"a": True, "b": 2}, "class": "Map",
+    }  # fmt: skip
+    faults: list[str] = []
+    found = read(Outer, data, faults)
+    assert not faults
+    assert found == Outer(
+        text="a", flag=True, share=1, at=("train.py", 3), shape=(None, 4),
+        many=(Inner("x"), Inner("y", 2)), options={"a": True, "b": 2}, kind="Map",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ({"text": 1}, ".text"),
+        ({"flag": 1}, ".flag"),
+        ({"flag": "yes"}, ".flag"),
+        ({"share": True}, ".share"),
+        ({"share": -0.1}, ".share"),
+        ({"share": float("nan")}, ".share"),
+        ({"share": float("inf")}, ".share"),
+        ({"share": 10**400}, ".share"),
+        ({"at": ["train.py"]}, ".at"),
+        ({"at": [3, "train.py"]}, ".at"),
+        ({"at": 7}, ".at"),
+        ({"shape": [1, "a"]}, ".shape"),
+        ({"shape": [2**63]}, ".shape"),
+        ({"shape": {"0": 1}}, ".shape"),
+        ({"many": 3}, ".many"),
+        ({"many": [{"size": 1}]}, ".many[0]"),
+        ({"many": [3]}, ".many[0]"),
+        ({"options": [1]}, ".options"),
+        ({"options": {"a": "x"}}, ".options.a"),
+        ({"class": 3}, ".class"),
+    ],
+)
+def test_what_does_not_fit_keeps_its_default_and_is_noted(data: Any, fault: str) -> None:
+    faults: list[str] = []
+    assert read(Outer, data, faults) == Outer()
+    assert faults == [fault]
+
+
+def test_an_entry_of_a_list_is_lost_alone() -> None:
+    faults: list[str] = []
+    entries = [{"name": "x", "size": -1}, {"name": None}, {"name": "z"}]
+    found = read(Outer, {"many": entries}, faults)
+    assert found.many == (Inner("x"), Inner("z"))
+    assert faults == [".many[0].size", ".many[1]"]
+
+
+def test_a_list_that_is_judged_as_a_whole_is_lost_as_a_whole() -> None:
+    assert read(Strict, {"items": None}, []) == Strict()
+    with pytest.raises(Misfit):
+        read(Strict, {"items": [{"name": "x"}, {"name": 2}]}, [])
+
+
+@pytest.mark.parametrize("data", [None, [], "text", 3, [{}]])
+def test_what_is_no_object_does_not_fit(data: object) -> None:
+    with pytest.raises(Misfit):
+        read(Outer, data, [])
+
+
+@pytest.mark.parametrize("data", [{}, {"text": None, "many": None, "at": {}}, {"unknown": 1}])
+def test_nothing_stands_for_the_default(data: object) -> None:
+    faults: list[str] = []
+    assert read(Outer, data, faults) == Outer()
+    assert not faults
+
+
+@pytest.mark.parametrize(
+    ("value", "size"), [(32, 32), (16.0, 16), ("8", 8), (0, None), (-1, None), ("x", None), (1.5, None)]
+)  # fmt: skip
+def test_numbers_that_numpy_made_are_read(value: object, size: int | None) -> None:
+    assert read(RunSettings, {"batch_size": value}, []).batch_size == size
+
+
+def test_a_batch_of_none_is_no_size() -> None:
+    assert read(DatasetParameters, {"batch_size": 0, "buffer_size": -1}, []) == DatasetParameters(
+        buffer_size=-1
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"graphs": [{"operations": [{"type": "Conv2D"}]}]},
+        {"graphs": [{"operations": None}]},
+        {"graphs": [], "layers": [{"name": "x"}]},
+        {"graphs": [], "datasets": ["x"]},
+        {"graphs": 3},
+    ],
+)
+def test_a_program_record_that_lost_a_part_is_damaged(record: Any) -> None:
+    with pytest.raises(Misfit):
+        read(ProgramRecord, record, [])
+
+
+def test_a_note_names_the_first_places() -> None:
+    notes = Notes()
+    notes.left_out("tfdoctor.json", [".steps.at", ".clock[0]", "", ".x"])
+    notes.left_out("samples.jsonl", [])
+    (said,) = notes.damage
+    assert said == (
+        "4 damaged values of tfdoctor.json left out: steps.at, clock[0], the whole file, …"
+    )
+    assert notes.texts == notes.damage
