@@ -5,8 +5,8 @@
 On each GPU, the peak memory in use by TensorFlow's allocator in the traced steps, compared with the allocator's
 limit. (The peak of the whole run says little: at the start cuDNN tries algorithms with all available memory.) On
 the host, the peak memory in use, and the share of the time in which some task waited for memory (the kernel's
-pressure figure, which includes swapping and the search for free pages). The used memory that `nvidia-smi` shows says
-little: TensorFlow takes nearly all memory when it starts.
+pressure figure, which includes swapping and the search for free pages). The used memory that `nvidia-smi` shows
+says little: TensorFlow takes nearly all memory when it starts.
 
 ## Why it matters
 
