@@ -305,6 +305,9 @@ def test_a_tpu_goes_before_a_gpu() -> None:
     ],
 )
 def test_why_a_gpu_has_no_kernels(error: str, reason: str) -> None:
-    for told in ({"errors": (error,)}, {"warnings": (error,)}):
-        found = chart(trace([], gpus=[v100()], **told)).fact(Device)
-        assert (found.missing, found.used) == (reason, 0)
+    for told in (
+        trace([], gpus=[v100()], errors=(error,)),
+        trace([], gpus=[v100()], warnings=(error,)),
+    ):
+        device = chart(told).fact(Device)
+        assert (device.missing, device.used) == (reason, 0)
