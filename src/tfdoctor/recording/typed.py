@@ -76,11 +76,10 @@ def reader(kind: Any) -> Reader:  # noqa: ANN401 - any annotation
 
 
 def _tuple(parts: tuple[Any, ...]) -> Reader:
-    if parts[-1] is Ellipsis and is_dataclass(parts[0]):
-        return _items(reader(parts[0]), drops=True)
-    if parts[-1] is Ellipsis:
-        return _values(reader(parts[0]))
-    return _sequence([reader(part) for part in parts])
+    readers = [reader(part) for part in parts if part is not Ellipsis]
+    if parts[-1] is not Ellipsis:
+        return _sequence(readers)
+    return _items(readers[0], drops=True) if is_dataclass(parts[0]) else _values(readers[0])
 
 
 def _annotated(kind: Any, notes: tuple[object, ...]) -> Reader:  # noqa: ANN401 - any annotation
