@@ -2,6 +2,8 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from tfdoctor.diagnosis import (
     OperationRow,
@@ -26,7 +28,7 @@ from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof import Opinion
+from tfdoctor.trace.xprof import InputVerdict, Opinion
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Measure
 
@@ -223,27 +225,30 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
         )
     ours = breakdown["input"] / breakdown.step_ms
     theirs = opinion.input_percent / 100
-    agrees = abs(ours - theirs) <= SAME_OPINION and _accuses(opinion) in (
-        None,
-        breakdown.waits_for_input,
-    )
+    same_verdict = NAMES_INPUT[opinion.verdict] in (None, breakdown.waits_for_input)
+    agrees = abs(ours - theirs) <= SAME_OPINION and same_verdict
     return SecondOpinion(
         conclusion=opinion.conclusion,
         agrees=agrees,
-        why="" if agrees else _difference(ours, theirs, device, opinion.conclusion),
+        why="" if agrees else _difference(ours, theirs, device, opinion.verdict),
     )
 
 
-def _accuses(opinion: Opinion) -> bool | None:
-    """Whether xprof's words call the program input-bound; None when they say neither."""
-    if re.search(r"(?:HIGHLY|MODERATELY|POTENTIALLY) input-bound", opinion.conclusion):
-        return True
-    return False if "NOT input-bound" in opinion.conclusion else None
+NAMES_INPUT: Mapping[InputVerdict, bool | None] = MappingProxyType(
+    {
+        InputVerdict.BOUND: True,
+        InputVerdict.PARTLY_BOUND: True,
+        InputVerdict.POTENTIAL: True,
+        InputVerdict.NOT_BOUND: False,
+        InputVerdict.NONE: None,
+    }
+)
+"""Whether xprof calls the run input-bound; None where it says neither."""
 
 
-def _difference(ours: float, theirs: float, device: Device, conclusion: str) -> str:
+def _difference(ours: float, theirs: float, device: Device, verdict: InputVerdict) -> str:
     figures = f"tfdoctor measures {percent(ours)} input wait, xprof {percent(theirs)}."
-    if "POTENTIALLY" in conclusion:
+    if verdict is InputVerdict.POTENTIAL:
         return f"{figures} xprof counts time that it cannot assign as potential input."
     if device.kind == DeviceKind.GPU:
         return (
