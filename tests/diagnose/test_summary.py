@@ -227,9 +227,9 @@ def test_every_number_of_the_model_is_shown() -> None:
     assert shown["device, not overlapped"] == pytest.approx(50)
     assert shown["input work, overlapped: Map > Zip > Range"] == pytest.approx(90)
     assert shown["input work, not overlapped: Root"] == pytest.approx(0.05)
-    assert shown["cores at work"] == 0.75
+    assert shown["share of busy cores"] == 0.75
     assert "launch work on the host" not in shown
-    assert "transfer, exposed" not in shown
+    assert "transfer, not overlapped" not in shown
 
 
 def test_on_an_accelerator_the_launching_is_shown() -> None:
