@@ -3,7 +3,6 @@
 ``overhead.py`` runs this; ``python -m benchmarks.overhead_worker outside loop 256`` prints JSON.
 """
 
-import gc
 import importlib.util
 import inspect
 import json
@@ -49,8 +48,8 @@ def hook(steps: int) -> Any:
     """Install the agent as `tfdoctor profile` does, before TensorFlow, and return its window."""
     agent = load_agent()
     out = tempfile.mkdtemp()
-    agent.install({"out": out, "steps": steps, "warmup": 3, "stop_after": False, "seconds": None})
-    return next(o for o in gc.get_objects() if type(o).__name__ == "Window" and hasattr(o, "takes"))
+    plan = {"out": out, "steps": steps, "warmup": 3, "stop_after": False, "seconds": None}
+    return agent.install(plan).window
 
 
 @contextmanager
@@ -178,16 +177,16 @@ def inside(style: str, width: int) -> list[tuple[float, float]]:
     for _ in range(BLOCKS // 2):
         ours = _window(window, loop)
         with unhooked():
-            window.profiler["start"](tempfile.mkdtemp())
+            window.profiler.start(tempfile.mkdtemp())
             bare = median(loop.steps(TRACED))
-            window.profiler["stop"]()
+            window.profiler.stop()
         pairs.append((ours, bare))
     return pairs
 
 
 def _window(window: Any, loop: Loop) -> float:
     """Trace one window as if it were the first, and return the median of its steps."""
-    window.state, window.kept, window.takes = "waiting", None, 0
+    window.state, window.kept, window.captures = type(window.state)("waiting"), None, 0
     window.sources.clear()
     times = loop.steps(TRACED + 1)[:-1]  # the call after the last step closes the window
     if window.kept is None or window.kept.record["steps"] != TRACED:
@@ -206,7 +205,7 @@ def program(name: str) -> dict[str, float]:
     registry = window.registry
     registry.written = False
     begun = time.process_time()
-    registry.describe(last=True)
+    window.program.describe(last=True)
     path = Path(window.log.out, "program.json.gz")
     return {
         "seconds": time.process_time() - begun,

@@ -70,14 +70,14 @@ def _causes(run: Run, plan: Schedule, busy: Ruler, wait: Ruler) -> dict[str, flo
     claims = {
         "waiting for input": wait,
         "between steps": ~call,
-        "ahead of the GPU": _launched_before(run, plan, ~busy),
-        "dispatching": dispatching,
-        "in Python": ~eager,
+        "work already launched": _launched_before(run, plan, ~busy),
+        "launching work": dispatching,
+        "running Python": ~eager,
     }
     for cause, claimed in claims.items():
         found[cause] = _ms(left & claimed)
         left = left & ~claimed
-    return found | {"nothing seen": _ms(left)}
+    return found | {"unknown cause": _ms(left)}
 
 
 def _launched_before(run: Run, plan: Schedule, idle: Ruler) -> Ruler:

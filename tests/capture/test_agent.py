@@ -9,34 +9,68 @@ import pytest
 
 import tfdoctor.capture
 from tests.capture import agent
+from tfdoctor.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "atexit", "collections", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "json", "math", "os",
-    "re", "shutil", "sys", "threading", "time", "weakref",
+    "atexit", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "json",
+    "math", "os", "re", "shutil", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""
+
+WHEN_ASKED = {"_tfdoctor_door", "ast", "sitecustomize", "tensorflow"}
+"""Modules that are imported inside functions: ours, the user's, and to read a source file at the end."""
+
+FOR_TYPES = "declared.py"
+"""Never imported when the agent runs."""
+
+
+class Runs(ast.NodeTransformer):
+    """Leaves out of a module what only the type checker reads."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        for_types = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return None if for_types else self.generic_visit(node)
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the packages that a module imports from outside its own, anywhere in it."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(str(node.module).split(".")[0])
+    return names - {"__future__"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_it_is_python_3_9_and_imports_nothing_of_note(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 9))
-    at_once = set()
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            at_once |= {name.name.split(".")[0] for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            at_once.add(str(node.module).split(".")[0])
-    assert at_once <= LOADED_BY_TENSORFLOW
-    later = {
-        str(node.module).split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.level == 0
-    }
-    assert later <= LOADED_BY_TENSORFLOW | {"tensorflow"}
+    if path.name == FOR_TYPES:
+        return
+    tree = Runs().visit(tree)
+    at_once = set().union(*map(imported, (node for node in tree.body if not defines(node))))
+    assert at_once <= LOADED_BY_TENSORFLOW | {"_tfdoctor_door", "sitecustomize"}
+    assert imported(tree) <= LOADED_BY_TENSORFLOW | WHEN_ASKED
+
+
+def defines(node: ast.AST) -> bool:
+    """Say whether a statement only defines a function or a class: what that imports, comes later."""
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_its_types_cost_nothing_and_need_no_new_python(path: Path) -> None:
+    text = path.read_text()
+    if path.name == "sitecustomize.py":  # any Python reads this: no annotations at all
+        assert not any(getattr(node, "annotation", None) for node in ast.walk(ast.parse(text)))
+        return
+    assert "from __future__ import annotations\n" in text or " -> " not in text
+    assert ".declared import" not in ast.unparse(Runs().visit(ast.parse(text)))
 
 
 def test_hooks_act_after_the_import_and_leave_no_trace(
@@ -58,6 +92,7 @@ def test_hooks_act_after_the_import_and_leave_no_trace(
     module = __import__("watched_module")
     monkeypatch.delitem(sys.modules, "watched_module")
     assert module.value == 2
+    assert module.__spec__ is not None
     assert type(module.__spec__.loader).__name__ == "SourceFileLoader"
     assert module.__loader__ is module.__spec__.loader
     assert log.errors == [{"where": "hook of watched_module", "error": "ValueError: broken hook"}]
@@ -76,6 +111,12 @@ def test_a_state_that_cannot_be_written_is_a_recorded_fault(tmp_path: Path) -> N
     log = agent.load("journal").Journal(str(tmp_path / "missing"))
     log.write()
     assert log.errors[0]["where"] == "journal"
+
+
+def test_the_kinds_of_loops_are_those_that_facts_know() -> None:
+    assert {kind.value for kind in agent.load("steps").StepKind} <= {
+        kind.value for kind in StepSource
+    }
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-from tests.capture.windows import make
+from tests.capture.windows import make, source
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ class Loop:
 
     def __init__(self, window: Any) -> None:
         self.window = window
-        self.loops = agent.load("data_loop").Loops(window)
+        self.loops = agent.load("data_loop").DataLoops(window)
         window.local = SimpleNamespace(loops=self.loops)
 
     def epoch(self, data: str, batches: int, *, trains: bool = True, exhausts: bool = True) -> None:
@@ -41,7 +41,7 @@ class Loop:
 
     @property
     def seen(self) -> int:
-        return int(self.window.source("tf-data-loop").seen)
+        return int(source(self.window, "tf-data-loop").seen)
 
 
 def test_epochs_of_a_dataset_are_one_training(window: Any) -> None:
@@ -67,7 +67,7 @@ def test_a_loop_that_is_left_ends_with_its_iterator(window: Any) -> None:
     for _ in range(4):
         loop.epoch("train", 5, exhausts=False)
     assert loop.seen == 20
-    assert window.take.discarded == []
+    assert window.capture.discarded == []
 
 
 def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
@@ -75,7 +75,7 @@ def test_evaluation_on_the_training_data_is_taken_back(window: Any) -> None:
     loop.epoch("train", 15)
     loop.epoch("train", 15, trains=False)
     assert loop.seen == 15
-    assert len(window.take.discarded) == 2
+    assert len(window.capture.discarded) == 2
 
 
 def test_the_outer_iterator_wins(window: Any) -> None:
@@ -129,15 +129,15 @@ def test_repeated_calls_are_steps(window: Any, calls: Any) -> None:
         call(calls)
     record = window.log.state["window"]
     assert (record["source"], record["first_step"], record["steps"]) == ("repeated-call", 10, 20)
-    assert window.source("repeated-call", "here").seen == 50
+    assert source(window, "repeated-call", "here").seen == 50
 
 
 def test_a_call_that_fails_is_no_step(window: Any, calls: Any) -> None:
     for _ in range(13):
         call(calls)
     call(calls, failed=True)  # tf.errors.OutOfRangeError ends many a loop
-    assert window.source("repeated-call", "here").seen == 13
-    assert window.take.discarded == [13]
+    assert source(window, "repeated-call", "here").seen == 13
+    assert window.capture.discarded == [13]
 
 
 def test_calls_inside_a_loop_over_a_dataset_are_its_steps(window: Any, calls: Any) -> None:
@@ -146,9 +146,9 @@ def test_calls_inside_a_loop_over_a_dataset_are_its_steps(window: Any, calls: An
         calls.loops.before(iterator)
         for _ in range(3):  # a critic is trained three times a batch
             call(calls)
-    assert window.take.source.name == "tf-data-loop"
-    assert window.source("tf-data-loop").seen == 15
-    assert window.source("repeated-call", "here").calls == 0
+    assert window.capture.source.kind == "tf-data-loop"
+    assert source(window, "tf-data-loop").seen == 15
+    assert source(window, "repeated-call", "here").calls == 0
 
 
 def test_eager_gradients_are_steps(window: Any, calls: Any) -> None:
@@ -165,10 +165,10 @@ def test_two_gradients_an_iteration_are_one_step(
         for model in ("discriminator", "generator"):
             monkeypatch.setattr(f"{__name__}.place", lambda model=model: model)
             calls.gradient()
-    assert window.source("eager-gradient", "discriminator").seen == 50
-    assert window.source("eager-gradient", "generator").seen == 50
+    assert source(window, "eager-gradient", "discriminator").seen == 50
+    assert source(window, "eager-gradient", "generator").seen == 50
     assert window.log.state["window"]["steps"] == 20
-    assert window.kept.source is window.source("eager-gradient", "discriminator")
+    assert window.kept.source is source(window, "eager-gradient", "discriminator")
 
 
 @pytest.mark.parametrize("critic", [2, 3, 5])
@@ -179,7 +179,7 @@ def test_of_calls_that_take_turns_the_least_frequent_is_the_step(
         for name in ("critic",) * critic + ("generator",):
             monkeypatch.setattr(f"{__name__}.place", lambda name=name: name)
             call(calls)
-    generator = window.source("repeated-call", "generator")
+    generator = source(window, "repeated-call", "generator")
     record = window.log.state["window"]
     assert window.kept.source is generator
     assert (record["first_step"], record["steps"], record["stopped_by"]) == (10, 20, "steps")
@@ -196,9 +196,9 @@ def test_calls_with_loops_inside_say_what_tracing_costs(
             window.close("time")
         calls.enter(TRAINS | {"_tfdoctor_loops": True})
         calls.leave(failed=False)
-    source = window.source("graph-loop", "here")
-    assert (source.calls, source.seen) == (7, 0)
-    assert source.untraced() == {"count": 1, "median_ms": 10.0, "of": "calls", "traced_ms": 12.0}
+    loop = source(window, "graph-loop", "here")
+    assert (loop.calls, loop.seen) == (7, 0)
+    assert loop.untraced() == {"count": 1, "median_ms": 10.0, "of": "calls", "traced_ms": 12.0}
 
 
 def test_a_call_that_recurs_no_more_is_waited_for_once(
@@ -207,7 +207,7 @@ def test_a_call_that_recurs_no_more_is_waited_for_once(
     for name in ("warm-up",) * 3 + ("train",) * 60:
         monkeypatch.setattr(f"{__name__}.place", lambda name=name: name)
         call(calls)
-    assert window.kept.source is window.source("repeated-call", "train")
+    assert window.kept.source is source(window, "repeated-call", "train")
     assert window.log.state["window"]["steps"] == 20
     assert "least often" not in window.log.state["steps"]["why"]
 
@@ -226,5 +226,5 @@ def test_a_loop_that_is_left_while_its_iterator_lives_gives_way(window: Any, cal
         calls.gradient()
     for _ in range(300):
         calls.gradient()
-    assert window.kept.source.name == "eager-gradient"
+    assert window.kept.source.kind == "eager-gradient"
     assert window.log.state["window"]["steps"] == 20

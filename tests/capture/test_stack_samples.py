@@ -4,6 +4,7 @@ import ast
 import gc
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,7 +34,7 @@ for epoch in range(3):
 def test_the_lines_that_make_the_arguments(
     source: str, line: int, expected: set[int] | None
 ) -> None:
-    found = agent.load("feeding").making(ast.parse(source), line)
+    found = agent.load("argument_lines").making(ast.parse(source), line)
     lines = found and {one for first, last in found for one in range(first, last + 1)}
     assert lines == expected
 
@@ -54,30 +55,30 @@ def test_a_callback_is_named_with_its_line() -> None:
     assert looped is None
 
 
-def window(**loops: Any) -> SimpleNamespace:
-    free = {"running": False, "depth": 0, "function": None, **loops}
-    local = SimpleNamespace(loops=SimpleNamespace(**free))
-    found = SimpleNamespace(local=local, log=None)
-    found.fed = agent.load("feeding").Fed(found)
-    return found
+def training(depth: int = 0) -> SimpleNamespace:
+    return SimpleNamespace(running=False, depth=depth, function=None)
+
+
+@pytest.fixture
+def sampler(tmp_path: Path) -> Any:
+    log = agent.load("journal").Journal(str(tmp_path))
+    return agent.load("stack_samples").StackSampler(log, agent.load("feeding").CallArguments(log))
 
 
 @pytest.mark.parametrize(("depth", "inside"), [(0, 0), (1, 1)])
-def test_calls_that_train_are_counted_apart(depth: int, inside: int) -> None:
-    seen = agent.load("stack_samples").Whereabouts(window())
-    seen._look(threading.get_ident(), SimpleNamespace(running=False, depth=depth, function=None))  # noqa: SLF001 - one look
-    assert seen.inside == inside
-    assert sum(seen.places.values()) == 1 - inside
+def test_calls_that_train_are_counted_apart(sampler: Any, depth: int, inside: int) -> None:
+    sampler.sample(threading.get_ident(), training(depth))
+    assert sampler.inside == inside
+    assert sum(sampler.places.values()) == 1 - inside
 
 
-def test_it_leaves_python_as_it_was() -> None:
+def test_it_leaves_python_as_it_was(sampler: Any) -> None:
     before = sys.getswitchinterval(), list(gc.callbacks)
-    seen = agent.load("stack_samples").Whereabouts(window())
-    seen.begin()
+    sampler.begin(training())
     gc.collect()
-    seen.end()
+    sampler.end()
     assert (sys.getswitchinterval(), gc.callbacks) == before
-    assert seen.collected_ns > 0
+    assert sampler.collected_ns > 0
 
 
 class Array:
@@ -86,10 +87,10 @@ class Array:
     dtype, shape = "float32", (8, 4)
 
 
-def test_arguments_made_anew_are_told_from_those_that_stay() -> None:
-    fed, stays = agent.load("feeding").Fed(window()), Array()
-    fed.begin()
+def test_arguments_made_anew_are_told_from_those_that_stay(sampler: Any) -> None:
+    arguments, stays = sampler.arguments, Array()
+    arguments.begin()
     for _ in range(2):
-        fed.note((stays, Array(), 3), {})
-    assert [one["anew"] for one in fed.told["arguments"]] == [False, True]
-    assert not fed.wanted
+        arguments.note((stays, Array(), 3), {})
+    assert [argument["anew"] for argument in arguments.call["arguments"]] == [False, True]
+    assert not arguments.wanted

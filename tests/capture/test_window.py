@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.capture import agent
-from tests.capture.windows import Session, make, run
+from tests.capture.windows import Session, make, run, source
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 )
 def test_the_window_fits_the_job(window: Any, total: int | None, k: int, traced: range) -> None:
     if total is not None:
-        window.announce(window.source("keras-fit"), total, k, skip=k)
+        window.announce(source(window, "keras-fit"), total, k, skip=k)
     calls = (total or 200) // k
     assert run(window, calls, k) == [(number, k) for number in traced]
     window.close("end-of-run")
@@ -52,14 +52,14 @@ def test_the_end_closes_the_window_once(window: Any) -> None:
     window.close("end-of-run")
     assert window.log.state["window"]["stopped_by"] == "exception"
     assert window.log.state["window"]["steps"] == 5
-    assert window.registry.written == [False]  # a longer loop may come
+    assert window.program.written == [False]  # a longer loop may come
 
 
 def test_only_one_source_is_traced(window: Any) -> None:
     run(window, 12)
     run(window, 15, name="tf-data-loop")
-    assert window.take.calls == 2
-    assert window.take.source.name == "keras-fit"
+    assert window.capture.calls == 2
+    assert window.capture.source.kind == "keras-fit"
     window.save()
     candidates = window.log.state["steps"]["candidates"]
     assert [(c["source"], c["steps"]) for c in candidates] == [
@@ -70,8 +70,8 @@ def test_only_one_source_is_traced(window: Any) -> None:
 
 def test_a_call_that_was_no_step_is_taken_back(window: Any) -> None:
     run(window, 12)
-    source = window.source("keras-fit")
-    source.retract(source.begin(1), 1)
+    fit = source(window, "keras-fit")
+    fit.retract(fit.begin(1), 1)
     assert run(window, 40) == [(number, 1) for number in [10, 11, 12, *range(13, 31)]]
     assert window.kept.discarded == [12]
     assert window.log.state["window"]["steps"] == 20
@@ -86,7 +86,7 @@ def test_a_refused_profiler_is_recorded(window: Any, monkeypatch: pytest.MonkeyP
     assert missing["what"] == "trace"
     assert "another profiler" in missing["why"]
     assert window.refusals == 5
-    assert window.source("keras-fit").seen == 200
+    assert source(window, "keras-fit").seen == 200
     assert window.log.errors == []
 
 
@@ -102,18 +102,18 @@ def test_a_profiler_that_becomes_free_is_used(window: Any, monkeypatch: pytest.M
 
 def fit(window: Any, line: int, steps: int) -> None:
     """One call of Model.fit on a line."""
-    source = window.source("keras-fit", line)
-    source.rounds += 1
-    window.announce(source, steps, skip=1)
+    loop = source(window, "keras-fit", line)
+    loop.rounds += 1
+    window.announce(loop, steps, skip=1)
     for _ in range(steps):
-        marker = source.begin(1)
+        marker = loop.begin(1)
         if marker is not None:
-            marker.__exit__()
-    window.fit_over(source, "end-of-fit")
+            marker.__exit__(None, None, None)
+    window.fit_over(loop, "end-of-fit")
 
 
 def kept(window: Any) -> tuple[int, int, str]:
-    """Return what the recording has: first step, steps, and which take wrote its trace."""
+    """Return what the recording has: first step, steps, and which capture wrote its trace."""
     record = window.log.state["window"]
     (trace,) = Path(window.log.out).glob("plugins/profile/*/*.xplane.pb")
     return record["first_step"], record["steps"], trace.read_text()
@@ -121,34 +121,34 @@ def kept(window: Any) -> tuple[int, int, str]:
 
 def test_a_long_fit_replaces_a_short_first_one(window: Any) -> None:
     fit(window, 1, 5)
-    assert kept(window) == (1, 4, "take0")
+    assert kept(window) == (1, 4, "capture0")
     fit(window, 2, 100)
-    assert kept(window) == (10, 20, "take1")
-    assert "of 2 loops" in window.log.state["steps"]["why"]
-    assert window.registry.written == [False, True]
+    assert kept(window) == (10, 20, "capture1")
+    assert "of 2 training loops" in window.log.state["steps"]["why"]
+    assert window.program.written == [False, True]
     fit(window, 3, 500)
-    assert window.takes == 2
+    assert window.captures == 2
     assert sorted(path.name for path in Path(window.log.out).iterdir()) == ["agent.json", "plugins"]
 
 
 def test_a_shorter_fit_replaces_nothing(window: Any) -> None:
     fit(window, 1, 25)
     fit(window, 2, 12)
-    assert kept(window) == (5, 20, "take0")
-    assert window.takes == 1
+    assert kept(window) == (5, 20, "capture0")
+    assert window.captures == 1
 
 
 def test_fits_in_a_loop_are_one_loop(window: Any) -> None:
     for _ in range(60):
         fit(window, 1, 1)
-    assert kept(window)[1:] == (20, "take1")
-    assert window.source("keras-fit", 1).seen == 60
+    assert kept(window)[1:] == (20, "capture1")
+    assert source(window, "keras-fit", 1).seen == 60
 
 
 def test_a_run_of_short_fits_is_not_disturbed_for_ever(window: Any) -> None:
     for line in range(2, 30):
         fit(window, line, line)
-    assert window.takes == 4
+    assert window.captures == 4
 
 
 def test_stop_after_leaves_once_the_window_is_over(
@@ -158,7 +158,7 @@ def test_stop_after_leaves_once_the_window_is_over(
     with pytest.raises(SystemExit) as left:
         run(window, 100)
     assert left.value.code == 0
-    assert window.source("keras-fit").seen == 30
+    assert source(window, "keras-fit").seen == 30
 
 
 def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,20 +172,27 @@ def test_a_fault_does_not_reach_the_loop(window: Any, monkeypatch: pytest.Monkey
 
 
 def test_the_usual_step_time_leaves_the_first_call_out(window: Any) -> None:
-    source = window.source("keras-fit")
-    assert source.untraced() is None
-    source.seen = 7
-    source.spans.extend([(9_000_000_000, 1), (4_000_000, 4), (2_000_000, 1), (3_000_000, 1)])
-    assert source.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps"}
+    loop = source(window, "keras-fit")
+    assert loop.untraced() is None
+    loop.seen = 7
+    loop.spans.extend([(9_000_000_000, 1), (4_000_000, 4), (2_000_000, 1), (3_000_000, 1)])
+    assert loop.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps"}
 
 
 # Windows by time
 
 
+def watch(window: Any) -> Any:
+    """Return what opens and closes this window by time, and remembers since when."""
+    if not hasattr(window, "watch"):
+        window.watch = agent.load("watch").Watch(window)
+    return window.watch
+
+
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Set the agent's clock by hand."""
     now = [100.0]
-    for name in ("window", "captures", "watch"):
+    for name in ("window", "opening", "captures", "watch"):
         monkeypatch.setattr(agent.load(name).time, "monotonic", lambda: now[0])
     return now
 
@@ -209,10 +216,10 @@ def test_a_loop_that_is_left_does_not_trace_for_ever(
     now = clock(monkeypatch)
     run(window, 15)
     now[0] += 9.0
-    window.watch.look()
+    watch(window).look()
     assert window.state == "open"
     now[0] += 2.0
-    window.watch.look()
+    watch(window).look()
     record = window.log.state["window"]
     assert (record["stopped_by"], record["steps"], window.state) == ("idle", 5, "waiting")
 
@@ -223,7 +230,7 @@ def test_slow_steps_are_not_taken_for_an_end(window: Any, monkeypatch: pytest.Mo
         run(window, 1)
         now[0] += 8.0
     now[0] += 60.0
-    window.watch.look()
+    watch(window).look()
     assert window.state == "open"
 
 
@@ -232,13 +239,13 @@ def test_a_loop_inside_a_function_is_traced_once_it_has_run_for_a_while(
 ) -> None:
     now = clock(monkeypatch)
     window.running = {"_tfdoctor_loops": True}, now[0], threading.get_ident()
-    window.watch.look()
+    watch(window).look()
     assert window.state == "waiting"
     now[0] += 1.0
-    window.watch.look()
+    watch(window).look()
     assert window.state == "open"
     now[0] += 3.0
-    window.watch.look()
+    watch(window).look()
     record = window.log.state["window"]
     assert (record["source"], record["stopped_by"], record["steps"]) == ("graph-loop", "time", 0)
 
@@ -250,10 +257,10 @@ def test_a_job_without_steps_is_traced_by_time_when_asked(
     now = clock(monkeypatch)
     context = SimpleNamespace(_context=SimpleNamespace(_initialized=True))
     monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", context)
-    window.watch.look()
+    watch(window).look()
     now[0] += 10.0
-    window.watch.look()
+    watch(window).look()
     assert window.state == "open"
     now[0] += 2.0
-    window.watch.look()
+    watch(window).look()
     assert window.log.state["window"]["source"] == "time"

@@ -38,7 +38,7 @@ class Session:
     def marker(self, name: str, number: int, k: int) -> Marker:
         return Marker(self.marked, name, number, k)
 
-    def stop(self, _take: object) -> None:
+    def stop(self, _capture: object) -> None:
         self.stopped_ns = 5
         run = self.folder / "plugins" / "profile" / "now"
         run.mkdir(parents=True)
@@ -47,11 +47,7 @@ class Session:
 
 class Registry:
     def __init__(self) -> None:
-        self.written: list[bool] = []
         self.lengths: dict[object, int] = {}
-
-    def describe(self, *, last: bool) -> None:
-        self.written.append(last)
 
     def looped(self, iterator: object) -> None: ...
 
@@ -62,20 +58,35 @@ class Registry:
         return self.lengths.get(iterator.data, -2)
 
 
+class ProgramFile:
+    def __init__(self) -> None:
+        self.written: list[bool] = []
+
+    def describe(self, *, last: bool) -> None:
+        self.written.append(last)
+
+
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Any:
-    module, journal = agent.load("window"), agent.load("journal")
-    monkeypatch.setattr(module, "Session", Session)
+    log = agent.load("journal").Journal(str(tmp_path))
+    monkeypatch.setattr(agent.load("opening"), "Session", Session)
     monkeypatch.setattr(Session, "refuse", None)
     Session.marked.clear()
     options = {"out": str(tmp_path), "warmup": 10, "steps": 20, "stop_after": False, **plan}
-    return module.Window(options, journal.Journal(str(tmp_path)), Registry())
+    window = agent.load("window").TraceWindow(options, log, Registry(), ProgramFile())
+    window.profiler = object()
+    return window
+
+
+def source(window: Any, kind: str, *key: object) -> Any:
+    """Return the counter of a loop by the name of its kind."""
+    return window.source(agent.load("steps").StepKind(kind), *key)
 
 
 def run(window: Any, calls: int, k: int = 1, name: str = "keras-fit") -> list[tuple[int, int]]:
     """Make so many calls; return (number, steps) of those that were marked."""
-    source = window.source(name)
+    loop = source(window, name)
     for _ in range(calls):
-        marker = source.begin(k)
+        marker = loop.begin(k)
         if marker is not None:
-            marker.__exit__()
+            marker.__exit__(None, None, None)
     return [(number, steps) for _, number, steps in Session.marked]

@@ -47,7 +47,7 @@ def test_two_models_in_turn(profile: Profile) -> None:
     run = profile("gan")
     assert numbers(run) == list(range(10, 30))
     assert [candidate.steps for candidate in run.manifest.steps.candidates] == [40, 40, 40]
-    assert "of 3 loops" in run.manifest.steps.why
+    assert "of 3 training loops" in run.manifest.steps.why
 
 
 def test_a_loop_inside_a_function(profile: Profile) -> None:

@@ -11,14 +11,14 @@ POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 SEVERAL = "model.compile(optimizer, loss, steps_per_execution=16)"
 OPTION = "# remove: options.autotune.enabled = False"
 EXAMPLES = {"mixed-precision": POLICY, "steps-per-execution": SEVERAL, "autotune-on": OPTION}
-"""What the rules give as their example, where an edit takes its value from it."""
+"""The examples of rules, where an edit takes its value from the example."""
 
 
 def edited(edit_id: str, text: str, marked: str = "") -> str:
     """Return a text after one edit, of the first line that holds the mark; "" is an unknown line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    line = 1 + next(at for at, one in enumerate(lines) if marked in one) if marked else 0
-    return spliced(text, KINDS[edit_id](SyntaxTree(text), line, EXAMPLES.get(edit_id, "")))
+    number = 1 + next(at for at, line in enumerate(lines) if marked in line) if marked else 0
+    return spliced(text, KINDS[edit_id](SyntaxTree(text), number, EXAMPLES.get(edit_id, "")))
 
 
 def git_apply(patch: bytes, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Several steps in one call: only where the file shows that no callback looks at single batches."""
+"""Several steps in one call: only where the file shows that no callback needs single batches."""
 
 import pytest
 
@@ -52,7 +52,7 @@ BY_BATCH = [
 
 
 @pytest.mark.parametrize("callbacks", BY_EPOCH)
-def test_callbacks_of_epochs_see_what_they_saw(callbacks: str) -> None:
+def test_callbacks_that_need_epochs_allow_several_steps_per_call(callbacks: str) -> None:
     made = edited("steps-per-execution", SCRIPT.format(callbacks=callbacks), "compile")
     assert 'model.compile("sgd", "mse", steps_per_execution=16)' in made
 
@@ -63,12 +63,12 @@ def test_a_list_with_a_name_is_followed() -> None:
 
 
 @pytest.mark.parametrize("callbacks", BY_BATCH)
-def test_callbacks_of_batches_would_see_fewer(callbacks: str) -> None:
+def test_callbacks_that_may_need_batches_do_not(callbacks: str) -> None:
     with pytest.raises(Declined):
         edited("steps-per-execution", SCRIPT.format(callbacks=callbacks), "compile")
 
 
 def test_a_regular_expression_is_no_model() -> None:
     text = 'model.fit(x)\npattern = rx.compile("sgd")\n'
-    with pytest.raises(Declined, match="the file has no call of compile"):
+    with pytest.raises(Declined, match="no call to compile"):
         edited("steps-per-execution", text)

@@ -1,4 +1,4 @@
-"""Steps are run as graphs again only where nothing in them may need to run eagerly."""
+"""run_eagerly is switched off only where nothing in the step may need eager steps."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ DENSE = "layers.Dense(8, activation=keras.activations.relu)"
         ("'mse'", "layers.Rescaling(np.pi)"),
     ],
 )
-def test_a_model_of_keras_is_compiled(loss: str, layer: str) -> None:
+def test_a_model_from_keras_is_compiled(loss: str, layer: str) -> None:
     made = edit("run-eagerly-off", SCRIPT.format(loss=loss, layer=layer), "compile")
     assert "run_eagerly=False" in made
 
@@ -51,8 +51,8 @@ def test_a_model_of_keras_is_compiled(loss: str, layer: str) -> None:
         ("'mse'", "keras.layers.Activation(lambda x: x.numpy())"),
     ],
 )
-def test_a_function_of_ones_own_may_need_eager_steps(loss: str, layer: str) -> None:
-    with pytest.raises(Declined, match="may need steps that run eagerly"):
+def test_a_custom_function_may_need_eager_steps(loss: str, layer: str) -> None:
+    with pytest.raises(Declined, match="may need eager steps"):
         edit("run-eagerly-off", SCRIPT.format(loss=loss, layer=layer), "compile")
 
 
@@ -60,21 +60,17 @@ def test_a_function_of_ones_own_may_need_eager_steps(loss: str, layer: str) -> N
     ("layers", "why"),
     [
         ([{"class": "Dense", "module": "keras.src.layers.core.dense"}], ""),
-        (
-            [{"class": "Noise", "module": "__main__"}],
-            "Noise, which is not of Keras, may need steps that run eagerly",
-        ),
-        (
-            [{"class": "Lambda", "module": "keras.src.layers.core.lambda_layer"}],
-            "Lambda, a function, may need steps that run eagerly",
-        ),
-        (None, "the recording does not tell which layers the model has"),
+        ([{"class": "Noise", "module": "__main__"}], "Noise is not from Keras"),
+        ([{"class": "Lambda", "module": "keras.src.layers.core.lambda_layer"}], "Lambda"),
+        (None, "does not contain the layers"),
     ],
 )
-def test_a_layer_of_ones_own_may_need_eager_steps(
+def test_a_custom_layer_may_need_eager_steps(
     tmp_path: Path, layers: list[dict[str, str]] | None, why: str
 ) -> None:
     (tmp_path / "train.py").write_text("model.compile('sgd', 'mse', run_eagerly=True)\n")
     run = recorded(tmp_path, ["train.py"], layers=layers)
     results, _ = edited(run, [finding("a", remedy("run-eagerly-off"))], None)
-    assert results[0].edits[0].missing == why
+    missing = results[0].edits[0].missing
+    assert why in missing
+    assert bool(why) == bool(missing)

@@ -1,4 +1,4 @@
-"""Each kind of edit: what it makes of a line, however that is written."""
+"""Each kind of edit: the line it writes, for many ways to write the line before."""
 
 import ast
 
@@ -53,7 +53,7 @@ MADE = [
         "d = files.interleave(read, cycle_length=4)",
         "d = files.interleave(read, cycle_length=4, num_parallel_calls=AUTO)",
     ),
-    ("cache", "d = files.map(f).batch(2)", None),  # which stage, one line does not tell
+    ("cache", "d = files.map(f).batch(2)", None),  # the line has several stages
     ("cache", "d = files.map(f)", "d = files.map(f).cache()"),
     (
         "cache",
@@ -142,13 +142,13 @@ def declined(edit_id: str, text: str, mark: str) -> str | None:
         ("import tensorflow as tf\ntf = 3", None),
     ],
 )
-def test_the_file_has_its_own_names(imports: str, name: str | None) -> None:
+def test_an_edit_uses_the_names_of_the_file(imports: str, name: str | None) -> None:
     made = declined("parallel-map", f"{imports}\nd = d.map(f)\n", "d.map")
     expected = f"{imports}\nd = d.map(f, num_parallel_calls={name})\n"
     assert made == (expected if name else None)
 
 
-def test_every_name_is_an_edit_or_says_why_not() -> None:
+def test_every_edit_id_has_an_edit_or_a_reason() -> None:
     assert not KINDS.keys() & BY_HAND.keys()
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
     known += " jit-compile steps-per-execution run-eagerly-off autotune-on"
@@ -156,8 +156,8 @@ def test_every_name_is_an_edit_or_says_why_not() -> None:
 
 
 @pytest.mark.parametrize("edit_id", ["drop-remainder", "prefetch", "cache", "parallel-batch"])
-def test_a_pipeline_is_not_guessed(edit_id: str) -> None:
-    with pytest.raises(Declined, match="the line of the pipeline is not known"):
+def test_the_line_of_a_pipeline_is_not_guessed(edit_id: str) -> None:
+    with pytest.raises(Declined, match="line of the pipeline is unknown"):
         edited(edit_id, f"{HEAD}d = d.batch(8)\nmodel.fit(d)\n")
 
 
@@ -176,15 +176,15 @@ def evaluate(x):
 
 
 @pytest.mark.parametrize("decorator", ["", "()", "(jit_compile=None)"])
-def test_a_loop_of_ones_own_is_compiled_at_its_function(decorator: str) -> None:
+def test_a_custom_loop_is_compiled_at_its_function(decorator: str) -> None:
     made = edited("jit-compile", FUNCTIONS.format(decorator=decorator))
     assert made == FUNCTIONS.format(decorator="(jit_compile=True)")
 
 
 @pytest.mark.parametrize("call", ["tf.print(x)", "tf.py_function(f, [x], tf.int64)"])
-def test_what_xla_cannot_compile_is_left(call: str) -> None:
+def test_a_function_that_xla_cannot_compile_is_not_changed(call: str) -> None:
     text = FUNCTIONS.format(decorator="").replace("    return loss", f"    {call}\n    return loss")
-    with pytest.raises(Declined, match="what XLA cannot compile"):
+    with pytest.raises(Declined, match="XLA cannot compile"):
         edited("jit-compile", text)
 
 
@@ -246,17 +246,20 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
         "import keras\n\nmodel = keras.applications.ResNet50()\nkeras.layers.Dense(8)\n",
     ],
 )
-def test_a_policy_is_left_to_the_user_where_the_output_is_not_plain(text: str) -> None:
+def test_no_policy_is_set_where_the_last_layer_is_unclear(text: str) -> None:
     assert declined("mixed-precision", text, "Dense(8") is None
 
 
 @pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])
-def test_examples_keep_their_order_whatever_file_says_otherwise(edit_id: str) -> None:
+def test_examples_keep_their_order_by_the_recorded_options(edit_id: str) -> None:
     CHECKS[edit_id](_with_options(None, {"deterministic": True}), "")
-    with pytest.raises(Declined, match="in another order"):
+    with pytest.raises(Declined, match="order of its examples would change"):
         CHECKS[edit_id](_with_options({"deterministic": False}), "")
 
 
 def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:
-    stages = [RecordedDataset(at, "_MapDataset", options=one) for at, one in enumerate(options)]
+    stages = [
+        RecordedDataset(number, "_MapDataset", options=chosen)
+        for number, chosen in enumerate(options)
+    ]
     return ProgramRecord(datasets=tuple(stages))

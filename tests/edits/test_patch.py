@@ -1,4 +1,4 @@
-"""Patches of files as they come, applied by git itself: byte for byte what was meant, and still Python."""
+"""Patches of many kinds of files, applied by git itself: byte for byte as intended, and valid Python."""
 
 import ast
 import codecs
@@ -13,7 +13,7 @@ from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.kinds import KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile
-from tfdoctor.edits.splice import Declined, before_and_after, overlapping, spliced
+from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
 
 STATEMENTS = st.sampled_from(
     [
@@ -50,23 +50,23 @@ def files(draw: st.DrawFn) -> bytes:
 
 
 def all_edits(source: SourceFile) -> str:
-    """Make each edit of each line, as far as they go together."""
-    module, together = SyntaxTree(source.text), set()
+    """Make all edits of all lines that do not overlap."""
+    module, together = SyntaxTree(source.text), set[Splice]()
     for line in range(len(module.lines.starts) + 1):
         for kind in KINDS.values():
             try:
-                found = kind(module, line, "options.autotune.enabled = False")
+                splices = kind(module, line, "options.autotune.enabled = False")
             except Declined:
                 continue
-            before_and_after(source.text, found)
-            if not overlapping(together | set(found)):
-                together |= set(found)
+            before_and_after(source.text, splices)
+            if not overlapping(together | set(splices)):
+                together |= set(splices)
     return spliced(source.text, together)
 
 
 @settings(max_examples=60)
 @given(data=files())
-def test_git_makes_of_a_file_what_was_meant(
+def test_git_applies_all_edits_of_a_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     source = SourceFile.read("a b/train.py", data)
@@ -110,14 +110,14 @@ def test_a_patch_of_nothing_is_empty() -> None:
         (b"a = '\xff'\n", "cannot be read as Python"),
         (b"# coding: latin-1\na = '\xff'\n", ""),
         (b"# coding: utf-16\n", "cannot be read as Python"),
-        (b"# coding: iso2022_jp\na = 1  # \x1b(B\n", "would change in other places"),
+        (b"# coding: iso2022_jp\na = 1  # \x1b(B\n", "would change other parts"),
     ],
 )
-def test_a_file_that_would_not_come_back_is_left(data: bytes, words: str) -> None:
+def test_a_file_that_would_change_elsewhere_is_declined(data: bytes, words: str) -> None:
+    reason = ""
     try:
-        said = ""
         assert SourceFile.read("a.py", data).data == data
-    except Declined as why:
-        said = str(why)
-    assert words in said
-    assert bool(words) == bool(said)
+    except Declined as declined:
+        reason = str(declined)
+    assert words in reason
+    assert bool(words) == bool(reason)

@@ -1,4 +1,4 @@
-"""A file is edited only where it is what the recording saw."""
+"""A file is edited only where it is unchanged since the recording."""
 
 import hashlib
 from pathlib import Path
@@ -12,7 +12,7 @@ from tfdoctor.edits.splice import Declined
 TEXT = b"import tensorflow as tf\n"
 
 
-def test_a_file_that_is_as_it_was_is_read(tmp_path: Path) -> None:
+def test_an_unchanged_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
     assert Sources(recorded(tmp_path, ["train.py"]))["train.py"].text == TEXT.decode()
 
@@ -35,17 +35,17 @@ def test_a_file_that_changed_is_not_edited(tmp_path: Path) -> None:
         sources["train.py"]
 
 
-def test_a_file_that_is_gone_is_not_at_hand(tmp_path: Path) -> None:
+def test_a_removed_file_is_not_edited(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
     sources = Sources(recorded(tmp_path, ["train.py"]))
     (tmp_path / "train.py").unlink()
-    with pytest.raises(Declined, match=r"train\.py is not at hand"):
+    with pytest.raises(Declined, match=r"train\.py was not found"):
         sources["train.py"]
 
 
 def test_a_file_without_a_hash_is_not_edited(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_bytes(TEXT)
-    with pytest.raises(Declined, match=r"does not tell what train\.py was"):
+    with pytest.raises(Declined, match=r"no hash of train\.py"):
         Sources(recorded(tmp_path, []))["train.py"]
 
 
@@ -65,7 +65,7 @@ def test_a_file_is_read_in_its_encoding_and_written_in_it(data: bytes, encoding:
 
 
 @pytest.mark.parametrize("data", [b"x = '\xff'\n", b"# coding: klingon\n", b"# coding: hex\n00\n"])
-def test_what_is_no_text_is_not_edited(data: bytes) -> None:
+def test_a_file_that_is_no_text_is_not_edited(data: bytes) -> None:
     with pytest.raises(Declined, match=r"train.py cannot be read as Python"):
         SourceFile.read("train.py", data)
 

@@ -1,4 +1,4 @@
-"""drop_remainder: only of a dataset that the file shows to be trained on, and nothing else."""
+"""drop_remainder: only for a dataset that the file uses for training alone."""
 
 import pytest
 
@@ -35,13 +35,13 @@ DOUBTFUL = [
 
 
 @pytest.mark.parametrize("text", TRAINED)
-def test_what_only_trains_may_lose_its_last_batch(text: str) -> None:
+def test_a_dataset_for_training_may_lose_its_last_batch(text: str) -> None:
     assert edited("drop-remainder", text, ".batch(8") == text.replace(
         ".batch(8", ".batch(8, drop_remainder=True"
     )
 
 
 @pytest.mark.parametrize("text", DOUBTFUL)
-def test_what_may_be_evaluated_on_stays_whole(text: str) -> None:
-    with pytest.raises(Declined, match="may be evaluated on too"):
+def test_a_dataset_for_evaluation_keeps_its_last_batch(text: str) -> None:
+    with pytest.raises(Declined, match="may also be used for evaluation"):
         edited("drop-remainder", text, ".batch(8")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import chart, device, line, recording, trace
+from tests.builders import Machine, Row, chart, device, line, recording, trace
 from tfdoctor.diagnose import diagnose
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -23,6 +23,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
+from tfdoctor.trace import xplane
 from tfdoctor.verdict import NotApplicable
 
 TRACES = Path(__file__).parent / "traces"
@@ -48,7 +49,7 @@ def charts(folders: dict[str, Path]) -> dict[str, Chart]:
 
 
 def chart_of(opened: Recording) -> Chart:
-    return Chart([diagnose.xplane.read(opened.traces[0]), opened])
+    return Chart([xplane.read(opened.traces[0]), opened])
 
 
 def test_the_framework_and_how_it_is_known(charts: dict[str, Chart]) -> None:
@@ -122,17 +123,17 @@ def test_nobody_is_told_to_record_jax_with_tfdoctor(folders: dict[str, Path], na
 # In a few literals
 
 
-def calls(count: int, each: float, length: float, function: str = "train_step") -> list:  # type: ignore[type-arg]
+def calls(count: int, each: float, length: float, function: str = "train_step") -> list[Row]:
     name = f"PjitFunction({function})"
     return [(name, n * each, n * each + length) for n in range(count)]
 
 
-def gpu_work(count: int, each: float) -> object:
+def gpu_work(count: int, each: float) -> Machine:
     rows = [("fusion", n * each, n * each + 0.9 * each) for n in range(count)]
     return device(line("Stream #1(Compute)", *rows), gpu_device_name="GPU")
 
 
-def marked(count: int, each: float, length: float, name: str) -> list:  # type: ignore[type-arg]
+def marked(count: int, each: float, length: float, name: str) -> list[Row]:
     return [(name, n * each, n * each + length, {"_r": 1, "step_num": n}) for n in range(count)]
 
 

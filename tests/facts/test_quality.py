@@ -106,8 +106,8 @@ def test_steps_that_profiling_slowed_down(before: float, *, slowed: bool) -> Non
     assert ("tracing made the steps" in doubts(None, manifest(steps=seen))) is slowed
 
 
-@pytest.mark.parametrize(("of", "times"), [("steps", "25 %"), (None, "")])
-def test_whole_steps_are_compared_with_whole_steps(of: str | None, times: str) -> None:
+@pytest.mark.parametrize(("of", "times"), [("steps", "25 %"), ("", "")])
+def test_whole_steps_are_compared_with_whole_steps(of: str, times: str) -> None:
     seen = StepsSeen(untraced=UntracedSteps(count=50, median_ms=8.0, of=of))
     found = doubts(trace([markers(8, 10, call=8)]), manifest(steps=seen))
     assert times in found

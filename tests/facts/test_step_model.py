@@ -22,6 +22,7 @@ from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.time.breakdown import PARTS
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Stage
 
@@ -43,7 +44,7 @@ segments = st.lists(
 
 models = st.builds(
     StepModel,
-    device=st.sampled_from(["CPU", "GPU", "TPU"]),
+    device=st.sampled_from(DeviceKind),
     exposed=st.fixed_dictionaries({str(part): times for part in PARTS}),
     segments=segments,
     host_work=times,
@@ -78,7 +79,9 @@ sets = st.lists(effects(), min_size=1, max_size=4)
 
 def model(**parts: float) -> StepModel:
     """A GPU's step without a pipeline that is known."""
-    return StepModel(device="GPU", exposed={str(part): parts.get(str(part), 0.0) for part in PARTS})
+    return StepModel(
+        device=DeviceKind.GPU, exposed={str(part): parts.get(str(part), 0.0) for part in PARTS}
+    )
 
 
 # Properties
@@ -154,7 +157,7 @@ def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
 def test_work_that_moves_or_spreads_keeps_the_cores_busy(
     any_model: StepModel, usable: float, share: float, some: list[Effect]
 ) -> None:
-    on_cpu = replace(any_model, device="CPU", cores=Cores(usable, usable * share))
+    on_cpu = replace(any_model, device=DeviceKind.CPU, cores=Cores(usable, usable * share))
     moved = [e for e in some if e.overlaps or e.spreads]
     busy = share * on_cpu.step_ms
     assert on_cpu.predict([Effect(Stage.INPUT, overlaps=True), *moved]) >= busy - EXACT
@@ -164,7 +167,7 @@ def test_work_that_moves_or_spreads_keeps_the_cores_busy(
 def test_a_run_that_has_no_core_free_gains_nothing_from_threads(
     any_model: StepModel, some: list[Effect]
 ) -> None:
-    full = replace(any_model, device="CPU", cores=Cores(2.0, 2.0))
+    full = replace(any_model, device=DeviceKind.CPU, cores=Cores(2.0, 2.0))
     moved = [e for e in some if e.overlaps or e.spreads]
     unscaled = [replace(e, scales=1.0) if e.overlaps else e for e in moved]
     assert full.saving(unscaled) <= EXACT
@@ -176,7 +179,7 @@ def test_a_host_measured_a_little_longer_changes_little(
 ) -> None:
     """Also where it comes to work longer than the device, and begins to limit the step."""
     exposed = {**any_model.exposed, Stage.HOST: any_model.exposed[Stage.DEVICE]}
-    before = replace(any_model, device="GPU", segments=(), exposed=exposed)
+    before = replace(any_model, device=DeviceKind.GPU, segments=(), exposed=exposed)
     host = max(0.0, before.exposed[Stage.HOST] + change)
     after = replace(before, exposed={**before.exposed, Stage.HOST: host})
     assert abs(after.predict(some) - before.predict(some)) <= 2 * abs(change) + EXACT
@@ -194,7 +197,7 @@ def test_no_operation_gets_faster_than_its_roofline(
 
 def test_an_operation_that_is_not_run_at_all_moves_no_bytes() -> None:
     bounded = StepModel(
-        device="CPU",
+        device=DeviceKind.CPU,
         exposed={**dict.fromkeys(map(str, PARTS), 0.0), "device": 20.0},
         floors={"op": 4.0},
     )
@@ -269,7 +272,7 @@ def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
 
 
 def test_a_cpu_hides_nothing_from_itself() -> None:
-    on_cpu = replace(model(host=2, device=10), device="CPU", host_work=9)
+    on_cpu = replace(model(host=2, device=10), device=DeviceKind.CPU, host_work=9)
     assert on_cpu.predict([Effect(Stage.DEVICE, 0.1)]) == pytest.approx(3)
 
 
@@ -333,11 +336,13 @@ def test_a_short_wait_is_for_the_input_only_where_its_own_time_comes_near(
 def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
     cores: Cores | None, *, guesses: bool
 ) -> None:
-    on_cpu = replace(model(input=1, device=1), device="CPU", cores=cores)
+    on_cpu = replace(model(input=1, device=1), device=DeviceKind.CPU, cores=cores)
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, overlaps=True)]) is guesses
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a", spreads=True)]) is guesses
     assert not on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a")])
-    assert not replace(on_cpu, device="GPU").guesses_cores([Effect(Stage.INPUT, overlaps=True)])
+    assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores(
+        [Effect(Stage.INPUT, overlaps=True)]
+    )
 
 
 @pytest.mark.parametrize(("narrows", "left"), [(False, 8.0), (True, 4.0)])
@@ -350,15 +355,15 @@ def test_memory_limits_narrower_tensors_less(*, narrows: bool, left: float) -> N
 @pytest.mark.parametrize(
     ("effect", "device", "frees"),
     [
-        (Effect(Stage.INPUT, 0.0, "a"), "CPU", True),
-        (Effect(Stage.INPUT, 0.5, "a", spreads=True), "CPU", False),
-        (Effect(Stage.INPUT, overlaps=True), "CPU", False),
-        (Effect(Stage.DEVICE, 0.5), "CPU", False),
-        (Effect(Stage.INPUT, 0.0, "a"), "GPU", False),
+        (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.CPU, True),
+        (Effect(Stage.INPUT, 0.5, "a", spreads=True), DeviceKind.CPU, False),
+        (Effect(Stage.INPUT, overlaps=True), DeviceKind.CPU, False),
+        (Effect(Stage.DEVICE, 0.5), DeviceKind.CPU, False),
+        (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.GPU, False),
     ],
 )
 def test_work_that_is_gone_leaves_a_cpus_cores_free(
-    effect: Effect, device: str, *, frees: bool
+    effect: Effect, device: DeviceKind, *, frees: bool
 ) -> None:
     run = replace(model(input=6.0, device=4.0), device=device)
     assert run.frees_cores([effect]) is frees
@@ -370,7 +375,7 @@ def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     segment = PipelineSegment({"Root::Map": 40.0}, overlapped=False)
     on_cpu = replace(
         model(input=40, device=60),
-        device="CPU",
+        device=DeviceKind.CPU,
         segments=(segment,),
         cores=Cores(2.0, 1.6),
         input_ms=40.0,
@@ -401,7 +406,7 @@ def test_the_model_takes_the_pipelines_segments_and_the_launching_work() -> None
     ]
     gpu = v100(line("Stream #1(Compute)", ("volta_sgemm", 60, 90)))
     found = chart(trace(host, gpus=[gpu])).fact(StepModel)
-    assert found.device == "GPU"
+    assert found.device is DeviceKind.GPU
     assert found.step_ms == pytest.approx(100)
     assert max(segment.ms for segment in found.segments) == pytest.approx(40)
     assert found.host_work == pytest.approx(28)

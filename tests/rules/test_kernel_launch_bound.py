@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.gpu.idle_gaps import SIZES, IdleGaps
+from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
@@ -16,8 +16,8 @@ STEPS = SteadySteps.of(Steps.uniform(10, 10.0))
 
 def gaps(launching_ms: float) -> IdleGaps:
     """Gaps of 10 to 100 us, all of them while the host launches."""
-    sizes = {size: launching_ms if size == SIZES[1] else 0.0 for size in SIZES}
-    return IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_told=True)
+    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
+    return IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
 
 
 @pytest.mark.parametrize(("launching_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])

@@ -81,7 +81,7 @@ def test_gaps_by_size_and_by_what_the_host_does(cases: dict[str, Case], name: st
     ruler, gaps = cases[name].ruler, cases[name].chart.fact(IdleGaps)
     assert gaps.sizes == {size: close(value) for size, value in ruler.sizes.items()}
     assert gaps.gaps == {size: close(number) for size, number in ruler.gaps.items()}
-    known = ruler.causes | {"waiting for the device": 0.0}
+    known = ruler.causes | {"synchronizing with the GPU": 0.0}
     assert gaps.causes == {cause: close(value) for cause, value in known.items()}
 
 

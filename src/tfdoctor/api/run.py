@@ -99,7 +99,7 @@ def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
     places = inline.places()
     while frame is not None and places.get(frame.f_code.co_filename, "") is None:
         frame = frame.f_back
-    file, line = user_line(frame) or ("", 0)  # type: ignore[no-untyped-call] # the agent's
+    file, line = user_line(frame) or ("", 0)
     name = places.get(file) or file.removeprefix(f"{Path.cwd()}/")
     at = f"{name}:{line}" if name else "python"
     return _begin(plan, "notebook" if inline.notebook() else name or at, at, what)

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from tfdoctor.capture import manifest
+from tfdoctor.capture.agent.frames import clean_error
 from tfdoctor.capture.agent.masking import clean
 from tfdoctor.capture.arrange import arrange
 from tfdoctor.capture.beside import Beside
@@ -28,6 +29,9 @@ from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import AgentError, Manifest
 
+if TYPE_CHECKING:
+    from tfdoctor.capture.agent.block import Block
+
 AGENT, FOLDER = "_tfdoctor_agent", Path(__file__).parent / "agent"
 
 
@@ -36,7 +40,7 @@ class _Process:
 
     lock = threading.RLock()
     ours = False  # the agent is here for us
-    window: Any = None
+    block: "Block | None" = None  # of the agent
     under_way: "Inside | None" = None
 
 
@@ -44,8 +48,7 @@ def profiled() -> bool:
     """Say whether `tfdoctor profile` records this process, or will once it imports TensorFlow."""
     if AGENT in sys.modules:
         return not _Process.ours
-    site = sys.modules.get("sitecustomize")
-    door = getattr(site, "Door", None)
+    door = getattr(sys.modules.get("_tfdoctor_door"), "Door", None)
     return door is not None and any(type(finder) is door for finder in sys.meta_path)
 
 
@@ -94,16 +97,16 @@ class Inside:
     def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
         atexit.register(self.abandoned)
         with self._careful("start"):
-            block = _agents("block")
             settings = agents_plan(plan, self.folder.processes)
-            _Process.window = block.begin(settings, places, _Process.window)
+            _Process.block = _agents("block").begin(settings, places, _Process.block)
         with self._careful("samples"):
             self.beside = Beside(self.folder.out / SAMPLES, plan.sample_every_ms)
 
     def join(self, model: object, frame: FrameType) -> None:
         """Take part in the fit of a model that is running."""
         with self._careful("join"):
-            _agents("block").join(_Process.window, model, frame)
+            if _Process.block is not None:
+                _Process.block.join(model, frame)
 
     def end(self, error: BaseException | None = None) -> None:
         """End the recording and write it; a second call does nothing."""
@@ -122,9 +125,10 @@ class Inside:
             if under_way() is not self:
                 return
             with self._careful("end"):
-                _agents("block").end(_Process.window, reason, self.what)
+                if _Process.block is not None:
+                    _Process.block.end(reason, self.what)
             with self._careful("traceback"):
-                _agents("ending")._clean(error, set())  # noqa: SLF001 - the agent's
+                clean_error(error)
             with self._careful("recording"):
                 self.recording = self._write(reason, error)
             _Process.under_way = None

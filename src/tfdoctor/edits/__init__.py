@@ -1,7 +1,7 @@
-"""Remedies as edits of the user's own lines, where the file is at hand and as it was when it ran.
+"""Remedies as edits of the user's own lines, where the file exists and is unchanged since the recording.
 
-No edit changes a file: the lines before and after are shown in the report, and `--patch` writes all of
-them as one diff.
+No edit changes a file: the report shows the lines before and after, and `--patch` writes all edits as one
+diff.
 """
 
 from tfdoctor.edits.draft import edited

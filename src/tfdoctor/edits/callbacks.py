@@ -1,4 +1,4 @@
-"""Whether what fit() is given looks at single batches, by what the file shows of it."""
+"""Whether the callbacks of fit() need single batches, as far as the file shows them."""
 
 import libcst as cst
 
@@ -19,89 +19,94 @@ BY_EPOCH: dict[str, frozenset[str] | None] = {
     "ReduceLROnPlateau": None,
     "TensorBoard": frozenset(["histogram_freq", "log_dir", "write_graph", "write_images"]),
 }
-"""Keras' callbacks that look at epochs only, where they are given no other arguments than these.
+"""Keras' callbacks that need epochs only, where they are given no other arguments than these.
 
-None: whatever they are given (https://keras.io/api/callbacks/).
+None: with any arguments (https://keras.io/api/callbacks/).
 """
 
 _MODULES = ("keras.callbacks", "tf_keras.callbacks", "tensorflow.keras.callbacks")
-_PLACE = (
-    5  # of callbacks among the positional arguments of fit(x, y, batch_size, epochs, verbose, ...)
-)
+
+_PLACE = 5
+"""Of ``callbacks`` among the positional arguments: fit(x, y, batch_size, epochs, verbose, ...)."""
 
 
 def must_see_epochs_only(module: SyntaxTree) -> None:
-    """Decline where a callback may look at each batch: of several steps in one call it sees the last."""
+    """Decline where a callback may need each batch: of several steps in one call it sees the last."""
     fits = [
         call
         for call in module.all(cst.Call)
         if isinstance(call.func, cst.Attribute) and last_name(call.func) == "fit"
     ]
     if not fits:
-        raise Declined("the file does not show which callbacks fit() is given")
+        raise Declined("the file does not call fit(), so the callbacks are unknown")
     for call in fits:
         if any(argument.star for argument in call.args):
-            raise Declined("what .fit() is given is not written out (* or **)")
-        if not all(_by_epoch(module, each) for each in _given(module, call)):
-            raise Declined("a callback of fit() may look at each batch, and would see fewer")
+            raise Declined(".fit() is called with * or **, so the callbacks are unknown")
+        if not all(_by_epoch(module, callback) for callback in _callbacks(module, call)):
+            raise Declined("a callback of fit() may need every batch, and would see fewer")
 
 
-def _given(module: SyntaxTree, call: cst.Call) -> list[cst.BaseExpression | None]:
-    """Return the callbacks that a call of fit() lists; None among them cannot be told."""
-    named = [each.value for each in call.args if each.keyword and each.keyword.value == "callbacks"]
-    positional = [each.value for each in call.args if each.keyword is None][_PLACE:]
+def _callbacks(module: SyntaxTree, call: cst.Call) -> list[cst.BaseExpression | None]:
+    """Return the callbacks that a call of fit() lists, with None for one that cannot be followed."""
+    named = [arg.value for arg in call.args if arg.keyword and arg.keyword.value == "callbacks"]
+    positional = [arg.value for arg in call.args if arg.keyword is None][_PLACE:]
     if not (named or positional):
         return []
     match meant(module, (named or positional)[0]):
         case cst.Name(value="None"):
             return []
         case cst.List(elements=elements) | cst.Tuple(elements=elements):
-            return [meant(module, each.value) for each in elements]
+            return [meant(module, element.value) for element in elements]
         case _:
             return [None]
 
 
 def meant(module: SyntaxTree, value: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return what a name was given, where that happens once and nothing else is done with it."""
+    """Return the value of a name that is assigned once and is otherwise only passed on."""
     if not isinstance(value, cst.Name) or value.value == "None":
         return value
-    uses = [each for each in module.all(cst.Name) if each.value == value.value]
-    around = [module.parent(each) for each in uses]
-    given = [module.parent(each) for each in around if isinstance(each, cst.AssignTarget)]
-    plain = all(isinstance(each, cst.AssignTarget | cst.Arg | cst.Element) for each in around)
-    first = given[0] if len(given) == 1 and plain else None
-    return first.value if isinstance(first, cst.Assign) else None
+    uses = [name for name in module.all(cst.Name) if name.value == value.value]
+    around = [module.parent(name) for name in uses]
+    assigned = [module.parent(node) for node in around if isinstance(node, cst.AssignTarget)]
+    plain = all(isinstance(node, cst.AssignTarget | cst.Arg | cst.Element) for node in around)
+    only = assigned[0] if len(assigned) == 1 and plain else None
+    return only.value if isinstance(only, cst.Assign) else None
 
 
 def _by_epoch(module: SyntaxTree, callback: cst.BaseExpression | None) -> bool:
-    """Say whether a callback is one of Keras' that look at epochs only, or of a class of the file.
+    """Say whether a callback needs epochs only: it is one of Keras', or of a class of the file.
 
-    Whether classes of the file look at batches is told by their methods' names.
+    The methods of the file's classes are checked by their names elsewhere.
     """
     if not isinstance(callback, cst.Call):
         return False
-    if any(
-        module.means(base, f"{each}.Callback")
-        for base in _bases(module, callback)
-        for each in _MODULES
-    ):
+    if _derives_from_keras(module, callback):
         return True
     name = last_name(callback.func)
-    keras = any(module.means(callback.func, f"{each}.{name}") for each in _MODULES)
-    if not keras or name not in BY_EPOCH:
+    from_keras = any(module.means(callback.func, f"{package}.{name}") for package in _MODULES)
+    if not from_keras or name not in BY_EPOCH:
         return False
     allowed = BY_EPOCH[name]
-    given = {each.keyword.value if each.keyword else "" for each in callback.args[1:]}
-    given |= {each.keyword.value for each in callback.args[:1] if each.keyword}
+    first, rest = callback.args[:1], callback.args[1:]
+    given = {argument.keyword.value if argument.keyword else "" for argument in rest}
+    given |= {argument.keyword.value for argument in first if argument.keyword}
     return allowed is None or given <= allowed
+
+
+def _derives_from_keras(module: SyntaxTree, callback: cst.Call) -> bool:
+    return any(
+        module.means(base, f"{package}.Callback")
+        for base in _bases(module, callback)
+        for package in _MODULES
+    )
 
 
 def _bases(module: SyntaxTree, callback: cst.Call) -> list[cst.BaseExpression]:
     """Return the only base of the class of the file that is called, or []."""
     classes = [
-        each
-        for each in module.all(cst.ClassDef)
-        if each.name.value == module.written(callback.func)
+        definition
+        for definition in module.all(cst.ClassDef)
+        if definition.name.value == module.written(callback.func)
     ]
-    bases = [base.value for each in classes for base in each.bases]
+    bases = [base.value for definition in classes for base in definition.bases]
     return bases if len(classes) == len(bases) == 1 else []

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,18 +15,19 @@ class FileChange:
 
 
 def unified(changes: Iterable[FileChange], within: str = "") -> bytes:
-    """Return a diff that ``git apply`` takes in the folder that the paths are relative to.
+    """Return a diff that ``git apply`` accepts in the folder that the paths are relative to.
 
-    ``within`` is where that folder is in its repository: "jobs/train/", or "" for the top of it or none.
-    Where a path begins like that, git would take it for one from the top, and change another file: such
-    a diff names all files from the top, in the header that git reads so.
+    ``within`` is the path of that folder in its repository: "jobs/train/", or "" at the top or without one.
+    Where a path begins with it, git would read the path from the top and change another file. Such a diff
+    names all files from the top, in the header that git reads.
     """
     ordered = sorted(changes, key=lambda change: change.path)
     ends = [f"{side}{change.path}" for change in ordered for side in ("", "a/", "b/")]
     if not within or not any(end.startswith(within) for end in ends):
         return b"".join(map(_file, ordered))
-    from_top = [FileChange(f"{within}{one.path}", one.before, one.after) for one in ordered]
-    return b"".join(_header(one) + _file(one) for one in from_top if one.before != one.after)
+    changed = [change for change in ordered if change.before != change.after]
+    from_top = [replace(change, path=f"{within}{change.path}") for change in changed]
+    return b"".join(_header(change) + _file(change) for change in from_top)
 
 
 def _header(change: FileChange) -> bytes:
@@ -36,12 +37,12 @@ def _header(change: FileChange) -> bytes:
 def _file(change: FileChange) -> bytes:
     # Latin-1 maps each byte to a character and back, whatever the file's encoding is.
     before, after = (_lines(data.decode("latin-1")) for data in (change.before, change.after))
-    # A tab ends a name that has spaces.
+    # A tab ends a name with spaces.
     end = "\t" if " " in change.path else ""
     names = (f"a/{change.path}{end}", f"b/{change.path}{end}")
-    found = list(difflib.unified_diff(before, after, *names))
-    head = "".join(found[:2]).encode()
-    return head + "".join(map(_ended, found[2:])).encode("latin-1")
+    lines = list(difflib.unified_diff(before, after, *names))
+    head = "".join(lines[:2]).encode()
+    return head + "".join(map(_ended, lines[2:])).encode("latin-1")
 
 
 def _lines(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from tfdoctor.verdict import Finding, Location, Remedy
 
 @dataclass(slots=True)
 class Draft:
-    """What the findings change, file by file; the first to ask for a place gets it."""
+    """What the findings change, file by file; the first edit of a place wins."""
 
     sources: Sources
     modules: dict[str, SyntaxTree] = field(default_factory=dict)
@@ -32,35 +32,37 @@ class Draft:
             Declined: why there is none.
         """
         if remedy.edit_id not in KINDS:
-            raise Declined(BY_HAND.get(remedy.edit_id, "it is a change to make by hand"))
+            raise Declined(BY_HAND.get(remedy.edit_id, "this change has to be made by hand"))
         if remedy.edit_id in CHECKS:
             CHECKS[remedy.edit_id](self.sources.program, remedy.code)
         at = remedy.at or self.sources.trains()
         if at is None:
-            raise Declined("the line that it belongs to is not known")
+            raise Declined("the line to change is unknown")
         source = self.sources[at.path]
-        if at.path not in self.modules:
-            self.modules[at.path] = SyntaxTree(source.text)
-        module = self.modules[at.path]
-        splices = KINDS[remedy.edit_id](module, at.line, remedy.code)
+        splices = KINDS[remedy.edit_id](self._module(source), at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         return Edit(Location(at.path, line), before, after), source, splices
 
+    def _module(self, source: SourceFile) -> SyntaxTree:
+        if source.path not in self.modules:
+            self.modules[source.path] = SyntaxTree(source.text)
+        return self.modules[source.path]
+
     def add(self, source: SourceFile, splices: list[Splice]) -> str:
         """Take an edit into the patch; return why not, or ""."""
         if not source.name:
-            return f"{source.path} is not below the folder in which the run was started"
+            return f"{source.path} is outside the folder in which the run was started"
         if not source.name.isprintable() or '"' in source.name:
-            return f"{source.path} has a name that git writes in another way"
+            return f"the name of {source.path} has characters that git escapes"
         self.named[source.name] = source
         together = self.splices.get(source.name, set()) | set(splices)
         if overlapping(together):
-            return "another change is in the same place"
+            return "another change edits the same code"
         try:
             _must_parse(source, together)
-        except Declined as why:
-            return str(why)
+        except Declined as reason:
+            return str(reason)
         self.splices[source.name] = together
         return ""
 
@@ -71,7 +73,7 @@ class Draft:
             FileChange(name, source.data, source.encoded(spliced(source.text, self.splices[name])))
             for name, source in changed.items()
         ]
-        return unified(changes, next((each.within for each in changed.values()), ""))
+        return unified(changes, next((source.within for source in changed.values()), ""))
 
 
 def edited(
@@ -79,45 +81,48 @@ def edited(
 ) -> tuple[tuple[Result, ...], bytes]:
     """Return the results with the edits of their remedies, and the patch of those that go together.
 
-    Findings earlier in the order have precedence; one that excludes another is left out of the patch, and so
-    is one that saves nothing more once those in it are followed, or nothing before others that are not in it.
+    Findings earlier in the order have precedence. Left out of the patch are: a finding that excludes one in
+    the patch, one that saves nothing more once those in the patch are fixed, and one that saves nothing
+    before others that are not in the patch.
     """
     draft, results = Draft(Sources(recording)), tuple(results)
     unneeded = _others(Relationship.UNNEEDED, order)
-    by_turn = sorted(results, key=lambda one: (bool(_after(one)), one.rule.name in unneeded))
+    by_turn = sorted(
+        results, key=lambda result: (bool(_after(result)), result.rule.name in unneeded)
+    )
     done = {id(result): _with_edits(result, draft, order) for result in by_turn}
     return tuple(done[id(result)] for result in results), draft.patch()
 
 
 def _others(kind: Relationship, order: Ordering | None) -> dict[str, tuple[str, ...]]:
-    """Return the rules that stand in a relation to each rule that has one of this kind."""
+    """Return, by rule, the rules to which it has a relation of a kind."""
     relations = order.relations if order else ()
-    return {each.rule: each.others for each in relations if each.kind is kind}
+    return {relation.rule: relation.others for relation in relations if relation.kind is kind}
 
 
 def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
     if not isinstance(result.outcome, Finding):
         return result
-    against = _against(result, draft.rules, order)
+    conflict = _conflict(result, draft.rules, order)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
-        edit, taken = _edit(remedy, draft, against, taken)
+        edit, taken = _edit(remedy, draft, conflict, taken)
         edits.append(edit)
     if taken:
         draft.rules.append(result.rule.name)
     return replace(result, edits=tuple(edits))
 
 
-def _edit(remedy: Remedy, draft: Draft, against: str, taken: str) -> tuple[Edit, str]:
-    """Return the edit of a remedy, and which trial of its finding is in the patch by now."""
+def _edit(remedy: Remedy, draft: Draft, conflict: str, taken: str) -> tuple[Edit, str]:
+    """Return the edit of a remedy, and the edit id of its finding that is in the patch by now."""
     try:
         edit, source, splices = draft.edit(remedy)
-    except Declined as why:
-        return Edit(remedy.at, missing=str(why)), taken
-    if against:
-        missing = against
+    except Declined as reason:
+        return Edit(remedy.at, missing=str(reason)), taken
+    if conflict:
+        missing = conflict
     elif taken not in ("", remedy.edit_id):
-        missing = "another change for the same fault is in the patch"
+        missing = "the patch already has another fix for this finding"
     else:
         missing = draft.add(source, splices)
     return replace(edit, missing=missing), taken if missing else remedy.edit_id
@@ -128,34 +133,33 @@ def _after(result: Result) -> tuple[str, ...]:
     return result.saving.after if result.saving else ()
 
 
-def _against(result: Result, rules: Sequence[str], order: Ordering | None) -> str:
-    """Return what speaks against a rule's edits beside those of the rules in the patch, or ""."""
+def _conflict(result: Result, patched: Sequence[str], order: Ordering | None) -> str:
+    """Return why a finding's edits do not go with those of the rules in the patch, or ""."""
     name = result.rule.name
-    first = [one for one in _after(result) if one not in rules]
-    if first:
-        one = "which is" if len(first) == 1 else "which are"
-        return f"it saves nothing before {' and '.join(first)}, {one} not in the patch"
-    excluded = _others(Relationship.INSTEAD, order)
-    rival = next(
-        (one for one in rules if one in excluded.get(name, ()) or name in excluded.get(one, ())), ""
-    )
-    if rival:
-        return f"it excludes that of {rival}, which is in the patch"
+    absent = [rule for rule in _after(result) if rule not in patched]
+    if absent:
+        return f"it saves nothing before a fix for {' and '.join(absent)}, which the patch does not have"
+    if rival := _rival(name, patched, _others(Relationship.INSTEAD, order)):
+        return f"it cannot be combined with the fix for {rival}, which is in the patch"
     enough = _others(Relationship.UNNEEDED, order).get(name, ())
-    if enough and set(enough) <= set(rules):
-        return f"it saves nothing more beside {' and '.join(enough)}"
+    if enough and set(enough) <= set(patched):
+        return f"it saves nothing more after the fix for {' and '.join(enough)}"
     return ""
 
 
+def _rival(name: str, patched: Sequence[str], excluded: dict[str, tuple[str, ...]]) -> str:
+    """Return the first rule in the patch that excludes a rule, or is excluded by it; "" if none does."""
+    rivals = (
+        rule for rule in patched if rule in excluded.get(name, ()) or name in excluded.get(rule, ())
+    )
+    return next(rivals, "")
+
+
 def _must_parse(source: SourceFile, splices: Iterable[Splice]) -> None:
-    """Decline an edit after which the file could not be read by Python any more."""
+    """Decline an edit after which Python could no longer read the file."""
+    text = spliced(source.text, splices)
     try:
-        with warnings.catch_warnings(action="ignore"):  # of the user's code: not ours to show
-            compile(
-                source.encoded(spliced(source.text, splices)),
-                source.path,
-                "exec",
-                dont_inherit=True,
-            )
+        with warnings.catch_warnings(action="ignore"):  # warnings of the user's code are not shown
+            compile(source.encoded(text), source.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise Declined("the line is written in a way that the edit does not fit") from error
+        raise Declined("the edited file would not be valid Python") from error

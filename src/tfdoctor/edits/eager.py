@@ -15,50 +15,51 @@ _KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
 
 def must_be_of_keras(program: ProgramRecord, _: str) -> None:
-    """Decline unless all layers of the run, and its model, are of Keras: others may need Python's values."""
+    """Decline unless all layers of the run, and its model, are from Keras: others may need Python's values."""
     if program.layers is None:
-        raise Declined("the recording does not tell which layers the model has")
+        raise Declined("the recording does not contain the layers of the model")
     for layer in program.layers:
-        ours = layer.module.partition(".")[0] in _KERAS
-        what = "a function" if ours else "which is not of Keras"
-        if not ours or layer.kind == "Lambda":
-            raise Declined(f"{layer.kind}, {what}, may need steps that run eagerly")
+        if layer.module.partition(".")[0] not in _KERAS:
+            raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
+        if layer.kind == "Lambda":
+            raise Declined("a Lambda layer calls a function that may need eager steps")
 
 
 def must_compile(module: SyntaxTree) -> None:
-    """Decline where functions that are not Keras' own may be part of the step."""
+    """Decline where functions that are not from Keras may be part of the step."""
     for call in module.all(cst.Call):
-        given = [argument.value for argument in call.args]
+        values = [argument.value for argument in call.args]
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
-            if not all(_plain(module, value) for value in given):
-                raise Declined("what compile() is given may need steps that run eagerly")
-        elif _makes_layer(module, call) and any(_takes_function(module, each) for each in given):
-            raise Declined("a layer is given a function that may need steps that run eagerly")
+            if not all(_plain(module, value) for value in values):
+                raise Declined("an argument of compile() may need eager steps")
+        elif _makes_layer(module, call) and any(_takes_function(module, value) for value in values):
+            raise Declined("a function given to a layer may need eager steps")
 
 
 def _plain(module: SyntaxTree, value: cst.BaseExpression) -> bool:
-    """Say whether an expression is made of constants and of what TensorFlow and Keras have."""
+    """Say whether an expression consists of constants and names of TensorFlow and Keras."""
     if _inside(module, cst.Lambda, value):
         return False
     for name in _roots(module, value):
         if _of_keras(module, name) or name.value in ("True", "False", "None"):
             continue
-        known = meant(module, name)
-        if known is None or not _plain(module, known):
+        assigned = meant(module, name)
+        if assigned is None or not _plain(module, assigned):
             return False
     return True
 
 
 def _makes_layer(module: SyntaxTree, call: cst.Call) -> bool:
-    """Say whether a thing of ``layers`` of Keras is called."""
+    """Say whether a name in a ``layers`` package of Keras is called."""
     first, _, rest = dotted(call.func).partition(".")
     names = [f"{origin}.{rest}".split(".") for origin in module.imports.get(first, ())]
     return any("layers" in parts and parts[0] in _KERAS for parts in names)
 
 
 def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
-    """Say whether a value may be, or hold, a function that is neither Keras' nor numpy's."""
-    defined = {each.name.value for each in module.all(cst.FunctionDef) + module.all(cst.ClassDef)}
+    """Say whether a value may be, or hold, a function that is neither from Keras nor from numpy."""
+    definitions = module.all(cst.FunctionDef) + module.all(cst.ClassDef)
+    defined = {definition.name.value for definition in definitions}
     roots = {name.value for name in _roots(module, value) if not _of_keras(module, name)}
     imported = {name for name in roots if module.imports.get(name, {"numpy"}) != {"numpy"}}
     return bool(_inside(module, cst.Lambda, value) or imported or roots & defined)
@@ -66,7 +67,7 @@ def _takes_function(module: SyntaxTree, value: cst.BaseExpression) -> bool:
 
 def _of_keras(module: SyntaxTree, name: cst.Name) -> bool:
     origins = module.imports.get(name.value)
-    return origins is not None and all(each.partition(".")[0] in _KERAS for each in origins)
+    return origins is not None and all(origin.partition(".")[0] in _KERAS for origin in origins)
 
 
 def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:
@@ -75,6 +76,7 @@ def _roots(module: SyntaxTree, value: cst.BaseExpression) -> list[cst.Name]:
 
 
 def _of_another(module: SyntaxTree, name: cst.Name) -> bool:
+    """Say whether a name is that of an attribute or of an argument."""
     match module.parent(name):
         case cst.Attribute(attr=attr):
             return attr is name
@@ -87,4 +89,4 @@ def _of_another(module: SyntaxTree, name: cst.Name) -> bool:
 def _inside(module: SyntaxTree, kind: type[Node], outer: cst.BaseExpression) -> list[Node]:
     """Return the nodes of a kind that are an expression, or written in it."""
     first, last = module.span(outer)
-    return [each for each in module.all(kind) if first <= module.span(each)[0] < last]
+    return [node for node in module.all(kind) if first <= module.span(node)[0] < last]

@@ -1,4 +1,4 @@
-"""Edits of how the steps of a training run: compiled, together, not eagerly."""
+"""Edits of how training steps run: compiled, several in one call, not eagerly."""
 
 import re
 
@@ -28,94 +28,102 @@ COMPILED_WITH = frozenset(
 """Arguments of a model's compile()."""
 
 _STEPS = re.compile(r"steps_per_execution=(\d+)")
+_NOT_COMPILED = re.compile(r"\b(py_function|numpy_function|tf\.print)\b")
 
 
 def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Give ``jit_compile=True`` to the compile() of the model, or to the tf.function around a line."""
-    around = [each for each in _functions(module) if module.covers(each[0], line)]
-    models = _compiles(module)
-    functions = around or ([] if models else _functions(module))
+    everywhere, models = _functions(module), _compiles(module)
+    around = [pair for pair in everywhere if module.covers(pair[0], line)]
+    functions = around or ([] if models else everywhere)
     if functions and not any(module.covers(call, line) for call in models):
-        if len(functions) > 1:
-            raise Declined("the file has several tf.functions")
-        if re.search(
-            r"\b(py_function|numpy_function|tf\.print)\b", module.written(functions[0][0])
-        ):
-            raise Declined("the function does what XLA cannot compile")
-        return [_decorated(module, functions[0][1])]
+        return [_compiled_function(module, functions)]
     call = _compile(module, line)
     if written(module, call, "run_eagerly") not in ("", "False"):
-        raise Declined("the model is told to run eagerly, which excludes it")
+        raise Declined("the model is compiled with run_eagerly, which excludes jit_compile")
     return [setting(module, call, "jit_compile", "True", instead_of=("None", '"auto"'))]
+
+
+def _compiled_function(
+    module: SyntaxTree, functions: list[tuple[cst.FunctionDef, cst.Decorator]]
+) -> Splice:
+    """Return the splice that compiles the only one of some functions."""
+    if len(functions) > 1:
+        raise Declined("the file has several tf.functions")
+    function, decorator = functions[0]
+    if _NOT_COMPILED.search(module.written(function)):
+        raise Declined("the function has operations that XLA cannot compile")
+    return _decorated(module, decorator)
 
 
 def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give compile() the number of steps that the rule's example names."""
     number = _STEPS.search(example)
     if number is None:
-        raise Declined("the rule does not say how many steps")
+        raise Declined("the finding does not name the number of steps")
     if re.search(r"\bon_(train_)?batch_(begin|end)\b", module.text):
-        raise Declined("a callback of the file looks at each batch, and would see fewer")
+        raise Declined("a callback in the file runs at each batch, and would see fewer")
     must_see_epochs_only(module)
     if re.search(r"\bvalidation_steps\b|\.evaluate\([^)]*\bsteps\b", module.text):
-        raise Declined("the steps of an evaluation are told, and Keras would round them up")
+        raise Declined("the file sets the number of evaluation steps, which Keras would round up")
     call = _compile(module, line)
     return [setting(module, call, "steps_per_execution", number[1], instead_of=("None",))]
 
 
 def must_fill_epochs(program: ProgramRecord, example: str) -> None:
-    """Decline steps together that do not fill the epochs of the run, as the recording tells them."""
+    """Decline a number of steps per call that does not divide the recorded steps of an epoch."""
     number = _STEPS.search(example)
     steps = program.run.steps_per_epoch
     if not steps:
-        raise Declined("the recording does not tell how many steps an epoch has")
+        raise Declined("the recording does not contain the number of steps per epoch")
     if number is not None and steps % int(number[1]):
         raise Declined(
-            f"an epoch has {steps} steps, which {number[1]} does not divide: Keras may train on more"
+            f"{number[1]} does not divide the {steps} steps of an epoch, so Keras may train on more"
         )
 
 
 def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Write False where the file asks for eager steps of a model that needs none."""
+    """Write False where the file sets run_eagerly=True for a model that does not need it."""
     if "run_functions_eagerly" in module.text:
-        raise Declined("all functions of the run are told to run eagerly, and some may need to")
+        raise Declined("the file calls run_functions_eagerly, and some functions may need it")
     must_compile(module)
-    found = [
-        *(value for call in module.all(cst.Call) for value in _asks(call)),
-        *(
-            each.value
-            for each in module.all(cst.Assign)
-            if last_name(each.targets[0].target) == "run_eagerly"
-        ),
-    ]
-    asked = [value for value in found if module.written(value) == "True"]
-    told = [value for value in asked if module.line(value) == line]
-    chosen = told or asked
+    values = [value for value in _run_eagerly_values(module) if module.written(value) == "True"]
+    chosen = [value for value in values if module.line(value) == line] or values
     if len(chosen) != 1:
-        how = "several places that ask" if chosen else "no place that plainly asks"
-        raise Declined(f"the file has {how} for eager steps")
+        many = "sets run_eagerly=True in several places" if chosen else "has no run_eagerly=True"
+        raise Declined(f"the file {many}")
     start, end = module.span(chosen[0])
     return [Splice(start, end, 0, "False")]
 
 
-def _asks(call: cst.Call) -> list[cst.BaseExpression]:
-    """Return the values by which a call may ask for eager steps."""
-    named = [each for each in call.args if each.keyword and each.keyword.value == "run_eagerly"]
-    return [each.value for each in named] if last_name(call.func) == "compile" else []
+def _run_eagerly_values(module: SyntaxTree) -> list[cst.BaseExpression]:
+    """Return the values that compile() is given as run_eagerly, and that attributes of this name are set to."""
+    arguments = [
+        argument.value
+        for call in module.all(cst.Call)
+        if last_name(call.func) == "compile"
+        for argument in call.args
+        if argument.keyword and argument.keyword.value == "run_eagerly"
+    ]
+    attributes = [
+        assignment.value
+        for assignment in module.all(cst.Assign)
+        if last_name(assignment.targets[0].target) == "run_eagerly"
+    ]
+    return arguments + attributes
 
 
 def _compile(module: SyntaxTree, line: int) -> cst.Call:
     """Return the call of compile() on a line, else the only one of the file."""
     calls = _compiles(module)
-    told = [call for call in calls if module.covers(call, line)]
-    chosen = told or calls
+    chosen = [call for call in calls if module.covers(call, line)] or calls
     if len(chosen) != 1:
-        raise Declined(f"the file has {'several calls' if chosen else 'no call'} of compile()")
+        raise Declined(f"the file has {'several calls' if chosen else 'no call'} to compile()")
     return chosen[0]
 
 
 def _compiles(module: SyntaxTree) -> list[cst.Call]:
-    """Return the calls of a compile() that is a model's, by what it is given or is done with the thing."""
+    """Return the calls of a model's compile(), by its arguments and by the other uses of the model."""
     return [
         call
         for call in module.all(cst.Call)
@@ -127,13 +135,13 @@ def _compiles(module: SyntaxTree) -> list[cst.Call]:
 
 
 def _of_model(module: SyntaxTree, call: cst.Call, receiver: cst.BaseExpression) -> bool:
-    """Say whether a compile() is no regular expression's: that takes a pattern and flags."""
-    named = {each.keyword.value for each in call.args if each.keyword}
+    """Say whether compile() is a model's and not re.compile(), which takes a pattern and flags."""
+    named = {argument.keyword.value for argument in call.args if argument.keyword}
     second = call.args[1].value if len(call.args) > 1 and not call.args[1].keyword else None
     trained = rf"(?<![\w.]){re.escape(module.written(receiver))}\.(fit|evaluate|train_on_batch)\("
     return (
         bool(named & COMPILED_WITH)
-        or any(each.star for each in call.args)
+        or any(argument.star for argument in call.args)
         or isinstance(second, cst.SimpleString | cst.Call)
         or re.search(trained, module.text) is not None
     )
@@ -151,12 +159,12 @@ def _functions(module: SyntaxTree) -> list[tuple[cst.FunctionDef, cst.Decorator]
 
 
 def _undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
-    made = decorator.decorator
-    return made.func if isinstance(made, cst.Call) else made
+    expression = decorator.decorator
+    return expression.func if isinstance(expression, cst.Call) else expression
 
 
 def _decorated(module: SyntaxTree, decorator: cst.Decorator) -> Splice:
-    made = decorator.decorator
-    if isinstance(made, cst.Call):
-        return setting(module, made, "jit_compile", "True", instead_of=("None",))
-    return insert(module.span(made)[1], "(jit_compile=True)")
+    expression = decorator.decorator
+    if isinstance(expression, cst.Call):
+        return setting(module, expression, "jit_compile", "True", instead_of=("None",))
+    return insert(module.span(expression)[1], "(jit_compile=True)")

@@ -1,4 +1,4 @@
-"""Which remedies are edits, by the name of their trial."""
+"""The edit of each edit id, and why some have none."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ from tfdoctor.edits.splice import Splice
 from tfdoctor.recording.program import ProgramRecord
 
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
-"""From a file, a line (from 1, or 0 for unknown) and the rule's example to splices, or Declined."""
+"""Takes a file, a line (from 1, or 0 for unknown) and the rule's example; returns splices or raises Declined."""
 
 KINDS: dict[str, Kind] = {
     "prefetch": prefetch,
@@ -46,11 +46,11 @@ CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
     "parallel-batch": must_keep_order,
     "parallel-interleave": must_keep_order,
 }
-"""What the program record says against an edit: from it and the rule's example to Declined, or None."""
+"""Take the program record and the rule's example; raise Declined where the record excludes the edit."""
 
 BY_HAND = {
-    "vectorized-map": "the mapped function has to take whole batches, which only its author can see to",
-    "input-signature": "the shapes and types that are meant are not in the file",
-    "fused-batch-norm": "a class has to be added, and used where the model is built",
+    "vectorized-map": "the mapped function has to be rewritten to take whole batches",
+    "input-signature": "the file does not show the intended shapes and types",
+    "fused-batch-norm": "a class has to be added and used in the model",
 }
-"""Remedies that have a name and no edit, and why."""
+"""Edit ids without an edit, and why."""

@@ -1,4 +1,4 @@
-"""A parsed file: where its nodes are, what contains them, and what its imports are called."""
+"""A parsed file: the place and the parents of its nodes, and the names of its imports."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -25,7 +25,7 @@ class SyntaxTree:
         try:
             tree = cst.parse_module(text)
         except (cst.ParserSyntaxError, RecursionError) as error:
-            raise Declined("it is not in a syntax that can be read") from error
+            raise Declined("the syntax of the file cannot be parsed") from error
         self.text, self.lines = text, Lines.of(text)
         wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
         self.tree = wrapper.module
@@ -34,7 +34,7 @@ class SyntaxTree:
         self._wrapper = wrapper
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Return from where to where a node is written, without parentheses around it."""
+        """Return the start and the end of a node, without parentheses around it."""
         at = self._positions[node]
         start = self.lines.offset(at.start.line, at.start.column)
         return start, self.lines.offset(at.end.line, at.end.column)
@@ -44,7 +44,7 @@ class SyntaxTree:
         return int(self._positions[node].start.line)
 
     def covers(self, node: cst.CSTNode, line: int) -> bool:
-        """Say whether a node is written on a line, among others."""
+        """Say whether a line is one of those of a node."""
         at = self._positions[node]
         return bool(at.start.line <= line <= at.end.line)
 
@@ -67,29 +67,29 @@ class SyntaxTree:
 
     def all(self, kind: type[Node]) -> list[Node]:
         """Return all nodes of a kind, in the order of the text."""
-        found = [node for node in self._nodes if isinstance(node, kind)]
-        return sorted(found, key=self.span)
+        nodes = [node for node in self._nodes if isinstance(node, kind)]
+        return sorted(nodes, key=self.span)
 
     @cached_property
     def _nodes(self) -> list[cst.CSTNode]:
-        found, ahead = [], [self.tree]
+        nodes, ahead = [], [self.tree]
         while ahead:
             node: Any = ahead.pop()
-            found.append(node)
+            nodes.append(node)
             ahead.extend(node.children)
-        return [node for node in found if node in self._positions]
+        return [node for node in nodes if node in self._positions]
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """What each imported name may stand for: {"tf": {"tensorflow"}}."""
-        found: dict[str, set[str]] = {}
+        """The dotted names that each imported name may stand for: {"tf": {"tensorflow"}}."""
+        origins: dict[str, set[str]] = {}
         for statement in self.all(cst.Import) + self.all(cst.ImportFrom):
             for name, origin in _imported(statement):
-                found.setdefault(name, set()).add(origin)
-        return found
+                origins.setdefault(name, set()).add(origin)
+        return origins
 
     def name_of(self, origin: str, node: cst.CSTNode) -> str | None:
-        """Return what ``origin``, a dotted name, is called where a node is; None when it has no name there.
+        """Return the name of ``origin``, a dotted name, at a node; None when it has no name there.
 
         ``tensorflow.data`` is ``tf.data`` after ``import tensorflow as tf``.
         """
@@ -102,11 +102,11 @@ class SyntaxTree:
         return None
 
     def means(self, node: cst.BaseExpression, origin: str) -> bool:
-        """Say whether an expression is the thing of a dotted name, by the imports of the file."""
+        """Say whether an expression stands for a dotted name, by the imports of the file."""
         return self.written(node) == self.name_of(origin, node)
 
     def _sees(self, name: str, node: cst.CSTNode) -> bool:
-        """Say whether a name is an import, and nothing else, in the scope of a node."""
+        """Say whether a name stands for an import, and nothing else, in the scope of a node."""
         scope = self._scopes.get(node)
         outer = node
         while scope is None and (above := self.parent(outer)) is not None:
@@ -115,8 +115,8 @@ class SyntaxTree:
         known = scope[name] if scope is not None else ()
         before = self.span(node)[0]
         return bool(known) and all(
-            isinstance(each, ImportAssignment) and self.span(each.node)[0] < before
-            for each in known
+            isinstance(assignment, ImportAssignment) and self.span(assignment.node)[0] < before
+            for assignment in known
         )
 
     @cached_property
@@ -125,7 +125,7 @@ class SyntaxTree:
 
 
 def _imported(statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Yield the names that an import binds, and what they stand for."""
+    """Yield the names that an import binds, and the dotted names that they stand for."""
     if isinstance(statement.names, cst.ImportStar):
         return
     package = ""

@@ -1,4 +1,4 @@
-"""Edits that take back what switches tf.data's own tuning off."""
+"""Edits that remove the lines that switch off tf.data's own tuning."""
 
 import re
 
@@ -24,18 +24,21 @@ _NAMED = re.compile(r"options\.([\w.]+) =")
 
 
 def autotune_on(module: SyntaxTree, line: int, example: str) -> list[Splice]:
-    """Remove the line that sets the option of the rule's example, of the dataset that is made on a line."""
+    """Remove the line that sets the option of the rule's example for the dataset made on a line."""
     named = _NAMED.search(example)
     if named is None:
-        raise Declined("the rule does not say which option")
-    lines = [
-        each for each in module.all(cst.SimpleStatementLine) if _sets(module, each) == named[1]
+        raise Declined("the finding does not name the option")
+    statements = [
+        statement
+        for statement in module.all(cst.SimpleStatementLine)
+        if _sets(module, statement) == named[1]
     ]
-    told = [each for each in lines if module.covers(each, line)] or _given(module, line, lines)
-    if len(told) != 1:
-        many = "several lines set" if told else "no line plainly sets"
-        raise Declined(f"{many} {named[1]} of the options that the dataset is given")
-    return [_removed(module, told[0])]
+    here = [statement for statement in statements if module.covers(statement, line)]
+    chosen = here or _given(module, line, statements)
+    if len(chosen) != 1:
+        many = "several lines set" if chosen else "the file has no line that sets"
+        raise Declined(f"{many} {named[1]} for this dataset")
+    return [_removed(module, chosen[0])]
 
 
 def _sets(module: SyntaxTree, statement: cst.SimpleStatementLine) -> str:
@@ -49,29 +52,29 @@ def _sets(module: SyntaxTree, statement: cst.SimpleStatementLine) -> str:
 
 
 def _given(
-    module: SyntaxTree, line: int, lines: list[cst.SimpleStatementLine]
+    module: SyntaxTree, line: int, statements: list[cst.SimpleStatementLine]
 ) -> list[cst.SimpleStatementLine]:
-    """Return those of the lines that are about what ``with_options`` of a line is given."""
-    calls = [each for each in module.all(cst.Call) if last_name(each.func) == "with_options"]
-    here = [each for each in calls if _line(module, each) == line]
-    here = here or [each for each in calls if module.covers(each, line)]
-    match [argument.value for each in here for argument in each.args]:
+    """Return the statements about the options that ``with_options`` on a line gets."""
+    calls = [call for call in module.all(cst.Call) if last_name(call.func) == "with_options"]
+    here = [call for call in calls if _line(module, call) == line]
+    here = here or [call for call in calls if module.covers(call, line)]
+    match [argument.value for call in here for argument in call.args]:
         case [cst.Name(value=name)] if _once(module, name):
-            return [each for each in lines if _about(module, each, name, here[0])]
+            return [part for part in statements if _about(module, part, name, here[0])]
         case [cst.Call(func=cst.Name(value=name))]:
-            return [each for each in lines if _within(module, each) == name]
+            return [part for part in statements if _within(module, part) == name]
         case _:
             return []
 
 
 def _once(module: SyntaxTree, name: str) -> bool:
-    """Say whether a name stands for one object: it is given one at most one place of the file."""
-    targets = [each.target for each in module.all(cst.AssignTarget)]
+    """Say whether a name stands for one object: the file assigns it at most once."""
+    targets = [assigned.target for assigned in module.all(cst.AssignTarget)]
     return sum(module.written(target) == name for target in targets) <= 1
 
 
 def _line(module: SyntaxTree, call: cst.Call) -> int:
-    """Return the line of the method's name: what Python 3.11 tells of a call in a chain."""
+    """Return the line of the method's name, which Python 3.11 reports for a call in a chain."""
     return module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call)
 
 
@@ -85,13 +88,13 @@ def _about(
 
 def _within(module: SyntaxTree, node: cst.CSTNode) -> str:
     """Return the name of the function that a node is in, or ""."""
-    return next((each.name.value for each in module.around(node, cst.FunctionDef)), "")
+    return next((function.name.value for function in module.around(node, cst.FunctionDef)), "")
 
 
 def _removed(module: SyntaxTree, statement: cst.SimpleStatementLine) -> Splice:
     block = module.parent(statement)
     alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
     if alone:
-        raise Declined("the line is the only one of its block")
+        raise Declined("the line is the only statement in its block")
     start, end = module.span(statement)
     return Splice(module.lines.start(start), module.lines.next(end), 0, "")

@@ -16,7 +16,7 @@ from tfdoctor.edits.splice import Declined, Splice, insert
 OUTPUTS = frozenset(
     ["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"]
 )
-"""Layers that may be the last: each computes what the loss gets, so float32 there is what counts."""
+"""Layers that may be the last: each computes the input of the loss, which has to be float32."""
 
 KERAS = ("keras", "tf_keras", "tensorflow.keras")
 
@@ -28,12 +28,12 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
     """Set the policy that the rule's example names, and ``dtype="float32"`` of the last layer."""
     policy = _POLICY.search(example)
     if policy is None:
-        raise Declined("the rule does not say which policy")
+        raise Declined("the finding does not name the policy")
     output = _output(module)
     _must_be_plain(module, policy[1], output)
-    first = next((each for each in module.tree.body if module.covers(each, line)), None)
+    first = next((node for node in module.tree.body if module.covers(node, line)), None)
     if first is None:
-        raise Declined("the first layer is not written there")
+        raise Declined("the first layer is not at the recorded line")
     kept = setting(module, output, "dtype", '"float32"', instead_of=('"float32"', "'float32'"))
     return [
         _policy_line(module, first, policy[1]),
@@ -42,57 +42,56 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
 
 
 def _must_be_plain(module: SyntaxTree, policy: str, output: cst.Call) -> None:
-    """Decline what a policy may break, or what somebody has thought about before."""
-    made = [each for each in module.all(cst.Call) if last_name(each.func)[:1].isupper()]
-    typed = [each for each in made if each is not output and written(module, each, "dtype")]
-    if _CHOSEN.search(module.text) or any(last_name(each.func) != "Input" for each in typed):
-        raise Declined("the file sets types or policies itself, or has a Lambda layer")
-    bases = [last_name(base.value) for kind in module.all(cst.ClassDef) for base in kind.bases]
+    """Decline what a policy may break, or what the file chooses itself."""
+    made = [call for call in module.all(cst.Call) if last_name(call.func)[:1].isupper()]
+    typed = [call for call in made if call is not output and written(module, call, "dtype")]
+    if _CHOSEN.search(module.text) or any(last_name(call.func) != "Input" for call in typed):
+        raise Declined("the file sets data types or policies, or has a Lambda layer")
+    classes = module.all(cst.ClassDef)
+    bases = [last_name(base.value) for definition in classes for base in definition.bases]
     if any(base.endswith(("Layer", "Model")) for base in bases):
-        raise Declined("the file has layers of its own, which may not be fit for 16 bit")
+        raise Declined("the file defines its own layers, which may not support 16 bit")
     if policy == "mixed_float16" and "GradientTape" in module.text:
-        raise Declined("a training loop of one's own has to scale the loss for float16")
+        raise Declined("a custom training loop has to scale the loss for float16")
 
 
 def _policy_line(module: SyntaxTree, first: cst.CSTNode, policy: str) -> Splice:
     """Insert the line after the last import above the first layer."""
     imports = [
-        each
-        for each in module.tree.body
-        if isinstance(each, cst.SimpleStatementLine)
-        and any(isinstance(part, cst.Import | cst.ImportFrom) for part in each.body)
-        and module.span(each) < module.span(first)
+        statement
+        for statement in module.tree.body
+        if isinstance(statement, cst.SimpleStatementLine)
+        and any(isinstance(part, cst.Import | cst.ImportFrom) for part in statement.body)
+        and module.span(statement) < module.span(first)
     ]
     body = list(module.tree.body)
     below = body[body.index(imports[-1]) + 1] if imports else first  # an import may stand in a try
     keras = next(filter(None, (module.name_of(origin, below) for origin in _origins(module))), None)
     if not imports or keras is None:
-        raise Declined("the file has no name of its own for keras above the first layer")
+        raise Declined("no clear import of keras precedes the first layer")
     at, newline = module.lines.end(module.span(imports[-1])[1]), module.lines.newline
     line = f'{keras}.mixed_precision.set_global_policy("{policy}")'
     return insert(at, f"{newline}{newline}{line}")
 
 
 def _origins(module: SyntaxTree) -> list[str]:
-    """Return which Keras the file's layers are of; that of TensorFlow only where the file uses it."""
+    """Return the Keras package that the file uses; TensorFlow's only where the file names it."""
     known = {origin for origins in module.imports.values() for origin in origins}
-    used = [
-        name for name in KERAS if any(each == name or each.startswith(f"{name}.") for each in known)
-    ]
+    used = [name for name in KERAS if any(f"{origin}.".startswith(f"{name}.") for origin in known)]
     if "tensorflow" in known and re.search(r"\.keras\b", module.text):
         used.append("tensorflow.keras")
     if len(set(used)) > 1:
-        raise Declined("the file uses more than one Keras")
+        raise Declined("the file uses more than one Keras package")
     return used
 
 
 def _output(module: SyntaxTree) -> cst.Call:
     """Return the call that makes the last layer of the file's only model."""
     models = [
-        each for each in module.all(cst.Call) if last_name(each.func) in ("Sequential", "Model")
+        call for call in module.all(cst.Call) if last_name(call.func) in ("Sequential", "Model")
     ]
     if len(models) != 1:
-        raise Declined(f"the file makes {'several models' if models else 'no model of layers'}")
+        raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
     model = models[0]
     layer = (
         _of_sequential(module, model)
@@ -100,18 +99,18 @@ def _output(module: SyntaxTree) -> cst.Call:
         else _of_functional(module, model)
     )
     if layer is None or last_name(layer.func) not in OUTPUTS:
-        raise Declined("which layer is the last one cannot be told from the file")
+        raise Declined("the file does not show which layer is the last one")
     return layer
 
 
 def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
-    """Return the last layer of a list, where no ``add`` follows, or the one that is added last."""
+    """Return the last layer of a list, where no ``add`` follows, or the layer added last."""
     added = [
-        each
-        for each in module.all(cst.Call)
-        if last_name(each.func) == "add"
-        and len(each.args) == 1
-        and isinstance(each.args[0].value, cst.Call)
+        call
+        for call in module.all(cst.Call)
+        if last_name(call.func) == "add"
+        and len(call.args) == 1
+        and isinstance(call.args[0].value, cst.Call)
     ]
     match model.args[0].value if model.args else None:
         case cst.List(elements=[*_, cst.Element(value=cst.Call() as last)]) if not added:
@@ -123,17 +122,17 @@ def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
 
 
 def _alone(module: SyntaxTree, calls: list[cst.Call]) -> bool:
-    """Say whether each call is a statement: none is in a comprehension, which calls it again and again."""
-    return all(isinstance(module.parent(each), cst.Expr) for each in calls)
+    """Say whether each call is a statement, and none is repeated by a comprehension."""
+    return all(isinstance(module.parent(call), cst.Expr) for call in calls)
 
 
 def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
-    """Return the layer whose call gave the only output."""
-    named = {each.keyword.value: each.value for each in model.args if each.keyword}
-    positional = [each.value for each in model.args if each.keyword is None]
+    """Return the layer whose call made the only output."""
+    named = {arg.keyword.value: arg.value for arg in model.args if arg.keyword}
+    positional = [arg.value for arg in model.args if arg.keyword is None]
     outputs = named.get("outputs", positional[1] if len(positional) > 1 else None)
-    given = _assigned(module, outputs, model) if isinstance(outputs, cst.Name) else outputs
-    match given:
+    made = _assigned(module, outputs, model) if isinstance(outputs, cst.Name) else outputs
+    match made:
         case cst.Call(func=cst.Call() as layer) if not _raw(module, model):
             return layer
         case _:
@@ -141,40 +140,45 @@ def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
 
 
 def _assigned(module: SyntaxTree, name: cst.Name, model: cst.Call) -> cst.BaseExpression | None:
-    """Return what a name was given last before the model, in the same block."""
+    """Return the value last assigned to a name before the model, in the same block."""
     before = [
-        each
-        for each in module.all(cst.Assign)
-        if module.written(each.targets[0].target) == name.value
-        and module.span(each) < module.span(model)
+        assignment
+        for assignment in module.all(cst.Assign)
+        if module.written(assignment.targets[0].target) == name.value
+        and module.span(assignment) < module.span(model)
     ]
-    found = before[-1] if before else None
-    return found.value if found is not None and _same_block(module, [found, model]) else None
+    last = before[-1] if before else None
+    return last.value if last is not None and _same_block(module, [last, model]) else None
 
 
 def _raw(module: SyntaxTree, model: cst.Call) -> bool:
-    """Say whether TensorFlow's own operations stand between inputs and model, or in functions used there."""
+    """Say whether TensorFlow's own operations are between inputs and model, or in functions used there."""
     block = _block(module, model)
-    calls = [each for each in module.all(cst.Call) if _block(module, each) is block]
-    first = next((each for each in calls if last_name(each.func) == "Input"), None)
+    calls = [call for call in module.all(cst.Call) if _block(module, call) is block]
+    first = next((call for call in calls if last_name(call.func) == "Input"), None)
     if first is None:
         return True
-    between = [
-        each for each in calls if module.span(first) < module.span(each) < module.span(model)
-    ]
-    used = {last_name(each.func) for each in between}
-    functions = [each for each in module.all(cst.FunctionDef) if each.name.value in used]
-    inside = [
-        each
-        for each in module.all(cst.Call)
-        if any(around in functions for around in module.around(each, cst.FunctionDef))
-    ]
+    start, end = module.span(first), module.span(model)
+    between = [call for call in calls if start < module.span(call) < end]
     tensorflow = module.name_of("tensorflow", model)
-    named = [dotted(each.func) for each in (*between, *inside)]
+    names = [dotted(call.func) for call in (*between, *_called_by(module, between))]
     return any(
-        each.startswith(f"{tensorflow}.") and not each.startswith(f"{tensorflow}.keras.")
-        for each in named
+        name.startswith(f"{tensorflow}.") and not name.startswith(f"{tensorflow}.keras.")
+        for name in names
     )
+
+
+def _called_by(module: SyntaxTree, calls: list[cst.Call]) -> list[cst.Call]:
+    """Return the calls in the functions of the file that some calls name."""
+    used = {last_name(call.func) for call in calls}
+    functions = [
+        function for function in module.all(cst.FunctionDef) if function.name.value in used
+    ]
+    return [
+        call
+        for call in module.all(cst.Call)
+        if any(around in functions for around in module.around(call, cst.FunctionDef))
+    ]
 
 
 def _same_block(module: SyntaxTree, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:
@@ -182,6 +186,6 @@ def _same_block(module: SyntaxTree, nodes: list[cst.Call] | list[cst.CSTNode]) -
 
 
 def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
-    """Return the block of statements that a node is in, of one line too: ``for _ in x: model.add(y)``."""
+    """Return the block of statements around a node, also one of a single line: ``for _ in x: model.add(y)``."""
     one_line = module.around(node, cst.SimpleStatementSuite)
     return next(chain(one_line, module.around(node, cst.IndentedBlock)), module.tree)

@@ -1,4 +1,4 @@
-"""A user's file, read only where it is what the recording saw."""
+"""A user's file, read only where it is unchanged since the recording."""
 
 import hashlib
 import tokenize
@@ -14,10 +14,10 @@ from tfdoctor.verdict import Location
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of Python, as bytes and as text; ``path`` is as the report names it.
+    """A Python file, as bytes and as text; ``path`` is its name in the report.
 
-    ``name`` is what a patch calls it: relative to the folder of the run, and not by a link, or "";
-    ``within`` is where that folder is in its repository of git: "jobs/train/", or "".
+    ``name`` is its path in a patch: relative to the folder of the run, with links resolved, or "";
+    ``within`` is the path of that folder in its git repository: "jobs/train/", or "".
     """
 
     path: str
@@ -29,7 +29,7 @@ class SourceFile:
 
     @classmethod
     def read(cls, path: str, data: bytes, name: str = "", within: str = "") -> "SourceFile":
-        """Decode a file as Python does: by its mark, its first two lines, or as UTF-8.
+        """Decode a file as Python does: by its byte order mark, its first two lines, or as UTF-8.
 
         Raises:
             Declined: it is not text of that encoding, or another text has the same bytes.
@@ -41,7 +41,7 @@ class SourceFile:
         except (SyntaxError, UnicodeError, LookupError) as error:
             raise Declined(f"{path} cannot be read as Python ({error})") from error
         if not same:
-            raise Declined(f"{path} would change in other places when it is written in {encoding}")
+            raise Declined(f"writing {path} in {encoding} would change other parts of the file")
         return cls(path, data, encoding, text, name, within)
 
     def encoded(self, text: str) -> bytes:
@@ -62,36 +62,36 @@ class Sources:
         """Return the file that a location names.
 
         Raises:
-            Declined: it is not at hand, or not as it was.
+            Declined: it was not found, or has changed.
         """
         if path not in self._read:
             try:
                 self._read[path] = self._checked(path)
-            except Declined as why:
-                self._read[path] = why
-        found = self._read[path]
-        if isinstance(found, Declined):
-            raise Declined(str(found))
-        return found
+            except Declined as reason:
+                self._read[path] = reason
+        source = self._read[path]
+        if isinstance(source, Declined):
+            raise Declined(str(source))
+        return source
 
     def _checked(self, path: str) -> SourceFile:
-        """Read it from where it ran, or from below the current folder: of another clone, say."""
+        """Read a file from the folder of the run, or from the current folder, such as another clone."""
         recorded = str(Path(self.cwd) / path)
         expected = self.hashes.get(recorded)
         if expected is None:
-            raise Declined(f"the recording does not tell what {path} was when it ran")
-        seen = False
+            raise Declined(f"the recording has no hash of {path}, so the file may have changed")
+        exists = False
         for folder in dict.fromkeys((Path(self.cwd), Path.cwd())):
             data = _bytes(folder / path)
-            seen = seen or data is not None
+            exists = exists or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
                 return SourceFile.read(path, data, _name(folder, path), _within(folder))
-        if seen:
+        if exists:
             raise Declined(f"{path} has changed since the recording: record the run again")
-        raise Declined(f"{path} is not at hand")
+        raise Declined(f"{path} was not found")
 
     def trains(self) -> Location | None:
-        """Return the file that calls fit, else the only file, with line 0: unknown; None when no file is known."""
+        """Return the file that calls fit, else the only file, with line 0 (unknown); None when there is none."""
         prefix = f"{self.cwd}/" if self.cwd else ""
         if at := self.program.run.fit_at:
             return Location(at[0].removeprefix(prefix), 0)
@@ -101,20 +101,21 @@ class Sources:
 
 
 def _name(folder: Path, path: str) -> str:
-    """Return the path below a folder of the file itself, which git wants in place of a link to it."""
+    """Return the path of a file below a folder, with links resolved, as git needs it; "" if it is outside."""
     real, root = (folder / path).resolve(), folder.resolve()
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
 
 def _within(folder: Path) -> str:
-    """Return where a folder is below the top of its repository, with a slash at the end, or ""."""
+    """Return the path of a folder in its git repository, with a slash at the end, or ""."""
     real = folder.resolve()
-    top = next((each for each in (real, *real.parents) if (each / ".git").exists()), real)
+    folders = (real, *real.parents)
+    top = next((parent for parent in folders if (parent / ".git").exists()), real)
     return "" if top == real else f"{real.relative_to(top).as_posix()}/"
 
 
 def _bytes(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except OSError:  # gone, a folder, or not ours to read: it is not at hand
+    except OSError:  # gone, a folder, or without permission to read
         return None

@@ -1,4 +1,4 @@
-"""Pieces of a text put in the place of others: whatever is not touched stays as it was written."""
+"""Replacement of parts of a text: all other characters stay as they were written."""
 
 import bisect
 import re
@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-class Declined(Exception):  # noqa: N818 - not an error: the generic example is shown instead
+class Declined(Exception):  # noqa: N818 - not an error: the report shows the generic example instead
     """An edit is not made; the message is a clause that says why."""
 
 
@@ -36,17 +36,17 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
     """
     ordered = sorted(set(splices))
     if overlapping(ordered):
-        raise Declined("another change is in the same place")
+        raise Declined("another change edits the same code")
     parts, done = [], 0
-    for each in ordered:
-        parts += [text[done : each.start], each.new]
-        done = each.end
+    for splice in ordered:
+        parts += [text[done : splice.start], splice.new]
+        done = splice.end
     return "".join([*parts, text[done:]])
 
 
 def overlapping(splices: Iterable[Splice]) -> bool:
     """Say whether two different splices change the same characters, or one adds inside another."""
-    return any(later.start < one.end for one, later in pairwise(sorted(set(splices))))
+    return any(after.start < before.end for before, after in pairwise(sorted(set(splices))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Lines:
     @property
     def newline(self) -> str:
         """How the first line ends."""
-        found = _LINE_END.search(self.text)
-        return found.group() if found else "\n"
+        line_end = _LINE_END.search(self.text)
+        return line_end.group() if line_end else "\n"
 
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a line (from 1) and a column (from 0, in characters)."""
@@ -81,13 +81,13 @@ class Lines:
 
     def end(self, offset: int) -> int:
         """Return where the line of an offset ends, before its line break."""
-        found = _LINE_END.search(self.text, offset)
-        return found.start() if found else len(self.text)
+        line_end = _LINE_END.search(self.text, offset)
+        return line_end.start() if line_end else len(self.text)
 
     def next(self, offset: int) -> int:
         """Return where the line after that of an offset begins."""
-        found = _LINE_END.search(self.text, offset)
-        return found.end() if found else len(self.text)
+        line_end = _LINE_END.search(self.text, offset)
+        return line_end.end() if line_end else len(self.text)
 
     def indent(self, offset: int) -> str:
         """Return the white space in front of the line of an offset."""
@@ -96,9 +96,9 @@ class Lines:
 
 
 def before_and_after(text: str, splices: Iterable[Splice]) -> tuple[int, str, str]:
-    """Return the first line that changes (from 1), and the lines concerned as they are and as they will be.
+    """Return the first line that changes (from 1), and the changed lines before and after.
 
-    Lines that are not next to each other are parted by a line of dots.
+    A line of dots separates lines that are not adjacent.
     """
     lines, before, after = Lines.of(text), [], []
     ordered = sorted(set(splices))
@@ -106,22 +106,23 @@ def before_and_after(text: str, splices: Iterable[Splice]) -> tuple[int, str, st
         start, end = lines.starts[first - 1], lines.end(lines.starts[last - 1])
         moved = [Splice(s.start - start, s.end - start, s.rank, s.new) for s in group]
         before.append(text[start:end])
-        # A line that goes takes its line break with it.
+        # A removed line is removed with its line break.
         after.append(spliced(text[start : max([end, *(s.end for s in group)])], moved))
     return lines.number(ordered[0].start), _joined(before), _joined(after)
 
 
 def _regions(lines: Lines, ordered: list[Splice]) -> list[tuple[int, int, list[Splice]]]:
     """Return the runs of lines that change, each with its splices."""
-    found: list[tuple[int, int, list[Splice]]] = []
-    for each in ordered:
-        last = lines.number(max(each.start, each.end - 1))
-        first = lines.number(each.start)
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]), [*found[-1][2], each])
+    regions: list[tuple[int, int, list[Splice]]] = []
+    for splice in ordered:
+        first = lines.number(splice.start)
+        last = lines.number(max(splice.start, splice.end - 1))
+        if regions and first <= regions[-1][1] + 1:
+            begin, end, splices = regions[-1]
+            regions[-1] = (begin, max(last, end), [*splices, splice])
         else:
-            found.append((first, last, [each]))
-    return found
+            regions.append((first, last, [splice]))
+    return regions
 
 
 def _joined(pieces: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Where the dataset that a call makes goes, followed through the file by its names."""
+"""Where a dataset is used, followed through the file by its names."""
 
 import libcst as cst
 
@@ -9,9 +9,9 @@ _REPEATED: tuple[type[cst.CSTNode], ...] = (cst.For, cst.While, cst.BaseComp)
 
 
 def must_only_train(module: SyntaxTree, made: cst.BaseExpression) -> None:
-    """Decline unless a dataset goes to one fit() or one loop over it, and nowhere else.
+    """Decline unless a dataset is used by one fit() or one loop, and nowhere else.
 
-    That it is the one that trains is known of the run: what is evaluated on has to stay whole.
+    The run shows that the dataset trains; a dataset for evaluation needs its last batch.
     """
     seen: set[cst.CSTNode] = set()
     here: cst.BaseExpression | None = made
@@ -21,11 +21,11 @@ def must_only_train(module: SyntaxTree, made: cst.BaseExpression) -> None:
         if _consumed(module, here):
             return
         here = _next(module, here)
-    raise Declined("its dataset may be evaluated on too, which has to stay whole")
+    raise Declined("the dataset may also be used for evaluation, which needs its last batch")
 
 
 def _chain(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the last call of the chain of methods that begins with an expression."""
+    """Return the last call of the chain of methods that starts with an expression."""
     while True:
         method = module.parent(made)
         call = module.parent(method) if isinstance(method, cst.Attribute) else None
@@ -35,7 +35,7 @@ def _chain(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _consumed(module: SyntaxTree, made: cst.BaseExpression) -> bool:
-    """Say whether an expression is what fit() trains on, or what a loop goes through."""
+    """Say whether fit() trains on an expression, or a loop iterates over it."""
     match module.parent(made):
         case cst.For(iter=through):
             return through is made
@@ -47,19 +47,21 @@ def _consumed(module: SyntaxTree, made: cst.BaseExpression) -> bool:
 
 
 def _trained(call: cst.Call) -> cst.Arg | None:
-    """Return what a call of fit() trains on: its first argument, or x."""
+    """Return the argument that fit() trains on: the first one, or x."""
     if not isinstance(call.func, cst.Attribute) or last_name(call.func) != "fit":
         return None
     first = call.args[0]
-    named = [each for each in call.args if each.keyword and each.keyword.value == "x"]
+    named = [
+        argument for argument in call.args if argument.keyword and argument.keyword.value == "x"
+    ]
     return first if first.keyword is None else next(iter(named), None)
 
 
 def _next(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the only use of what an expression is given to: a name, or the function that returns it."""
+    """Return the only use of the name that gets an expression, or of the function that returns it."""
     match module.parent(made):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) as given:
-            return _only(_uses(module, name, given))
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) as assignment:
+            return _only(_uses(module, name, assignment))
         case cst.Return():
             function = _function(module, made)
             return _called(module, function) if function is not None else None
@@ -67,32 +69,33 @@ def _next(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression | 
             return None
 
 
-def _uses(module: SyntaxTree, name: str, given: cst.Assign) -> list[cst.Name]:
-    """Return where a name may be read once a statement has given it a dataset.
+def _uses(module: SyntaxTree, name: str, assignment: cst.Assign) -> list[cst.Name]:
+    """Return where a name may be read after an assignment.
 
-    That is behind it, until the next such statement, and of a name of the whole file in all functions; nowhere
-    where the statement is in a loop, behind which may be above it.
+    That is below it, up to the next assignment in the same block; a global name may also be read in all
+    functions. Of an assignment in a loop no use is known, since a read above it may follow it.
     """
-    if _again(module, given):
+    if _again(module, assignment):
         return []
-    end, last, own = module.span(given)[1], _until(module, name, given), _function(module, given)
-    named = [each for each in module.all(cst.Name) if each.value == name]
-    read = [each for each in named if not isinstance(module.parent(each), cst.AssignTarget)]
-    after = [each for each in read if end <= module.span(each)[0] < last]
-    if own is None:
-        return after + [one for one in read if _function(module, one) and one not in after]
-    return [each for each in after if own in module.around(each, cst.FunctionDef)]
+    start, end = module.span(assignment)[1], _until(module, name, assignment)
+    named = [node for node in module.all(cst.Name) if node.value == name]
+    read = [node for node in named if not isinstance(module.parent(node), cst.AssignTarget)]
+    after = [node for node in read if start <= module.span(node)[0] < end]
+    function = _function(module, assignment)
+    if function is None:
+        return after + [node for node in read if _function(module, node) and node not in after]
+    return [node for node in after if function in module.around(node, cst.FunctionDef)]
 
 
-def _until(module: SyntaxTree, name: str, given: cst.Assign) -> int:
-    """Return where the next statement of the same block ends that gives a name something."""
-    block = module.parent(module.parent(given) or given)
+def _until(module: SyntaxTree, name: str, assignment: cst.Assign) -> int:
+    """Return where the next assignment to a name in the same block ends."""
+    block = module.parent(module.parent(assignment) or assignment)
     later = [
-        module.span(each)[1]
-        for each in module.all(cst.Assign)
-        if module.written(each.targets[0].target) == name
-        and module.parent(module.parent(each) or each) is block
-        and module.span(each) > module.span(given)
+        module.span(other)[1]
+        for other in module.all(cst.Assign)
+        if module.written(other.targets[0].target) == name
+        and module.parent(module.parent(other) or other) is block
+        and module.span(other) > module.span(assignment)
     ]
     return min(later, default=len(module.text))
 
@@ -107,12 +110,10 @@ def _again(module: SyntaxTree, node: cst.CSTNode) -> bool:
 
 
 def _called(module: SyntaxTree, function: cst.FunctionDef) -> cst.Call | None:
-    """Return the only call of a function, where it is called once in a run."""
+    """Return the only call of a function, unless a loop repeats it."""
     name = function.name.value
-    uses = [
-        each for each in module.all(cst.Name) if each.value == name and each is not function.name
-    ]
-    use = _only(uses)
+    named = [node for node in module.all(cst.Name) if node.value == name]
+    use = _only([node for node in named if node is not function.name])
     call = module.parent(use) if use is not None else None
     if use is None or _again(module, use):
         return None

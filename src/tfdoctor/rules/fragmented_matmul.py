@@ -82,7 +82,7 @@ LIMITS = Limits()
 
 def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = LIMITS) -> Verdict:
     """Keep the time of one call of each group of small matmuls."""
-    groups = [group for group in siblings.groups if len(group.products) >= limits.products]
+    groups = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
     small = [group for group in groups if group.each_ms <= limits.each_ms]
     if small:
         return _finding(small, operations, limits)
@@ -121,7 +121,7 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
 
 def _effects(group: Siblings) -> tuple[Effect, ...]:
     """Keep the time of one call, forward and backward."""
-    remaining = 1.0 / len(group.products)
+    remaining = 1.0 / len(group.matmuls)
     return tuple(
         Effect(Stage.DEVICE, remaining, row.name, ms(row.ms), bound=Bound.AT_MOST)
         for row in group.rows
@@ -130,7 +130,7 @@ def _effects(group: Siblings) -> tuple[Effect, ...]:
 
 def _table(groups: list[Siblings]) -> Table:
     rows = tuple(
-        (group.source, group.at or "unknown", count(len(group.products)),
+        (group.source, group.at or "unknown", count(len(group.matmuls)),
          " x ".join("?" if size is None else str(size) for size in group.weights), ms(group.ms))
         for group in groups
     )  # fmt: skip

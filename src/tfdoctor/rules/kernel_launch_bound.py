@@ -29,7 +29,7 @@ launching: without it the gaps are shorter.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.gpu.idle_gaps import IdleGaps
+from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
@@ -128,12 +128,7 @@ def healthy() -> Verdict:
 
 
 def _example(launching_ms: float) -> tuple[IdleGaps, SteadySteps, Breakdown]:
-    sizes = {
-        "below 10 µs": 0.0,
-        "10 to 100 µs": launching_ms,
-        "0.1 to 1 ms": 0.0,
-        "above 1 ms": 0.0,
-    }
-    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_told=True)
+    sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
+    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
     steady = SteadySteps.of(Steps.uniform(10, 4.0 + launching_ms))
     return gaps, steady, Breakdown.of(host=launching_ms, device=4.0)

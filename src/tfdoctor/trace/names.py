@@ -21,8 +21,6 @@ ITERATOR = "Iterator::"
 PRODUCE = re.compile(r"\w+Produce")
 """A stage makes an element on a thread of its own: PrefetchProduce, MapAndBatchProduce, ..."""
 
-CONSUME = re.compile(r"\w+Consume")
-"""The element is handed over."""
 
 CAPTURED_FUNCTION = "InstantiatedCapturedFunction::"
 """tf.data runs a user's function; its id is that of the executors that run it."""

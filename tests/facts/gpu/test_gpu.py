@@ -22,16 +22,7 @@ from tests.builders import (
 from tfdoctor.diagnose.summary.gpu import device_time, device_time_missing
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.idle_gaps import (
-    BETWEEN,
-    DISPATCH,
-    INPUT,
-    PYTHON,
-    QUEUED,
-    SYNC,
-    UNSEEN,
-    IdleGaps,
-)
+from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
 from tfdoctor.facts.gpu.transfers import (
     CLEAR,
     D2D,
@@ -42,6 +33,7 @@ from tfdoctor.facts.gpu.transfers import (
     PEER,
     PINNED,
     UNKNOWN,
+    HostMemoryKind,
     Transfer,
     Transfers,
 )
@@ -96,10 +88,12 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert busiest.busy_ms + gaps.idle_ms == pytest.approx(time.round_ms)
     assert sum(gaps.causes.values()) == pytest.approx(gaps.idle_ms)
     assert sum(gaps.sizes.values()) == pytest.approx(gaps.idle_ms)
-    assert sum(gaps.dispatching.values()) == pytest.approx(gaps.causes[DISPATCH], abs=tiny)
+    assert sum(gaps.dispatching.values()) == pytest.approx(
+        gaps.causes[IdleCause.DISPATCH], abs=tiny
+    )
     assert min(*gaps.causes.values(), *gaps.sizes.values()) >= 0
     assert busiest.busy_ms <= busiest.kernel_ms + busiest.copy_ms + busiest.collective_ms + tiny
-    assert time.exposed_wait_ms <= time.wait_ms + tiny
+    assert (time.exposed_wait_ms or 0.0) <= (time.wait_ms or 0.0) + tiny
     collectives = known.fact(Collectives)
     assert -tiny <= collectives.exposed_ms <= collectives.ms + tiny
     for copy in known.fact(Transfers).directions:
@@ -107,7 +101,7 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert parts.step_ms == pytest.approx(time.round_ms)
     assert parts[Stage.INPUT] == pytest.approx(time.exposed_wait_ms, abs=tiny)
     assert parts[Stage.DEVICE] == pytest.approx(busiest.kernel_ms, abs=tiny)
-    assert parts[Stage.BETWEEN] == pytest.approx(gaps.causes[BETWEEN], abs=tiny)
+    assert parts[Stage.BETWEEN] == pytest.approx(gaps.causes[IdleCause.BETWEEN], abs=tiny)
     assert parts[Stage.COLLECTIVE] == pytest.approx(collectives.exposed_ms, abs=tiny)
 
 
@@ -153,8 +147,8 @@ def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
     time = known.fact(GpuUtilization)
     assert (time.wait_ms, time.wait_before_ms, time.exposed_wait_ms) == (3, 3, 0)
     shown = {measure.label: measure.value.value for measure in device_time(known)}
-    assert shown["of it before the GPU's step begins"] == 3
-    assert shown["wait for batches while the GPU idles in its step"] == 0
+    assert shown["waiting for batches before the GPU step starts"] == 3
+    assert shown["waiting for batches while the GPU is idle within its step"] == 0
 
 
 def test_an_execution_that_waits_within_the_step_waited_for_another_step_before() -> None:
@@ -175,7 +169,7 @@ def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
         known = chart(trace([line("python", *rows[:count])], gpus=[work]))
         time = known.fact(GpuUtilization)
         labels = {measure.label for measure in device_time(known)}
-        shown[count] = (time.wait_ms, time.exposed_wait_ms, "wait for batches" in labels)
+        shown[count] = (time.wait_ms, time.exposed_wait_ms, "waiting for batches" in labels)
     assert shown == {1: (None, None, False), 2: (0.0, 0.0, True)}
 
 
@@ -229,9 +223,14 @@ def test_each_cause_of_an_idle_gpu_is_told() -> None:
     )
     gaps = known.fact(IdleGaps)
     assert seen(gaps.causes) == {
-        INPUT: 10, DISPATCH: 15, SYNC: 8, PYTHON: 10, BETWEEN: 10, UNSEEN: 42,
-    }  # fmt: skip
-    assert gaps.python_told
+        IdleCause.INPUT: 10,
+        IdleCause.DISPATCH: 15,
+        IdleCause.SYNC: 8,
+        IdleCause.PYTHON: 10,
+        IdleCause.BETWEEN: 10,
+        IdleCause.UNKNOWN: 42,
+    }
+    assert gaps.python_known
 
 
 def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
@@ -248,7 +247,7 @@ def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
         ),
     )
     gaps = known.fact(IdleGaps)
-    assert seen(gaps.causes) == {QUEUED: 0.008, DISPATCH: 8}
+    assert seen(gaps.causes) == {IdleCause.QUEUED: 0.008, IdleCause.DISPATCH: 8}
     assert seen(gaps.gaps) == {"below 10 µs": 2, "above 1 ms": 2}
     assert gaps.launching_ms == 0
 
@@ -277,13 +276,13 @@ def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
     )
     pool = line("tf_Compute/2", executor(0, 9, 7))
     gaps = facts(markers(1, each=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
-    assert gaps.causes[DISPATCH] == 0
+    assert gaps.causes[IdleCause.DISPATCH] == 0
 
 
 def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
     known = facts(line("tf_Compute/1", executor(0, 1)), work=((KERNEL, 0, 1), (KERNEL, 3, 4)))
     gaps = known.fact(IdleGaps)
-    assert (gaps.python_told, seen(gaps.causes)) == (False, {UNSEEN: 2})
+    assert (gaps.python_known, seen(gaps.causes)) == (False, {IdleCause.UNKNOWN: 2})
 
 
 # Waits
@@ -352,7 +351,7 @@ def test_directions(name: str, direction: str) -> None:
         ("MemcpyH2D", "kind_src:managed kind_dst:device size:4000", UNKNOWN),
     ],
 )
-def test_sizes_and_memory(name: str, text: str, memory: str) -> None:
+def test_sizes_and_memory(name: str, text: str, memory: HostMemoryKind) -> None:
     found = copied(name, text)
     assert found.nbytes == 4000
     assert found.rate == pytest.approx(4000 / 4e-3)
@@ -428,14 +427,14 @@ def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
     )
     found = device_time(chart(trace([markers(1, each=10)], gpus=[early, busy])))
     rows = {measure.label: measure.value.value for measure in found}
-    assert rows["kernels of GPU 1"] == 6
-    assert rows["kernels of GPU 0, all outside the step shown"] == 7
-    assert "kernels of GPU 0" not in rows
+    assert rows["kernel time of GPU 1"] == 6
+    assert rows["kernel time of GPU 0, outside the steps"] == 7
+    assert "kernel time of GPU 0" not in rows
 
 
 def test_the_report_shows_the_step_and_its_gaps() -> None:
     rows = shown()
-    assert (rows["step (median)"], rows["kernels of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
+    assert (rows["step (median)"], rows["kernel time of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
     assert rows["number of gaps above 1 ms"] == 1
     assert device_time_missing(facts(markers(1, each=10), work=((KERNEL, 4, 10),))) == ""
 
@@ -451,4 +450,4 @@ def test_the_report_shows_rates_of_large_copies_alone() -> None:
 
 def test_the_report_says_that_the_kind_of_memory_was_not_recorded() -> None:
     rows = shown((COPY, 0, 1, {"memcpy_details": "size:4000000 dest:0 async:1"}))
-    assert rows["copies host to device, host memory of a kind that was not recorded"] == 4e6
+    assert rows["copies host to device, unknown kind of host memory"] == 4e6

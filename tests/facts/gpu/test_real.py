@@ -9,7 +9,7 @@ from tests.builders import chart
 from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.idle_gaps import INPUT, QUEUED, IdleGaps
+from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
 from tfdoctor.facts.gpu.transfers import D2D, H2D, UNKNOWN, Transfers
 from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.steps.steady_steps import STEP
@@ -96,7 +96,7 @@ def test_the_parts_sum(name: str) -> None:
     assert sum(gaps.causes.values()) == pytest.approx(gaps.idle_ms)
     assert sum(gaps.sizes.values()) == pytest.approx(gaps.idle_ms)
     assert gaps.idle_ms == pytest.approx(time.idle_ms, abs=1e-6)
-    assert gaps.causes[INPUT] == pytest.approx(time.exposed_wait_ms or 0.0, abs=1e-6)
+    assert gaps.causes[IdleCause.INPUT] == pytest.approx(time.exposed_wait_ms or 0.0, abs=1e-6)
 
 
 def test_bert_waits_for_2_of_7_ms_and_six_gpus_do_nothing() -> None:
@@ -128,13 +128,13 @@ def test_the_launch_bound_step_idles_while_the_host_dispatches() -> None:
     gaps = facts("tf24-rtx2060-launch-bound").fact(IdleGaps)
     assert gaps.kernels == 156
     assert gaps.launching_ms > 0.6 * gaps.idle_ms
-    assert gaps.causes[QUEUED] < 0.01 * gaps.idle_ms
+    assert gaps.causes[IdleCause.QUEUED] < 0.01 * gaps.idle_ms
 
 
 def test_short_gaps_of_a_gpu_that_has_work_in_store_are_not_the_hosts() -> None:
     """Of the ResNet's 13.6 ms of idle time, 5.4 lie in gaps of 4 µs between kernels launched long before."""
     gaps = facts("tf24-v100-resnet50-fp32").fact(IdleGaps)
-    assert gaps.causes[QUEUED] > 5.0
+    assert gaps.causes[IdleCause.QUEUED] > 5.0
     assert gaps.launching_ms < 0.01 * 406
 
 

@@ -160,5 +160,5 @@ def test_files_of_unknown_length_are_passed_once_an_epoch() -> None:
 
 
 def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
-    with pytest.raises(Unavailable, match=r"no tf\.data pipeline"):
+    with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
         DatasetProperties.measure(Program(), recording(), None)

@@ -19,7 +19,7 @@ from tests.builders import (
     trace,
     wait,
 )
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -41,7 +41,7 @@ def pipeline(*lanes: Thread, program: dict[str, Any] | None = None) -> InputPipe
     return facts(*lanes, program=program).fact(InputPipeline)
 
 
-def facts(*lanes: Thread, program: dict[str, Any] | None = None) -> Any:
+def facts(*lanes: Thread, program: dict[str, Any] | None = None) -> Chart:
     return chart(trace([markers(STEPS, EACH), *lanes]), recording(program))
 
 
@@ -319,7 +319,7 @@ def test_a_dataset_that_each_epoch_makes_anew_keeps_its_function_and_is_told() -
     assert stage(measured.fact(InputPipeline), "Root::MapAndBatch").title == "MapAndBatch(decode)"
     assert measured.fact(Iterators).remade
     assert measured.fact(DatasetProperties).remade
-    assert "make the dataset once" in measured.fact(Cacheable).why
+    assert "build the dataset once" in measured.fact(Cacheable).why
 
 
 def test_one_dataset_for_all_epochs_is_not_remade() -> None:
@@ -421,7 +421,7 @@ def test_a_producer_outside_of_the_window_is_said_to_be_missing() -> None:
 
 
 def test_a_run_without_tf_data_says_so() -> None:
-    with pytest.raises(Unavailable, match="feeds its batches in another way"):
+    with pytest.raises(Unavailable, match="come from elsewhere"):
         pipeline(lane("tf_Compute/1", lambda at: [("m/c:Conv2D", at, at + 5)]))
 
 
@@ -431,7 +431,7 @@ def test_iterators_that_feed_no_step_are_not_said_to_be_absent() -> None:
     def rows(at: float) -> Iterable[Row]:
         yield iterator("Root::Prefetch", at + 1, at + 5, 2)
 
-    with pytest.raises(Unavailable, match="none that hands a batch"):
+    with pytest.raises(Unavailable, match="none that passes a batch"):
         pipeline(lane("tf_data_iterator/102", rows))
 
 

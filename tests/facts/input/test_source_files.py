@@ -36,7 +36,7 @@ def test_an_older_record_says_how_many_elements_an_interleave_takes() -> None:
 
 def test_texts_that_nothing_opens_are_no_files() -> None:
     listed = dataset(0, "_TensorSliceDataset", element=PATHS, cardinality=8)
-    with pytest.raises(Unavailable, match="which files"):
+    with pytest.raises(Unavailable, match="files that the pipeline reads"):
         measured(listed, dataset(1, "_BatchDataset"))
 
 
@@ -45,5 +45,5 @@ def test_two_lists_are_not_guessed_from() -> None:
         Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)
     ]
     both = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
-    with pytest.raises(Unavailable, match="which files"):
+    with pytest.raises(Unavailable, match="files that the pipeline reads"):
         measured(*lists, both)

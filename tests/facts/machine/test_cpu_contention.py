@@ -8,8 +8,9 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CROWDED, CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 
-CPU, GPU = Device("CPU", 1, 1), Device("GPU", 1, 1)
+CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
 STEP = Breakdown.of(input=10.0, device=30.0)
 
 

@@ -12,9 +12,10 @@ from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
-FOUR = Hardware("CPU", "x", cores=4.0)
+FOUR = Hardware(DeviceKind.CPU, "x", cores=4.0)
 COMPUTE = line("tf_Compute/1", executor(0, 100), ("model/conv/Conv2D:Conv2D", 0, 40))
 
 
@@ -75,6 +76,6 @@ def test_without_samples_the_traces_threads_count(
 
 def test_without_either_the_cores_are_unknown() -> None:
     with pytest.raises(Unavailable, match="how many cores"):
-        Cores.measure(Hardware("CPU", "x"), None, Threads(1.0, {}), Framework())
+        Cores.measure(Hardware(DeviceKind.CPU, "x"), None, Threads(1.0, {}), Framework())
     with pytest.raises(Unavailable, match="no host"):
         Cores.measure(FOUR, None, Unavailable("no host"), Framework())

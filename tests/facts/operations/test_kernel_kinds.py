@@ -10,7 +10,7 @@ from tfdoctor.facts.operations.kernel_kinds import (
     of_operation,
     precision_of,
 )
-from tfdoctor.facts.operations.kernel_names import FAMILIES, SEEN, TOLD, KernelRole
+from tfdoctor.facts.operations.kernel_names import DOCS, FAMILIES, SEEN, KernelRole
 
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
@@ -152,14 +152,14 @@ BESIDE = {
 @pytest.mark.parametrize("name", ON)
 def test_kernels_on_the_matrix_unit(name: str) -> None:
     found = kernel(name)
-    assert (found.on_unit, found.role, found.precision) == (True, KernelRole.PRODUCT, ON[name])
+    assert (found.on_unit, found.role, found.precision) == (True, KernelRole.MATMUL, ON[name])
     assert not found.reason
 
 
 @pytest.mark.parametrize("name", OFF)
 def test_kernels_that_multiply_without_it(name: str) -> None:
     found = kernel(name)
-    assert (found.on_unit, found.role, found.precision) == (False, KernelRole.PRODUCT, OFF[name])
+    assert (found.on_unit, found.role, found.precision) == (False, KernelRole.MATMUL, OFF[name])
 
 
 @pytest.mark.parametrize("name", MAYBE)
@@ -216,7 +216,7 @@ def test_a_kernel_of_no_family_says_so() -> None:
 def test_every_family_names_its_maker_and_source_and_says_why_it_is_not_known() -> None:
     for family in FAMILIES:
         assert family.maker
-        assert family.source in (SEEN, TOLD)
+        assert family.source in (SEEN, DOCS)
         assert bool(family.reason) == (family.on_unit is None), family.pattern.pattern
 
 

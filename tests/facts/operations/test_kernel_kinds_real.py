@@ -123,7 +123,7 @@ def test_matrix_cores_of_amds_gpus_are_recognised(name: str, on: float, maybe: f
     """Triton's products are unknown, everything else is told by its name."""
     sums: dict[bool | None, float] = defaultdict(float)
     for name_, ms in by_kernel(name).items():
-        if kernel(name_).role is KernelRole.PRODUCT:
+        if kernel(name_).role is KernelRole.MATMUL:
             sums[kernel(name_).on_unit] += ms
     assert sums[True] == pytest.approx(on, rel=0.05)
     assert sums[None] == pytest.approx(maybe, rel=0.05)
@@ -133,7 +133,7 @@ def test_matrix_cores_of_amds_gpus_are_recognised(name: str, on: float, maybe: f
 def test_the_share_of_products_in_the_attention_on_amd() -> None:
     sums = by_kernel("mi300x-jax-attention")
     total = sum(sums.values())
-    products = sum(ms for name, ms in sums.items() if kernel(name).role is KernelRole.PRODUCT)
+    products = sum(ms for name, ms in sums.items() if kernel(name).role is KernelRole.MATMUL)
     assert products / total == pytest.approx(0.49, rel=0.05)
     assert sums["loop_convert_fusion.kd"] / total == pytest.approx(0.40, rel=0.05)
 

@@ -8,10 +8,11 @@ from tfdoctor.facts.operations.onednn import OneDnn
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine
 
-ON_CPU = Device("CPU", 1, 1)
+ON_CPU = Device(DeviceKind.CPU, 1, 1)
 
 
 def machine(*flags: str) -> Recording:
@@ -48,7 +49,7 @@ def test_the_instructions_follow_from_the_flags_and_the_precision(
 
 
 @pytest.mark.parametrize(
-    ("on", "why"), [(recording(), "flags; record"), (machine("x"), "tell apart")]
+    ("on", "why"), [(recording(), "flags; record"), (machine("x"), "distinguishes")]
 )
 def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -> None:
     seen = found(product(), on=on)
@@ -58,6 +59,8 @@ def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -
 
 def test_nothing_is_said_of_accelerators_or_without_products() -> None:
     with pytest.raises(Unavailable, match="on a GPU"):
-        OneDnn.measure(Operations((product(),)), Device("GPU", 1, 1), machine("avx2"), Framework())
+        OneDnn.measure(
+            Operations((product(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework()
+        )
     with pytest.raises(Unavailable, match="no matmul"):
         found(OperationTime(name="add", type="AddV2", ms=1.0))

@@ -227,7 +227,7 @@ def test_a_step_without_any_operation_has_none() -> None:
 
 def test_work_outside_of_the_typical_steps_is_not_the_steps() -> None:
     outside = line("t", ("a:Conv2D", 50, 60))
-    with pytest.raises(Unavailable, match="typical steps"):
+    with pytest.raises(Unavailable, match="steady steps"):
         chart(trace([markers(1, 10), outside])).fact(Operations)
 
 

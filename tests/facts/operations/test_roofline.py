@@ -7,9 +7,10 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.kinds import DeviceKind
 
-GPU = Hardware("GPU", "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
-CPU = Hardware("CPU", "x")
+GPU = Hardware(DeviceKind.GPU, "x", peak_flop_s=100e12, bandwidth_bytes_s=1e12)
+CPU = Hardware(DeviceKind.CPU, "x")
 
 
 def floor(row: OperationTime, hardware: Hardware = GPU, *others: OperationTime) -> float:
@@ -40,5 +41,5 @@ def test_a_cpus_rate_is_what_the_runs_own_operations_stream() -> None:
 
 
 def test_hardware_without_known_peaks_has_no_roofline() -> None:
-    with pytest.raises(Unavailable, match="no peak"):
+    with pytest.raises(Unavailable, match="peak rates"):
         floor(product(ms=1.0, nbytes=4e9), CPU)

@@ -19,7 +19,9 @@ def of(*rows: OperationTime) -> UnrecordedMatmuls:
 
 def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share() -> None:
     said = of(looped(5.0), DENSE).why_not_judged()
-    assert said.startswith("5.00 ms of 6.00 ms of matmuls and convolutions per step run in a graph")
+    assert said.startswith(
+        "the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is"
+    )
 
 
 @pytest.mark.parametrize(("ms", "told"), [(0.12, True), (0.11, False)])

@@ -140,7 +140,7 @@ def test_an_amd_gpu_that_is_not_in_the_table_is_unknown() -> None:
 
 def test_a_gpu_that_does_not_say_what_it_is_is_unknown() -> None:
     assert gpu().narrowing is None
-    assert gpu().name == "unknown model"
+    assert gpu().name == "of unknown model"
     assert "does not name the GPU" in gpu().missing
 
 
@@ -305,6 +305,9 @@ def test_a_tpu_goes_before_a_gpu() -> None:
     ],
 )
 def test_why_a_gpu_has_no_kernels(error: str, reason: str) -> None:
-    for told in ({"errors": (error,)}, {"warnings": (error,)}):
-        found = chart(trace([], gpus=[v100()], **told)).fact(Device)
-        assert (found.missing, found.used) == (reason, 0)
+    for told in (
+        trace([], gpus=[v100()], errors=(error,)),
+        trace([], gpus=[v100()], warnings=(error,)),
+    ):
+        device = chart(told).fact(Device)
+        assert (device.missing, device.used) == (reason, 0)

@@ -1,6 +1,7 @@
 """Which host holds up the others: hosts of known work, in any order, with and without chance."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, skew
+from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, clock_skew
 from tfdoctor.facts.scale.host_matching import MatchedBy, match
 from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
-from tfdoctor.facts.scale.stragglers import Comparison, compare, lower
+from tfdoctor.facts.scale.stragglers import Comparison, compare, lower_bound
 from tfdoctor.facts.time.breakdown import PARTS
 
 SEED = np.random.default_rng(7)
 
 
-def host(parts: Mapping[str, list[float]], first: int = 10, **more: object) -> HostSteps:
+def host(parts: Mapping[str, list[float]], first: int = 10, **more: Any) -> HostSteps:
     """A host whose steps follow each other without a pause."""
     count = len(next(iter(parts.values())))
     whole = {str(part): tuple(parts.get(str(part), [0.0] * count)) for part in PARTS}
     ends = np.cumsum([sum(row) for row in zip(*whole.values(), strict=True)])
     moments = [round(end * NS_PER_MS) + 10**18 for end in (0.0, *ends)]
-    given_ = {
+    given: dict[str, Any] = {
         "numbers": tuple(range(first, first + count)),
         "counted": True,
         "starts_ns": tuple(moments[:-1]),
@@ -31,7 +32,7 @@ def host(parts: Mapping[str, list[float]], first: int = 10, **more: object) -> H
         "machine": "vm",
         "boot_ns": 5,
     }
-    return HostSteps(parts=whole, **(given_ | more))  # type: ignore[arg-type]
+    return HostSteps(parts=whole, **(given | more))
 
 
 def job(
@@ -148,9 +149,9 @@ def test_with_too_few_steps_nothing_is_told(hosts: int, needed: int) -> None:
 def test_the_lower_bound_is_the_sign_tests() -> None:
     """Of 10 values the median exceeds the second smallest with 98.9 % (Conover, table A3)."""
     values = np.arange(10.0)
-    assert lower(values, 0.011) == 1.0
-    assert lower(values, 0.0107) == 0.0
-    assert lower(values, 0.0009) == float("-inf")
+    assert lower_bound(values, 0.011) == 1.0
+    assert lower_bound(values, 0.0107) == 0.0
+    assert lower_bound(values, 0.0009) == float("-inf")
 
 
 # Which steps are the same
@@ -171,19 +172,24 @@ def test_without_numbers_the_clock_tells() -> None:
 
 
 def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
-    blind = {"counted": False, "starts_ns": (), "ends_ns": (), "clock_missing": "it has no clock"}
+    blind: dict[str, Any] = {
+        "counted": False,
+        "starts_ns": (),
+        "ends_ns": (),
+        "clock_missing": "it has no clock",
+    }
     hosts = {"a": host({"device": [1.0] * 6}, **blind), "b": host({"device": [1.0] * 4}, **blind)}
     found = match(hosts)
     assert (found.by, found.count) == (MatchedBy.ORDER, 4)
     with pytest.raises(Unavailable, match="a: it has no clock"):
-        skew(hosts, found)
+        clock_skew(hosts, found)
 
 
 # Clock skew
 
 
-def shifted(base: HostSteps, ms: float, **more: object) -> HostSteps:
-    moved = {
+def shifted(base: HostSteps, ms: float, **more: Any) -> HostSteps:
+    moved: dict[str, Any] = {
         "starts_ns": tuple(ns + round(ms * NS_PER_MS) for ns in base.starts_ns),
         "ends_ns": base.ends_ns,
     }
@@ -193,8 +199,9 @@ def shifted(base: HostSteps, ms: float, **more: object) -> HostSteps:
 def test_skew_is_the_slowest_minus_the_median_host() -> None:
     base = host({"device": [10.0] * 20})
     hosts = {"a": base, "b": base, "c": shifted(base, 3.0)}
-    found = skew(hosts, match(hosts))
-    assert (found.start_ms, found.end_ms) == (pytest.approx(3.0), pytest.approx(0.0))
+    found = clock_skew(hosts, match(hosts))
+    assert found.start_ms == pytest.approx(3.0)
+    assert found.end_ms == pytest.approx(0.0)
     assert found.late_ms == {"a": 0.0, "b": 0.0, "c": pytest.approx(3.0)}
     assert found.basis == ONE_CLOCK
 
@@ -205,7 +212,7 @@ def test_several_machines_are_taken_to_agree_and_the_report_says_so(
 ) -> None:
     base = host({"device": [10.0] * 20})
     hosts = {"a": base, "b": shifted(base, 1.0, **other)}
-    assert skew(hosts, match(hosts)).basis == NTP
+    assert clock_skew(hosts, match(hosts)).basis == NTP
 
 
 def test_clocks_that_cannot_agree_tell_nothing() -> None:
@@ -213,4 +220,4 @@ def test_clocks_that_cannot_agree_tell_nothing() -> None:
     ends = tuple(ns + 400 * NS_PER_MS for ns in base.ends_ns)
     hosts = {"a": base, "b": host({"device": [10.0] * 20}, ends_ns=ends)}
     with pytest.raises(Unavailable, match="400 ms apart on different hosts: their clocks disagree"):
-        skew(hosts, match(hosts))
+        clock_skew(hosts, match(hosts))

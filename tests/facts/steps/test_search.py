@@ -163,7 +163,7 @@ def test_gradients_are_gathered_inside_the_step() -> None:
         for start in edges[:-1]
         for row in loop([start + 1 + 10 * n for n in range(5)], (FORWARD, GRADIENT, *ADDS), "while/body/_1/while")
     ]  # fmt: skip
-    outer = [("while/cond/_0/Less:Less", at, at) for at in edges]
+    outer: list[Row] = [("while/cond/_0/Less:Less", at, at) for at in edges]
     outer += [row for at in edges[:-1] for row in ops("while/body/_1/", UPDATES, at + 45, at + 49)]
     assert times(steps(in_graph(*inner, *outer))) == [50] * 5
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.builders import PS, chart, device, line, trace
+from tests.builders import PS, Machine, Stats, chart, device, line, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
 from tfdoctor.facts.steps.steps import Steps
@@ -127,12 +127,12 @@ def test_what_changes_weights(
     assert changes_weights(module, names, donates=donates) is expected
 
 
-def tpu(*modules: tuple[str, float, float], category: dict[str, object]) -> object:
+def tpu(*modules: tuple[str, float, float], category: dict[str, Stats]) -> Machine:
     """A core whose programs each run one operation from start to end."""
     runs = [(f"jit_{name}({number_of(name)})", start, end) for name, start, end in modules]
     ops = [(f"%{name} = f32[8,128] fusion()", start, end) for name, start, end in modules]
     kinds = {
-        f"%{name} = f32[8,128] fusion()": {**category[name], "program_id": number_of(name)}  # type: ignore[dict-item]
+        f"%{name} = f32[8,128] fusion()": {**category[name], "program_id": number_of(name)}
         for name, _, _ in modules
     }
     return device(line("XLA Modules", *runs), line("XLA Ops", *ops), kinds=kinds)
@@ -148,12 +148,12 @@ def test_runs_on_a_tpu_that_nobody_marked() -> None:
     core = tpu(*rows, category={"f": {**TRAINS}, "log": LOGS})
     calls = line("python", ("PjitFunction(train_f)", 0, 1))
     with pytest.raises(Unavailable, match="changes weights"):
-        chart(trace([calls], tpus=[core])).fact(Steps)  # type: ignore[list-item]
+        chart(trace([calls], tpus=[core])).fact(Steps)
     core = tpu(
         *[("train", a, b) for _, a, b in rows[:6]],
         *rows[6:],
         category={"train": TRAINS, "log": LOGS},
     )
-    steps = chart(trace([calls], tpus=[core])).fact(Steps)  # type: ignore[list-item]
+    steps = chart(trace([calls], tpus=[core])).fact(Steps)
     assert (steps.source, steps.program, steps.count) == ("module-runs", "jit_train", 6)
     assert steps.median_ms == pytest.approx(10.0)

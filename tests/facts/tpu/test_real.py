@@ -5,8 +5,9 @@ import pytest
 from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.run.xla_runs import XlaRuns
+from tfdoctor.facts.run.xla_runs import module_runs
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.tpu.launches import TpuLaunches
 from tfdoctor.facts.tpu.operations import TpuOperations
@@ -41,9 +42,7 @@ def test_a_run_of_the_program_and_no_step(offload: Chart) -> None:
     assert (time.unit, time.program) == ("run", "jit_f")
     assert [core.rounds for core in time.cores] == [100] * 4
     assert time.busiest.round_ms == near(784)
-    with pytest.raises(
-        Unavailable, match=r"none of the compiled programs takes gradients.*jax\.profiler"
-    ):
+    with pytest.raises(Unavailable, match=r"no compiled program takes gradients.*jax\.profiler"):
         offload.fact(Steps)
 
 
@@ -60,7 +59,6 @@ def test_the_longest_copies_hide_behind_each_other_and_not_behind_work(offload: 
     core = offload.fact(TpuTime).busiest
     assert core.parts[COMPUTE] == near(24)
     assert core.hidden_ms <= core.parts[COMPUTE]
-    assert sum(copy.under_way_ms for copy in core.copies) > 2 * core.round_ms
 
 
 def test_the_additions_are_bound_by_memory(offload: Chart) -> None:
@@ -72,7 +70,8 @@ def test_the_additions_are_bound_by_memory(offload: Chart) -> None:
         assert row.nbytes == near(10.7e9)
         assert operations.memory_bound(row)
         # 82 %; the README says 78: 1638 GB/s are the peak, 10.7 GB in 8.0 ms are 1340.
-        assert (row.bandwidth or 0) / (operations.bandwidth_bytes_s or 1) == near(0.80)
+        rate = (row.nbytes or 0) * row.calls / (row.ms * 1e-3)
+        assert rate / (operations.bandwidth_bytes_s or 1) == near(0.80)
 
 
 def test_the_mxu_is_unused(offload: Chart) -> None:
@@ -85,8 +84,8 @@ def test_the_mxu_is_unused(offload: Chart) -> None:
 
 def test_the_cores_wait_for_each_other_at_three_barriers(offload: Chart) -> None:
     time = offload.fact(TpuTime)
-    assert len(time.skews_ms) == 3
-    assert max(time.skews_ms) == near(341)
+    assert len(time.barrier_skews_ms) == 3
+    assert max(time.barrier_skews_ms) == near(341)
     first = sorted(core.barriers_ms[0] for core in time.cores)
     assert first[1:] == [near(11.8), near(26.7), near(341)]
     assert first[0] < 0.01  # the last to come
@@ -95,7 +94,8 @@ def test_the_cores_wait_for_each_other_at_three_barriers(offload: Chart) -> None
 def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
     launches = offload.fact(TpuLaunches)
     assert launches.runs == 103
-    busy = sum(module.busy_ps for module in offload.fact(XlaRuns).modules) / 1e9
+    core = offload.fact(Device).busiest
+    busy = sum(module.busy_ps for module in module_runs(core)) / 1e9 if core else 0.0
     assert launches.between_ms == near(launches.window_ms - busy)
     assert launches.late_ms == near(launches.between_ms)
     # As xprof has it: 13.4 % idle, 86.5 % of the time with an operation.
@@ -105,9 +105,9 @@ def test_the_host_launches_late_before_the_loop(offload: Chart) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("mi300x-jax-conv", "none of the compiled programs takes gradients: forward_3d_conv"),
-        ("mi300x-jax-attention", "none of the compiled programs takes gradients"),
-        ("mi355x-jax-te-attention", "loss_fn takes gradients .* nothing .* changes weights"),
+        ("mi300x-jax-conv", "no compiled program takes gradients .*forward_3d_conv"),
+        ("mi300x-jax-attention", "no compiled program takes gradients"),
+        ("mi355x-jax-te-attention", "loss_fn takes gradients .* not show that it changes weights"),
     ],
 )
 def test_runs_of_jax_on_amd_have_no_step_time(name: str, why: str) -> None:

@@ -124,9 +124,6 @@ def test_mxu_use(cases: dict[str, Case], name: str) -> None:
     rows = {row.title.partition(":")[0]: row for row in operations.rows}
     for op in one.ops:
         assert rows[op.name].ms == close(one.ms(op))
-        if op.is_matrix:
-            share = op.flops / (one.ms(op) * 1e-3) / one.chip.peak_flop_s
-            assert operations.mxu(rows[op.name]) == close(share)
     # XLA calls a depthwise convolution a convolution too, and the MXU runs it.
     products = [op for op in one.ops if op.kind in tpu.CATEGORY]
     whole = sum(op.flops for op in products) / (operations.compute_ms * 1e-3)
@@ -156,9 +153,9 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
     side = 256 if one.run.device == "v6e" else 128
     ops = {op.name: op for op in one.ops if op.is_matrix}
     assert found.side == side
-    assert len(found.products) == len(ops)
+    assert len(found.matmuls) == len(ops)
     lost = 0.0
-    for product in found.products:
+    for product in found.matmuls:
         op = ops[product.row.title.partition(":")[0]]
         width = op.result[-1]
         lost += one.ms(op) * (1 - width / padded(width, side))
@@ -190,13 +187,13 @@ def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
     one = cases["v5e padded"]
     shown = {measure.label: measure.value.value for measure in tpu_time(one.chart)}
     padding = one.chart.fact(Padding)
-    assert shown["products' width that is no padding to 128"] == padding.useful
+    assert shown["matmul width that is not padding to 128"] == padding.useful
     assert (
-        shown["depth of products without a window that is no padding to 128"]
+        shown["matmul depth that is not padding to 128 (without convolutions)"]
         == padding.depth_useful
     )
     assert (
-        shown["products' arrays in memory that is no padding to tiles (8 x 128)"]
+        shown["matmul arrays in memory that are not padding to tiles (8 x 128)"]
         == padding.stored_useful
     )
 
@@ -236,7 +233,6 @@ def test_a_copy_from_the_host(cases: dict[str, Case]) -> None:
     assert (copy.where, copy.nbytes, copy.calls) == ("host", tpu.COPIED, 1.0)
     hidden = sum(map(one.ms, one.ops[-4:-1]))
     assert 0 < hidden < one.recorded.copy_ms
-    assert copy.under_way_ms == close(one.recorded.copy_ms)
     assert copy.exposed_ms == close(one.recorded.copy_ms - hidden)
     assert core.hidden_ms == close(hidden)
     assert core.host_bytes == tpu.COPIED
@@ -248,7 +244,6 @@ def test_a_host_that_launches_late(cases: dict[str, Case]) -> None:
     assert launches.runs == one.run.steps
     assert launches.between_ms == close(between * (one.run.steps - 1))
     assert launches.late_ms == close(one.recorded.late_us / 1000 * (one.run.steps - 1))
-    assert launches.enqueue_ms == close(0.006)
 
 
 def test_a_host_that_launches_ahead(cases: dict[str, Case]) -> None:
@@ -270,7 +265,6 @@ def test_flops_that_are_not_known_make_no_mxu_use(tmp_path: Path) -> None:
     recording = Recording.open(tmp_path)
     operations = Chart([xplane.read(recording.traces[0]), recording]).fact(TpuOperations)
     assert operations.mxu_use is None
-    assert operations.mxu(operations.products[0]) is None
 
 
 def test_a_program_that_does_not_train_has_runs_and_no_steps(tmp_path: Path) -> None:

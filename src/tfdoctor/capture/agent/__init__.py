@@ -2,62 +2,74 @@
 
 Loaded by path under the private name `_tfdoctor_agent`; standard library only, and the TensorFlow
 and Keras modules that the script imports by itself, once it has. Python 3.9 syntax, so that it also
-runs where tfdoctor itself could not. Whatever fails in here is recorded and never raised.
+runs where tfdoctor itself could not; types are imported for the type checker alone. Whatever fails in here
+is recorded and never raised.
 """
 
+from __future__ import annotations
+
 import json
-import sys
 
 from . import journal
 
-_begun = []
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .declared import AgentPlan
+    from .imports import Hook, Watcher
+    from .installed import Installed
+
+_begun: list[journal.Journal] = []
 """The journal of the process that tfdoctor itself has started."""
 
 
-def begin(text):
-    """Say, in the process that tfdoctor itself has started, that the hook is there."""
+def begin(text: str) -> None:
+    """Note, in the process that tfdoctor itself has started, that the agent is there."""
     log = journal.Journal(processes=json.loads(text)["processes"])
     log.write()
     _begun.append(log)
 
 
-def enter(text, name):
+def enter(text: str, name: str) -> Watcher:
     """Install the agent, for `name` (TensorFlow or Keras) is about to be imported; return its finder."""
-    plan = json.loads(text)
+    plan: AgentPlan = json.loads(text)
     known = bool(_begun) and _begun[0].ours()  # and not a fork that imports TensorFlow for itself
     log = _begun[0] if known else journal.Journal(processes=plan["processes"])
     log.state["wanted"] = name
     try:
-        install({**plan, "out": log.out}, log)
+        return install({**plan, "out": log.out}, log).finder
     except Exception as error:
         log.fault("install", error)
         log.write()
         raise
-    return sys.meta_path[0]
 
 
-def install(plan, log=None):
+def install(plan: AgentPlan, log: journal.Journal | None = None) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
-    from . import (
-        ending,
-        forks,
-        imports,
-        keras_loop,
-        profiler,
-        registry,
-        session_loop,
-        tf_hooks,
-        window,
-    )
+    from . import ending, forks, imports, installed
 
     log = log or journal.Journal(plan["out"])
-    things = registry.Registry(log)
-    view = window.Window(plan, log, things)
-    hooks = {}
-    for module in (tf_hooks, registry, keras_loop, session_loop, profiler):
-        for name, patches in module.hooks(view).items():
-            hooks.setdefault(name, []).extend(patches)
-    imports.watch(hooks, log)
-    ending.install(view)
-    forks.watch(view)
+    parts = installed.Installed(plan, log)
+    parts.finder = imports.watch(_hooks(parts), log)
+    ending.install(parts)
+    forks.watch(parts)
     log.write()
+    return parts
+
+
+def _hooks(parts: Installed) -> dict[str, list[Hook]]:
+    """Return all hooks, by the module that they patch, in the order in which they act."""
+    from . import keras_loop, lending, registry, session_loop, tf_hooks
+
+    trainers = keras_loop.trainers(parts)
+    parts.trainers = list(trainers.values())
+    every: dict[str, list[Hook]] = {}
+    for hooks in (
+        tf_hooks.hooks(parts),
+        registry.hooks(parts.registry),
+        {name: [keras.patch] for name, keras in trainers.items()},
+        session_loop.hooks(parts),
+        lending.hooks(parts),
+    ):
+        for name, acts in hooks.items():
+            every.setdefault(name, []).extend(acts)
+    return every

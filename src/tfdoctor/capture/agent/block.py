@@ -1,78 +1,97 @@
 """Recording a part of a process: from here to there, and perhaps again later."""
 
+from __future__ import annotations
+
 import sys
 
-from . import earlier, install, journal, stack
-from .journal import quietly
+from . import install, journal, stack
+from .earlier import Earlier
+from .earlier_use import EarlierUse
+from .journal import guarded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import FrameType
+
+    from .declared import AgentPlan
 
 
-def begin(plan, places, window=None):
-    """Return the window of a new recording; `window` is that of the one before in this process.
+class Block:
+    """The recordings of parts of this process: the one under way, and those that will follow it."""
 
-    `places` are names for source files: a notebook's cells, or None for what is not the user's.
-    """
-    if window is None:
-        log = journal.Journal(processes=plan["processes"])
-        install({**plan, "out": log.out}, log)
-        window = log.window
+    def __init__(self, plan: AgentPlan) -> None:
+        self.log = journal.Journal(processes=plan["processes"])
+        self.installed = install({**plan, "out": self.log.out}, self.log)
+        self.earlier = Earlier(self.installed)
+        self.installed.program.before.append(EarlierUse(self.earlier).complete)
+
+    def begin(self, places: Mapping[str, str | None]) -> None:
+        """Begin to record; `places` are names for source files: a notebook's cells, or None for others'."""
+        stack.name_files(places)
+        self._forget_fits()
+        self.earlier.begin()
+
+    @guarded("join")
+    def join(self, model: object, frame: FrameType) -> None:
+        """Take part in the fit of this model that is running at the frame, from its next step on."""
+        for trainers in self.installed.trainers:
+            trainers.join(model, frame)
+
+    def end(self, reason: str, what: str) -> None:
+        """End the recording; `what` is what was recorded, a block or a fit."""
+        window = self.installed.window
+        window.close(reason)
+        lacking = {entry["what"] for entry in self.log.lacking}
+        if window.kept is None and "trace" not in lacking:
+            self.log.missing("trace", self._why_no_trace(what))
+        self._note_missing_lines(what)
+        self.installed.end()
+        self._forget_fits()
+        self.installed.registry.release()
+        self.earlier.waiting.clear()
+
+    def _forget_fits(self) -> None:
+        """A fit that is running is known from its next step on, and to one recording only."""
+        for trainers in self.installed.trainers:
+            trainers.fit = None
+
+    @guarded("lines")
+    def _note_missing_lines(self, what: str) -> None:
+        """Note which parts of a trace have no lines, since they were there before."""
+        self.installed.program.end()
+        parts = self.earlier.without_lines() if self.installed.window.kept is not None else []
+        if parts:
+            were = "was" if len(parts) == 1 else "were"
+            why = f"{' and '.join(parts)} {were} made before the {what}"
+            self.log.missing("lines", f"{why}: move this code inside the {what} to see its lines")
+
+    def _why_no_trace(self, what: str) -> str:
+        """Return why nothing was traced, and what to do about it."""
+        if "tensorflow" not in sys.modules:
+            return (
+                f"TensorFlow was not imported by the end of the {what}: record the code that trains"
+            )
+        window = self.installed.window
+        seen = max((source.seen for source in window.sources.values()), default=0)
+        if not seen:
+            return (
+                f"no training step was seen in the {what}, neither of Model.fit nor of a loop that takes "
+                "gradients or runs a session: record the code that trains, or trace by time with "
+                "record(seconds=2)"
+            )
+        warmup = window.plan["warmup"]
+        if seen == 1:
+            return f"the {what} ended after 1 step, during warm-up ({warmup}): train longer"
+        advice = f"record with warmup={min(seen // 2, max(0, warmup - 1))}"
+        return f"the {what} ended after {seen} steps, during warm-up ({warmup}): {advice}"
+
+
+def begin(plan: AgentPlan, places: Mapping[str, str | None], block: Block | None = None) -> Block:
+    """Begin a recording and return what ends it; `block` is that of the one before in this process."""
+    if block is None:
+        block = Block(plan)
     else:
-        window.again(plan)
-    stack._known.update(places)
-    _forget_fits(window)
-    registry = window.registry
-    before = registry.earlier.layers if registry.earlier else []
-    registry.earlier = earlier.Earlier(window, [*before, *registry.layers])
-    registry.layers.clear()  # the hooks have this list
-    return window
-
-
-def join(window, model, frame):
-    """Take part in the fit of this model that is running at the frame, from its next step on."""
-    for trainers in window.trainers:
-        quietly("join", window.log)(trainers.join)(model, frame)
-
-
-def end(window, reason, what):
-    """End the recording; `what` is what was recorded, a block or a fit."""
-    window.close(reason)
-    missing = {entry["what"] for entry in window.log.state["missing"]}
-    if window.kept is None and "trace" not in missing:
-        window.log.missing("trace", why_none(window, what))
-    quietly("lines", window.log)(_say_what_was_there)(window, what)
-    window.over()
-    _forget_fits(window)
-    window.registry.release()
-    window.registry.earlier.waiting.clear()
-
-
-def _forget_fits(window):
-    """A fit that is running is known from its next step on, and to one recording only."""
-    for trainers in window.trainers:
-        trainers.fit = None
-
-
-def _say_what_was_there(window, what):
-    """Note which parts of a trace have no lines, since they were there before."""
-    window.registry.write()
-    parts = window.registry.earlier.without_lines() if window.kept is not None else ()
-    if parts:
-        why = f"{' and '.join(parts)} were made before the {what}: make them inside it to see by which lines"
-        window.log.missing("lines", why.replace("were", "was", 1) if len(parts) == 1 else why)
-
-
-def why_none(window, what):
-    """Return why nothing was traced, and what to do about it."""
-    if "tensorflow" not in sys.modules:
-        return f"TensorFlow was not imported by the end of the {what}: record what trains"
-    seen = max((source.seen for source in window.sources.values()), default=0)
-    if not seen:
-        return (
-            f"no training step was seen in the {what}, neither of Model.fit nor of a loop that takes "
-            "gradients or runs a session: record what trains, or by time with record(seconds=2)"
-        )
-    warmup = window.plan["warmup"]
-    steps = "1 step" if seen == 1 else f"{seen} steps"
-    advice = (
-        f"record with warmup={min(seen // 2, max(0, warmup - 1))}" if seen > 1 else "train longer"
-    )
-    return f"the {what} ended after {steps}, during warm-up ({warmup}): {advice}"
+        block.installed.again(plan)
+    block.begin(places)
+    return block

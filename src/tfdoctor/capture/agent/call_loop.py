@@ -4,12 +4,36 @@
 taken while it was traced. When a loop over a dataset contains the calls, that loop is the step.
 """
 
+from __future__ import annotations
+
+from .marks import LOOPS
 from .stack import here, way_here
+from .steps import StepKind
+from .tracing import State
 
-FUNCTION, GRADIENT, GRAPH = "repeated-call", "eager-gradient", "graph-loop"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
 
-TRAINS, LOOPS = "_tfdoctor_trains", "_tfdoctor_loops"
-"""Marks on what a tf.function was traced to: it takes gradients; it does so inside a loop of its own."""
+    from .marks import Marks
+    from .steps import Marker, StepCounter
+    from .window import TraceWindow
+
+    class OuterLoops(Protocol):
+        """The loops over datasets of the same thread."""
+
+        @property
+        def current(self) -> object:
+            """The loop known to train that is under way, or None."""
+
+        def training(self) -> bool:
+            """Note a training event; say whether a loop known to train contains it."""
+
+        def pending(self) -> bool:
+            """Say whether an iterator at hand may prove to be the outer loop."""
+
+
+FUNCTION, GRADIENT, GRAPH = StepKind.FUNCTION, StepKind.GRADIENT, StepKind.GRAPH
 
 PATIENCE = 100
 """Calls to wait for the next `__next__` of an iterator that is at hand: its loop may be the outer one."""
@@ -18,18 +42,19 @@ GRAPH_SECONDS = 3.0
 """How long to trace a loop inside a tf.function, whose steps nobody sees from Python."""
 
 
-class Calls:
+class CallLoops:
     """The repeated calls of one thread."""
 
-    def __init__(self, window, loops):
+    def __init__(self, window: TraceWindow, loops: OuterLoops) -> None:
         self.window = window
         self.loops = loops
-        self.open = {}  # source: the marker, if any, of the eager gradient that came last
-        self.counted = []  # the sources of calls while an iterator was at hand
-        self.called = None  # (source, marker) of the tf.function that is running
+        # The marker, if any, of each source's eager gradient that came last:
+        self.open: dict[StepCounter, Marker | None] = {}
+        self.counted: list[StepCounter] = []  # those of calls while an iterator was at hand
+        self.called: tuple[StepCounter, Marker | None] | None = None  # the call that is running
         window.before_close.append(self.over)
 
-    def enter(self, marks):
+    def enter(self, marks: Marks) -> None:
         """A function that trains is about to run; `marks` are those of its trace."""
         self.called = None
         if self.loops.current is not None:
@@ -40,10 +65,10 @@ class Calls:
         source = self.window.source(FUNCTION, way_here(), here)
         self.called = source, self._begin(source)
 
-    def leave(self, *, failed):
+    def leave(self, *, failed: bool) -> None:
         """It has run."""
         called, self.called = self.called, None
-        if called is not None and called[0].name != GRAPH:
+        if called is not None and called[0].kind is not GRAPH:
             source, marker = called
             if marker is not None:
                 marker.__exit__(None, None, None)
@@ -52,15 +77,16 @@ class Calls:
         if not failed:
             self.loops.training()
 
-    def _enter_graph_loop(self):
+    def _enter_graph_loop(self) -> tuple[StepCounter, None]:
         """A call whose steps are all inside begins: there is a window by time only."""
-        source = self.window.source(GRAPH, way_here(), here)
-        if self.window.state == "waiting" and source.calls:
-            self.window.open_for(source, self.window.plan.get("seconds") or GRAPH_SECONDS)
-        source.called(traced=self.window.state == "open")
+        window = self.window
+        source = window.source(GRAPH, way_here(), here)
+        if window.state is State.WAITING and source.calls:
+            window.open_for(source, window.plan.get("seconds") or GRAPH_SECONDS)
+        source.called(traced=window.state is State.OPEN)
         return source, None
 
-    def gradient(self):
+    def gradient(self) -> None:
         """A gradient was asked for outside of every function: one step ends and another begins."""
         if self.loops.training():
             return
@@ -68,29 +94,28 @@ class Calls:
         self._over(source)
         self.open[source] = self._begin(source)
 
-    def contained(self):
+    def contained(self) -> None:
         """An iterator has proved to be the loop around the calls of late: they were no steps."""
         for source in self.counted:
             source.retract(None, 1)
         self.counted.clear()
 
-    def over(self):
+    def over(self) -> None:
         """The window closes: the steps under way end here."""
         for source in list(self.open):
             self._over(source)
 
-    def _over(self, source):
+    def _over(self, source: StepCounter) -> None:
         """The step that this source's last gradient began is over."""
-        if source not in self.open:
-            return
-        marker = self.open.pop(source)
+        marker = self.open.pop(source, None)
         if marker is not None:
             marker.__exit__(None, None, None)
 
-    def _begin(self, source):
+    def _begin(self, source: StepCounter) -> Marker | None:
         """Begin a step, unless an iterator at hand may prove to be the outer loop."""
         if self.loops.pending() and source.seen < PATIENCE:
             self.counted.append(source)
-            return source.count(1)
+            source.count(1)
+            return None
         self.counted.clear()
         return source.begin(1)

@@ -1,7 +1,20 @@
 """The tf.data pipelines of the run: what each stage is, and which line made it."""
 
-from . import file_lists
+from __future__ import annotations
+
+from . import file_lists, tensorflow_api
 from .stack import user_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType
+
+    from .declared import DatasetFunction, Graph, TfDataset
+    from .registry import Registry
+    from .stack import Line
+
+    Value = bool | int | float | str
 
 PARAMETERS = (
     "num_parallel_calls",
@@ -26,29 +39,27 @@ PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
 class Datasets:
     """All live datasets, numbered."""
 
-    def __init__(self, registry):
+    def __init__(self, registry: Registry) -> None:
         self.lines = registry.lines
         self.numbering = registry.numbering
-        self.found = [
-            dataset for dataset in (ref() for ref in registry.datasets) if dataset is not None
-        ]
-        self.ids = {id(dataset): number for number, dataset in enumerate(self.found)}
+        alive = (reference() for reference in registry.datasets)
+        self.datasets = [dataset for dataset in alive if dataset is not None]
+        self.ids = {id(dataset): number for number, dataset in enumerate(self.datasets)}
 
-    def id_of(self, dataset):
+    def id_of(self, dataset: TfDataset | None) -> int | None:
         """Return the number of a dataset, or None."""
         return self.ids.get(id(dataset)) if dataset is not None else None
 
-    def graphs(self):
+    def graphs(self) -> set[int]:
         """Return the ids of the graphs that tf.data runs."""
-        return {
-            id(wrapper.function.graph) for dataset in self.found for wrapper in _functions(dataset)
-        }
+        functions = (function for dataset in self.datasets for function in _functions(dataset))
+        return {id(function.function.graph) for function in functions}
 
-    def describe(self):
+    def describe(self) -> list[dict[str, object]]:
         """Return one entry a dataset."""
-        return [self._dataset(dataset) for dataset in self.found]
+        return [self._dataset(dataset) for dataset in self.datasets]
 
-    def _dataset(self, dataset):
+    def _dataset(self, dataset: TfDataset) -> dict[str, object]:
         return {
             "id": self.ids[id(dataset)],
             "class": type(dataset).__name__,
@@ -67,14 +78,14 @@ class Datasets:
         }
 
 
-def _functions(dataset):
+def _functions(dataset: TfDataset) -> Sequence[DatasetFunction]:
     try:
         return [wrapper for wrapper in dataset._functions() if hasattr(wrapper, "function")]
     except Exception:  # a user's own dataset class need not know its functions
         return []
 
 
-def _function(wrapper):
+def _function(wrapper: DatasetFunction) -> dict[str, object]:
     function = wrapper._func
     code = getattr(function, "__code__", None)
     types = _types(wrapper.function.graph)
@@ -83,31 +94,25 @@ def _function(wrapper):
         "at": _defined(code) if code else None,
         "python": bool(types & PYTHON_OPS),
         "types": sorted(types),
-        "stateful": sorted(name for name in types if _is_stateful(name)),
+        "stateful": sorted(name for name in types if tensorflow_api.is_stateful(name)),
     }
 
 
-def _types(graph):
+def _types(graph: Graph) -> set[str]:
     """Return the types of a function's operations and of those in the branches and loops within."""
     known = graph.as_graph_def()
-    nodes = [*known.node, *(node for one in known.library.function for node in one.node_def)]
-    return {node.op for node in nodes} - {one.signature.name for one in known.library.function}
+    functions = known.library.function
+    nodes = [*known.node, *(node for function in functions for node in function.node_def)]
+    return {node.op for node in nodes} - {function.signature.name for function in functions}
 
 
-def _is_stateful(name):
-    from tensorflow.python.framework import op_def_registry
-
-    known = op_def_registry.get(name)
-    return known is None or known.is_stateful
-
-
-def _defined(code):
+def _defined(code: CodeType) -> Line | None:
     """Return the line of a function that is the user's, or None."""
     path = user_file(code.co_filename)
-    return [path, code.co_firstlineno] if path else None
+    return (path, code.co_firstlineno) if path else None
 
 
-def batch_of(dataset):
+def batch_of(dataset: TfDataset | None) -> Value | None:
     """Return the size of the batches that a pipeline yields, as its last batch() set it, or None."""
     while dataset is not None:
         size = _scalar(getattr(dataset, "_batch_size", None))
@@ -118,34 +123,34 @@ def batch_of(dataset):
     return None
 
 
-def _parameters(dataset):
-    found = {}
+def _parameters(dataset: TfDataset) -> dict[str, Value | None]:
+    parameters = {}
     for name in PARAMETERS:
         value = _scalar(getattr(dataset, f"_{name}", None))
         if value is not None or (name == "num_parallel_calls" and hasattr(dataset, "_map_func")):
-            found[name] = value
-    return found
+            parameters[name] = value
+    return parameters
 
 
-def _options(dataset):
+def _options(dataset: TfDataset) -> dict[str, Value] | None:
     """Return the options that hold for a pipeline up to here and were set, by dotted name; None when unknown."""
     if _symbolic(dataset):
         return None
-    found = {}
+    options: dict[str, Value] = {}
     if hasattr(dataset, "options"):
-        _collect(dataset.options(), "", found)
-    return found
+        _collect(dataset.options(), "", options)
+    return options
 
 
-def _collect(options, prefix, found):
+def _collect(options: object, prefix: str, known: dict[str, Value]) -> None:
     for name, value in getattr(options, "_options", {}).items():
         if hasattr(value, "_options"):
-            _collect(value, prefix + name + ".", found)
+            _collect(value, prefix + name + ".", known)
         elif value is not None:
-            found[prefix + name] = value if isinstance(value, (bool, int, float)) else str(value)
+            known[prefix + name] = value if isinstance(value, (bool, int, float)) else str(value)
 
 
-def _scalar(value):
+def _scalar(value: object) -> Value | None:
     """Return a number or a text that TensorFlow may keep as an eager tensor."""
     if hasattr(value, "numpy"):
         value = value.numpy()
@@ -156,12 +161,12 @@ def _scalar(value):
     return value if isinstance(value, (bool, int, float, str)) else None
 
 
-def _symbolic(dataset):
+def _symbolic(dataset: TfDataset) -> bool:
     """Say whether a dataset was made inside a graph: there is nothing to ask then."""
     return not hasattr(getattr(dataset, "_variant_tensor_attr", None), "numpy")
 
 
-def _cardinality(dataset):
+def _cardinality(dataset: TfDataset) -> int | None:
     """Return how many elements there are; None when unknown, -1 when infinite."""
     if _symbolic(dataset):
         return None

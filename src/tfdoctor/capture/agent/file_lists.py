@@ -1,7 +1,15 @@
-"""The files that a pipeline reads: how many, how large, and whether they are elsewhere; never their names."""
+"""The files that a pipeline reads: how many, how large, and whether they are remote; never their names."""
+
+from __future__ import annotations
 
 import os
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .declared import Foreign, Tensor, TfDataset
 
 REMOTE = re.compile(r"(gs|s3|s3a|http|https|hdfs|viewfs|abfs|abfss|az|oss|cns)://")
 """Paths of TensorFlow's file systems that lie across a network."""
@@ -9,42 +17,45 @@ REMOTE = re.compile(r"(gs|s3|s3a|http|https|hdfs|viewfs|abfs|abfss|az|oss|cns):/
 LONGEST = 1000
 """Bytes of a text that may be a path."""
 
-LOOKED_AT = 16
-"""Files whose size is asked for: training waits meanwhile."""
+MOST_SIZES = 16
+"""Files whose size is read: training waits meanwhile."""
 
 
-def describe(dataset):
+def describe(dataset: TfDataset) -> dict[str, object] | None:
     """Return {count, scheme, bytes} of a list of paths, or None; bytes is the median of a few sizes.
 
     A dataset that reads records has the files that it was given.
     """
+    return next(filter(None, map(_described, _text_tensors(dataset))), None)
+
+
+def _text_tensors(dataset: TfDataset) -> Iterator[Tensor]:
+    """Yield the lists of texts that a dataset was made from."""
     given = getattr(dataset, "_filenames", dataset)
     for tensor in getattr(given, "_tensors", None) or ():
         if getattr(tensor.dtype, "name", "") == "string" and tensor.shape.rank:
-            found = _described(tensor)
-            if found is not None:
-                return found
-    return None
+            yield tensor
 
 
-def _described(tensor):
-    rows, count = int(tensor.shape[0]), int(tensor.shape.num_elements())
+def _described(tensor: Tensor) -> dict[str, object] | None:
+    rows, count = int(tensor.shape[0]), tensor.shape.num_elements()
     if not count or not hasattr(tensor, "numpy"):
         return None
-    each = max(1, rows // LOOKED_AT)
-    chosen = [_first(tensor[at].numpy()) for at in range(0, rows, each)[:LOOKED_AT]]
-    if any(len(text) > LONGEST or b"\0" in text for text in chosen):
+    stride = max(1, rows // MOST_SIZES)
+    texts = [_first(tensor[at].numpy()) for at in range(0, rows, stride)[:MOST_SIZES]]
+    if any(len(text) > LONGEST or b"\0" in text for text in texts):
         return None
-    paths = [text.decode("utf-8", "replace") for text in chosen]
+    paths = [text.decode("utf-8", "replace") for text in texts]
     remote = REMOTE.match(paths[0])
     if remote:
-        return {"count": count, "scheme": remote[1], "bytes": None}
+        return {"count": int(count), "scheme": remote[1], "bytes": None}
     if not all(map(os.path.isfile, paths)):
         return None
     sizes = sorted(map(os.path.getsize, paths))
-    return {"count": count, "scheme": "", "bytes": sizes[len(sizes) // 2]}
+    return {"count": int(count), "scheme": "", "bytes": sizes[len(sizes) // 2]}
 
 
-def _first(row):
-    """Return the first text of a row of paths, or the row that is one."""
-    return row if isinstance(row, bytes) else row.ravel()[0]
+def _first(row: Foreign) -> bytes:
+    """Return the first text of a row of paths, or the row where it is one."""
+    first: bytes = row if isinstance(row, bytes) else row.ravel()[0]
+    return first

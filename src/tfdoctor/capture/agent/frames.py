@@ -4,23 +4,34 @@ A wrapper is on the stack while the user's code runs below it, so tracebacks and
 failed operations would name it. TensorFlow and Keras leave out what lies in `tensorflow/python`.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 from .stack import HERE
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
 MARK = "(tfdoctor)"
 
 
-def hide(wrapper):
+def hide(wrapper: F) -> F:
     """Give a function's frames a file name that says whose they are and is left out."""
-    tensorflow = os.path.dirname(os.path.abspath(sys.modules["tensorflow"].__file__))
+    tensorflow = os.path.dirname(os.path.abspath(str(sys.modules["tensorflow"].__file__)))
     name = os.path.join(tensorflow, "python", MARK)
-    wrapper.__code__ = wrapper.__code__.replace(co_filename=name)
+    function: Any = wrapper  # a plain function, whatever its declared type
+    function.__code__ = function.__code__.replace(co_filename=name)
     return wrapper
 
 
-def without_ours(trace):
+def without_ours(trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the agent's frames."""
     entries, kept = [], None
     while trace is not None:
@@ -32,3 +43,15 @@ def without_ours(trace):
             entry.tb_next = kept
             kept = entry
     return kept
+
+
+def clean_error(error: BaseException | None) -> None:
+    """Take our frames out of an exception and of those that led to it."""
+    waiting, seen = [error], set()
+    while waiting:
+        error = waiting.pop()
+        if error is None or id(error) in seen:
+            continue
+        seen.add(id(error))
+        error.__traceback__ = without_ours(error.__traceback__)
+        waiting += [error.__cause__, error.__context__]

@@ -1,6 +1,15 @@
 """What the graphs compute: each operation with its shapes, types, attributes, line and layer."""
 
+from __future__ import annotations
+
 from .stack import traced_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+
+    from .declared import Graph, GraphOperation, Tensor
+    from .layers import Layers, Scopes
 
 ATTRIBUTES = frozenset(
     {
@@ -22,9 +31,9 @@ ATTRIBUTES = frozenset(
         "transpose_b",
     }
 )
-"""What tells a cheap operation from a dear one, besides its shapes."""
+"""What the cost of an operation depends on, besides its shapes."""
 
-_wanted = {}
+_wanted: dict[str, list[str]] = {}
 """Which of them an operation of a type has."""
 
 DATASET_FUNCTIONS = "Dataset_"
@@ -34,7 +43,9 @@ SESSION = "session"
 """The name we give the graph of a session, which has none."""
 
 
-def describe(graph, layers, dataset_graphs, scopes):
+def describe(
+    graph: Graph, layers: Layers, dataset_graphs: Container[int], scopes: Scopes
+) -> dict[str, object]:
     """Return one graph; `scopes` are the name scopes that its layers got."""
     name = getattr(graph, "name", SESSION)
     of_data = id(graph) in dataset_graphs or name.startswith(DATASET_FUNCTIONS)
@@ -51,17 +62,19 @@ def describe(graph, layers, dataset_graphs, scopes):
     }
 
 
-def _given(graph):
+def _given(graph: Graph) -> list[str] | None:
     """Return what the function was traced for: one text an argument; None where it does not say."""
     signature = getattr(graph, "structured_input_signature", None)
     if not signature:
         return None
     by_place, by_name = signature
-    given = [str(one)[:200] for one in by_place]
-    return given + [f"{name}={str(one)[:200]}" for name, one in by_name.items()]
+    given = [str(argument)[:200] for argument in by_place]
+    return given + [f"{name}={str(argument)[:200]}" for name, argument in by_name.items()]
 
 
-def _operation(op, owner, numbers):
+def _operation(
+    op: GraphOperation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
+) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
     return {
         "name": op.name,
@@ -75,12 +88,12 @@ def _operation(op, owner, numbers):
     }
 
 
-def _tensor(tensor):
+def _tensor(tensor: Tensor) -> list[object]:
     shape = tensor.shape
     return [tensor.dtype.name, None if shape.rank is None else shape.as_list()]
 
 
-def _attributes(op):
+def _attributes(op: GraphOperation) -> dict[str, object]:
     """Return the attributes that matter, as JSON knows them."""
     if op.type not in _wanted:
         names = (attribute.name for attribute in op.op_def.attr)
@@ -88,7 +101,7 @@ def _attributes(op):
     return {name: _plain(op.get_attr(name)) for name in _wanted[op.type]}
 
 
-def _plain(value):
+def _plain(value: object) -> object:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):

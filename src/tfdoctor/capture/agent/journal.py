@@ -1,4 +1,6 @@
-"""What the agent has to say: a small state file in a folder of its process, replaced as a whole."""
+"""The agent's notes: a small state file in a folder of its process, replaced as a whole."""
+
+from __future__ import annotations
 
 import functools
 import json
@@ -9,46 +11,73 @@ import threading
 from .masking import masked
 from .rank import rank
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    class HasJournal(Protocol):
+        """An object whose methods may be guarded."""
+
+        log: Journal
+
+    Owner = TypeVar("Owner", bound=HasJournal)
+
+
 MOST_ERRORS = 20
-"""A fault in a hook may repeat every step; its first reports tell all."""
+"""A fault in a hook may repeat every step; the first reports are enough."""
 
 
 class Journal:
     """The state of the recording as the agent knows it; tfdoctor folds it into the manifest."""
 
-    def __init__(self, out=None, processes=None):
+    def __init__(self, out: str | None = None, processes: str | None = None) -> None:
         self.processes = processes
         self.begin(out)
 
-    def begin(self, out=None):
+    def begin(self, out: str | None = None) -> None:
         """Begin with nothing noted yet, in this folder or in a new one below `processes`."""
         self.lock = threading.RLock()
         self.folder = out
-        self.pid = os.getpid()
-        self.errors = []
-        self.state = {"errors": self.errors, "missing": [], **identity()}
+        self.pid: int | None = os.getpid()
+        self.errors: list[dict[str, str]] = []
+        self.lacking: list[dict[str, str]] = []
+        self.state: dict[str, object] = {
+            "errors": self.errors,
+            "missing": self.lacking,
+            **identity(),
+        }
 
     @property
-    def out(self):
+    def out(self) -> str:
         """The folder of this process: made when there is something to put there."""
         if self.folder is None:
+            if self.processes is None:
+                raise ValueError("there is no folder for this process")
             self.folder = own_folder(self.processes)
         return self.folder
 
-    def ours(self):
+    def ours(self) -> bool:
         """Say whether this is the process that was started, and not a fork of it."""
         return os.getpid() == self.pid
 
-    def fault(self, where, error):
+    def fault(self, where: str, error: Exception) -> None:
         """Note a fault of ours."""
         if len(self.errors) < MOST_ERRORS:
             self.errors.append({"where": where, "error": f"{type(error).__name__}: {error}"[:500]})
 
-    def missing(self, what, why):
+    def missing(self, what: str, why: str) -> None:
         """Note what this recording lacks, and what the user can do about it."""
-        self.state["missing"].append({"what": what, "why": why})
+        self.lacking.append({"what": what, "why": why})
 
-    def write(self):
+    def forgive(self, what: str) -> None:
+        """Something is there now: remove the notes of its absence."""
+        self.lacking[:] = [entry for entry in self.lacking if entry["what"] != what]
+
+    def write(self) -> None:
         """Replace the state file."""
         if not self.ours():
             return
@@ -58,28 +87,28 @@ class Journal:
                 with open(temporary, "w", encoding="utf-8") as file:
                     json.dump(self.state, file)
                 os.replace(temporary, os.path.join(self.out, "agent.json"))
-            except OSError as error:  # the folder went away or is full: a later write may say so
+            except OSError as error:  # the folder is gone or full: a later write may note it
                 self.fault("journal", error)
 
 
-def own_folder(processes):
-    """Make a folder for this process that nobody has, <host>.<pid>, and return its path.
+def own_folder(processes: str) -> str:
+    """Make a new folder for this process, <host>.<pid>, and return its path.
 
     Several hosts may share `processes`, and a process that replaces itself (`os.execv`) keeps its number.
     """
     name = f"{os.uname().nodename}.{os.getpid()}"
-    again = 0
+    number = 0
     while True:
-        folder = os.path.join(processes, f"{name}.{again}" if again else name)
+        folder = os.path.join(processes, f"{name}.{number}" if number else name)
         try:
             os.mkdir(folder)
         except FileExistsError:
-            again += 1
+            number += 1
         else:
             return folder
 
 
-def identity():
+def identity() -> dict[str, object]:
     """Return which process this is."""
     return {
         "pid": os.getpid(),
@@ -91,17 +120,38 @@ def identity():
     }
 
 
-def quietly(where, log, otherwise=None):
-    """Make a function record its faults instead of raising them."""
+def quietly(where: str, log: Journal) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
+    """Make a function note its faults and return None instead of raising."""
 
-    def decorate(function):
+    def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
         @functools.wraps(function)
-        def careful(*args, **kwargs):
+        def careful(*args: P.args, **kwargs: P.kwargs) -> R | None:
             try:
                 return function(*args, **kwargs)
             except Exception as error:  # the user's run goes on, whatever it was
                 log.fault(where, error)
-                return otherwise
+                return None
+
+        return careful
+
+    return decorate
+
+
+def guarded(
+    where: str,
+) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R | None]]:
+    """Make a method note its faults in its object's journal and return None instead of raising."""
+
+    def decorate(
+        method: Callable[Concatenate[Owner, P], R],
+    ) -> Callable[Concatenate[Owner, P], R | None]:
+        @functools.wraps(method)
+        def careful(self: Owner, /, *args: P.args, **kwargs: P.kwargs) -> R | None:
+            try:
+                return method(self, *args, **kwargs)
+            except Exception as error:  # the user's run goes on, whatever it was
+                self.log.fault(where, error)
+                return None
 
         return careful
 

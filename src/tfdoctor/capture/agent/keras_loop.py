@@ -1,73 +1,102 @@
 """Steps of Keras: around each call of the function that `make_train_function` made."""
 
+from __future__ import annotations
+
 import functools
 import sys
 import weakref
 
 from .frames import hide
-from .journal import quietly
+from .journal import guarded
 from .keras_dialects import KERAS_2, KERAS_3, Keras2, Keras3
 from .stack import here, way_here
+from .steps import StepKind
+from .tracing import State
 
-FIT, BATCH = "keras-fit", "keras-train-on-batch"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import FrameType
+
+    from .declared import Foreign, Model, TrainerClass
+    from .installed import Installed
+    from .keras_dialects import Dialect
+    from .steps import StepCounter
+
+    TrainFunction = Callable[..., object]
+    Wrap = Callable[[Model, TrainFunction], TrainFunction]
+
+FITS_DEPTH = 4
+"""How far above `make_train_function` its fit may be: a user's override may stand between."""
 
 
-def hooks(window):
-    """Wrap the functions that a Keras trainer calls once a step."""
-    dialects = {KERAS_3: Keras3, **dict.fromkeys(KERAS_2, Keras2)}
-    found = {name: Trainers(window, dialect) for name, dialect in dialects.items()}
-    window.trainers = list(found.values())
-    return {name: [trainers.patch] for name, trainers in found.items()}
+def trainers(installed: Installed) -> Mapping[str, Trainers]:
+    """Return what watches each Keras, by the name of the module that has its models."""
+    dialects: dict[str, Dialect] = {KERAS_3: Keras3()}
+    dialects.update((name, Keras2()) for name in KERAS_2)
+    return {name: Trainers(installed, dialect) for name, dialect in dialects.items()}
 
 
 class Trainers:
     """What all models of one Keras share."""
 
-    def __init__(self, window, dialect):
-        self.window = window
-        self.dialect = dialect
-        self.kind = None  # the class of models, once it is imported
-        self.fit = None  # the loop of the fit that is running
+    def __init__(self, installed: Installed, dialect: Dialect) -> None:
+        self.installed, self.dialect = installed, dialect
+        self.window, self.log = installed.window, installed.log
+        self.registry = installed.registry
+        self.kind: type[Model] | None = None  # the class of models, once it is imported
+        self.fit: StepCounter | None = None  # the loop of the fit that is running
         self.tested = 0
-        self.announce = quietly("fit", window.log)(self._announce)
-        self.enter = quietly("fit", window.log)(self._enter)
 
-    def patch(self, module):
+    def patch(self, module: object) -> None:
         """Mark training and evaluation apart; prediction is neither."""
-        trainer = self.kind = getattr(module, self.dialect.model)
-        self._wrap_maker(trainer, "make_train_function", "train_function", self._training)
-        self._wrap_maker(trainer, "make_test_function", "test_function", self._testing)
+        self.kind = getattr(module, self.dialect.model)
+        trainer: TrainerClass = getattr(module, self.dialect.model)
+        self._wrap_train_maker(trainer)
+        self._wrap_test_maker(trainer)
         self._wrap_fit(trainer)
 
-    def _wrap_maker(self, trainer, method, attribute, wrap):
-        original = getattr(trainer, method)
+    def _wrap_train_maker(self, trainer: TrainerClass) -> None:
+        original = trainer.make_train_function
 
         @functools.wraps(original)
-        def make(model, force=False):  # noqa: FBT002  # Keras's signature
+        def make(model: Model, force: bool = False) -> object:  # noqa: FBT001, FBT002  # Keras's signature
             result = original(model, force=force)
-            function = _wrapped(model, attribute, wrap)
-            if method == "make_train_function":
-                self.announce(model, sys._getframe(1))
+            function = wrap_train_function(model, self.training)
+            self.announce(model, sys._getframe(1))
             return result if result is None else function
 
-        setattr(trainer, method, hide(make))
+        trainer.make_train_function = hide(make)
 
-    def join(self, model, frame):
+    def _wrap_test_maker(self, trainer: TrainerClass) -> None:
+        original = trainer.make_test_function
+
+        @functools.wraps(original)
+        def make(model: Model, force: bool = False) -> object:  # noqa: FBT001, FBT002  # Keras's signature
+            result = original(model, force=force)
+            function = model.test_function
+            if not getattr(function, "_tfdoctor", False):
+                function = model.test_function = self.testing(model, function)
+            return result if result is None else function
+
+        trainer.make_test_function = hide(make)
+
+    def join(self, model: Foreign, frame: FrameType | None) -> None:
         """Take part in a fit that began before we were there, at the frame of one of its callbacks."""
         if self.kind is None or not isinstance(model, self.kind):
             return
         while frame is not None and self.dialect.read(frame.f_locals) is None:
             frame = frame.f_back
         self.fit = self.enter()
-        _wrapped(model, "train_function", self._training)
+        wrap_train_function(model, self.training)
         self.announce(model, frame)
 
-    def _wrap_fit(self, trainer):
+    def _wrap_fit(self, trainer: TrainerClass) -> None:
         """Know the fit that is running, and when it is over."""
-        original = trainer.fit
+        original, window = trainer.fit, self.window
 
         @functools.wraps(original)
-        def fit(model, *args, **kwargs):
+        def fit(model: Model, *args: object, **kwargs: object) -> object:
             outer, reason = self.fit, "exception"
             source = self.fit = self.enter()
             try:
@@ -78,43 +107,44 @@ class Trainers:
                 raise
             finally:
                 self.fit = outer
-                self.window.fit_over(source, reason)
-                self.window.registry.release()
-            if self.window.leave:
-                self.window.depart()
+                window.fit_over(source, reason)
+                self.registry.release()
+            if window.leave:
+                window.depart()
             return result
 
         trainer.fit = hide(fit)
 
-    def _enter(self):
+    @guarded("fit")
+    def enter(self) -> StepCounter:
         """A fit begins: those of the same line are one loop."""
         at = here()
-        source = self.window.source(FIT, tuple(at or ()), lambda: at)
+        source = self.window.source(StepKind.FIT, at or (), lambda: at)
         source.marks = not self.dialect.marks
         source.rounds += 1
         return source
 
-    def _announce(self, model, frame):
+    @guarded("fit")
+    def announce(self, model: Model, frame: FrameType | None) -> None:
         """Learn from fit, which is calling, how many steps it will take and what feeds it."""
-        for _ in range(4):  # a user's override of make_train_function may stand between
+        for _ in range(FITS_DEPTH):
             if frame is None or frame.f_code.co_name == "fit":
                 break
             frame = frame.f_back
         local = frame.f_locals if frame is not None else {}
-        found = self.dialect.read(local)
-        if found is None or self.fit is None:
+        state = self.dialect.read(local)
+        if state is None or self.fit is None:
             return
-        batches, first, adapter, given, size = found
-        self.window.registry.fitted(model, adapter, given, size)
+        self.registry.fitted(model, state.adapter, state.datasets, state.batch_size)
         if not isinstance(local.get("epochs"), int):
             return
-        epochs = local["epochs"] - first
-        self.window.registry.fit.update(epochs=epochs, steps_per_epoch=batches)
-        if batches:
-            k = self.dialect.k(model)
-            self.window.announce(self.fit, epochs * batches, k, skip=k)
+        epochs = local["epochs"] - state.first_epoch
+        self.registry.fit.update({"epochs": epochs, "steps_per_epoch": state.steps})
+        if state.steps:
+            k = self.dialect.steps_per_call(model)
+            self.window.announce(self.fit, epochs * state.steps, k, skip=k)
 
-    def _source(self, caller):
+    def _source(self, caller: str) -> StepCounter | None:
         """Return the loop that calls the train function, or None when another one contains it.
 
         A GAN's discriminator is called twice an iteration, for real and for made-up data: each place
@@ -124,22 +154,22 @@ class Trainers:
             self.fit = self.enter()
         if caller != "train_on_batch" and self.fit is not None:
             return self.fit
-        if self.window.local.loops.training():  # a loop over a dataset contains this call
+        if self.installed.local.loops.training():  # a loop over a dataset contains this call
             return None
-        return self.window.source(BATCH, way_here(), here)
+        return self.window.source(StepKind.BATCH, way_here(), here)
 
-    def _training(self, model, function):
+    def training(self, model: Model, function: TrainFunction) -> TrainFunction:
         """Return the train function with a marker around each call inside the window."""
-        window = self.window
-        k = self.dialect.k(model)  # compile() makes another function when it changes
+        window, installed = self.window, self.installed
+        k = self.dialect.steps_per_call(model)  # compile() makes another function when it changes
 
-        def marked(iterator):
+        def marked(iterator: object) -> object:
             if window.quiet:
                 return function(iterator)
             source = self._source(sys._getframe(1).f_code.co_name)
             if source is None:
                 return function(iterator)
-            loops = window.local.loops
+            loops = installed.local.loops
             marker = source.begin(k)
             loops.depth += 1
             try:
@@ -153,32 +183,38 @@ class Trainers:
                     marker.__exit__(None, None, None)
             return result
 
-        return hide(marked)
+        return _own(marked)
 
-    def _testing(self, model, function):
+    def testing(self, model: Model, function: TrainFunction) -> TrainFunction:
         """Return the test function with a marker of its own kind inside the window."""
-        window, reference = self.window, weakref.ref(model)
+        window, installed, reference = self.window, self.installed, weakref.ref(model)
 
-        def marked(*args):
-            loops = window.local.loops
+        def marked(*args: object) -> object:
+            loops, session = installed.local.loops, window.session
             loops.depth += 1
             try:
-                if window.state != "open" or self.dialect.marks:
+                if window.state is not State.OPEN or session is None or self.dialect.marks:
                     return function(*args)
                 number, self.tested = self.tested, self.tested + 1
-                with window.session.marker("test", number, self.dialect.k(reference())):
+                with session.marker("test", number, self.dialect.steps_per_call(reference())):
                     return function(*args)
             finally:
                 loops.depth -= 1
 
-        return hide(marked)
+        return _own(marked)
 
 
-def _wrapped(model, attribute, wrap):
-    """Return a model's function, wrapped if it was not, and have the model call that."""
-    function = getattr(model, attribute)
+def _own(marked: TrainFunction) -> TrainFunction:
+    """Hide a function of ours, and mark it so that it is not wrapped again."""
+    function: Foreign = hide(marked)
+    function._tfdoctor = True
+    own: TrainFunction = function
+    return own
+
+
+def wrap_train_function(model: Model, wrap: Wrap) -> TrainFunction:
+    """Return a model's train function, wrapped if it was not, and have the model call that."""
+    function = model.train_function
     if not getattr(function, "_tfdoctor", False):
-        function = wrap(model, function)
-        function._tfdoctor = True
-        setattr(model, attribute, function)
+        function = model.train_function = wrap(model, function)
     return function

@@ -1,12 +1,17 @@
 """Arguments without what is nobody's business: passwords, keys and tokens."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MASK = "***"
 
 
-def _after_none(words, then):
+def _after_none(words: str, then: str) -> str:
     """Return a pattern of `then`, but not where one of the words stands before it."""
     return f"(?={then})" + "".join(f"(?<!{word})(?<!{word}[_-])" for word in words.split()) + then
 

@@ -6,7 +6,15 @@ make while the data flows (flat_map, interleave) are numbered as well, unseen by
 exist, the count is read back from a small dataset of our own, serialized with its name.
 """
 
+from __future__ import annotations
+
 import weakref
+
+from . import tensorflow_api
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .declared import TfDataset
 
 TYPES = {
     "CacheDataset": "CacheDatasetV2",
@@ -42,16 +50,14 @@ MAKERS = {
 class Numbering:
     """The numbers of the datasets made so far."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.following = 0
         self.settled = True  # every dataset so far was made where we see it
-        self.numbers = weakref.WeakKeyDictionary()
+        self.numbers: weakref.WeakKeyDictionary[TfDataset, int] = weakref.WeakKeyDictionary()
 
-    def note(self, dataset):
+    def note(self, dataset: TfDataset) -> None:
         """A dataset has just been made."""
-        from tensorflow.python.eager import context
-
-        if not context.executing_eagerly():
+        if not tensorflow_api.context().executing_eagerly():
             self.settled = False  # a function that will make datasets whenever it runs
             return
         kind = type(dataset).__name__
@@ -66,34 +72,17 @@ class Numbering:
         if number >= 0:
             self.numbers[dataset] = number
 
-    def name(self, dataset):
+    def name(self, dataset: TfDataset) -> str | None:
         """Return the dataset's name in traces, or None when it is not certain."""
         given = getattr(getattr(dataset, "_metadata", None), "name", b"")
         if given:
-            return given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+            return given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
         kind, number = type(dataset).__name__, self.numbers.get(dataset)
         type_name = TYPES.get(kind) or MAKERS.get(kind)
         return None if number is None or type_name is None else f"{type_name}:{number}"
 
-    def _counted(self):
+    def _counted(self) -> int:
         """Return the number that TensorFlow gives next; negative when others count meanwhile."""
-        first, second = _probe(), _probe()
+        first = tensorflow_api.probe_dataset_number()
+        second = tensorflow_api.probe_dataset_number()
         return first if second == first + 1 else -1
-
-
-def _probe():
-    """Return the number of a dataset made for the purpose."""
-    from tensorflow.core.framework import dataset_metadata_pb2, graph_pb2
-    from tensorflow.python.framework import dtypes, ops
-    from tensorflow.python.ops import gen_dataset_ops
-
-    with ops.device("/CPU:0"):
-        made = gen_dataset_ops.range_dataset(
-            start=0, stop=1, step=1, output_types=[dtypes.int64], output_shapes=[[]]
-        )
-        text = gen_dataset_ops.dataset_to_graph_v2(made).numpy()
-    for node in graph_pb2.GraphDef.FromString(text).node:
-        if node.op == "RangeDataset":
-            metadata = dataset_metadata_pb2.Metadata.FromString(node.attr["metadata"].s)
-            return int(metadata.name.rpartition(b":")[2])
-    raise LookupError("no name in a serialized dataset")

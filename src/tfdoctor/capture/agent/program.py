@@ -1,16 +1,33 @@
 """program.json.gz: what the run built, written once."""
 
+from __future__ import annotations
+
 import gzip
 import hashlib
 import json
 import os
+import sys
 import time
 
 from . import graphs, settings
 from .datasets import Datasets
-from .layers import Layers
+from .journal import quietly
+from .layers import UNSEEN, Layers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, TypeVar
+
+    from .declared import Graph
+    from .registry import Registry
+
+    R = TypeVar("R")
 
 SCHEMA = 1
+
+CONTEXT = "tensorflow.python.eager.context"
+"""Without it the script has no TensorFlow; importing one at its end would be a crash of ours."""
 
 STARTED = time.time()
 """When TensorFlow was imported at the latest: a file written later may not be what Python has read."""
@@ -26,70 +43,88 @@ INPUTS = {
 """What the user gave to fit, by the class of Keras's adapter for it."""
 
 
-def write(registry):
-    """Describe what is alive and replace the file; each part fails for itself."""
-    part = Parts(registry.log)
-    layers = Layers(registry.layers)
-    datasets = Datasets(registry)
-    adapter = registry.fit.get("adapter")
-    program = {
-        "schema": SCHEMA,
-        "graphs": _graphs(registry, part, layers, datasets),
-        "layers": part("layers", layers.describe) or [],
-        "datasets": part("datasets", datasets.describe) or [],
-        "feeds": part("feeds", datasets.id_of, registry.feeds()),
-        "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
-        "run": part("settings", settings.describe, registry) or {},
-        "python": part("whereabouts", registry.python) or {},
-    }
-    program["sources"] = _sources(program)
-    _replace(os.path.join(registry.log.out, "program.json.gz"), program)
+class ProgramFile:
+    """Describes what is alive, and replaces the file; each part fails for itself."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.described = False
+        self.python: Callable[[], object] = dict  # describes where Python was between the calls
+        self.before: list[Callable[[], object]] = []  # called before the description
+
+    def describe(self, *, last: bool) -> None:
+        """Write the program as it is now: after each window that is kept."""
+        registry = self.registry
+        if registry.written or not registry.log.ours() or CONTEXT not in sys.modules:
+            return
+        self.described = True
+        registry.written = last
+        for prepare in self.before:
+            prepare()
+        quietly("program", registry.log)(self._write)()
+
+    def end(self) -> None:
+        """The run is over: describe it, unless its traced window was, while all of it was alive."""
+        if not self.described:
+            self.describe(last=True)
+
+    def again(self) -> None:
+        """Another recording begins."""
+        self.described = False
+
+    def _write(self) -> None:
+        registry, part = self.registry, self._part
+        layers, datasets = Layers(registry.layers), Datasets(registry)
+        adapter = registry.fit.get("adapter")
+        program = {
+            "schema": SCHEMA,
+            "graphs": self._graphs(layers, datasets),
+            "layers": part("layers", layers.describe) or [],
+            "datasets": part("datasets", datasets.describe) or [],
+            "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
+            "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
+            "run": part("settings", lambda: settings.describe(registry)) or {},
+            "python": part("stack samples", self.python) or {},
+        }
+        program["sources"] = _sources(program)
+        _replace(os.path.join(registry.log.out, "program.json.gz"), program)
+
+    def _graphs(self, layers: Layers, datasets: Datasets) -> list[dict[str, object]]:
+        registry = self.registry
+        of_data = self._part("dataset functions", datasets.graphs) or set()
+        scopes = registry.scopes
+        layers.scopes = {path: name for known in scopes.values() for path, name in known.items()}
+
+        def described(graph: Graph) -> dict[str, object]:
+            of_graph = UNSEEN if graph in registry.unseen else scopes.get(graph, {})
+            return graphs.describe(graph, layers, of_data, of_graph)
+
+        alive = (reference() for reference in registry.graphs)
+        describe = quietly("program: graph", registry.log)(described)
+        entries = (describe(graph) for graph in alive if graph is not None)
+        return [entry for entry in entries if entry]
+
+    def _part(self, name: str, describe: Callable[[], R]) -> R | None:
+        """Return what a part says, or None: the rest of the program is still worth having."""
+        return quietly(f"program: {name}", self.registry.log)(describe)()
 
 
-def _graphs(registry, part, layers, datasets):
-    of_data = part("dataset functions", datasets.graphs) or set()
-    layers.scopes = {
-        name: layer for known in registry.scopes.values() for name, layer in known.items()
-    }
-    found = []
-    for graph in (reference() for reference in registry.graphs):
-        if graph is not None:
-            scopes = registry.scopes.get(graph, {})
-            found.append(part("graph", graphs.describe, graph, layers, of_data, scopes))
-    return [graph for graph in found if graph]
-
-
-class Parts:
-    """Runs the parts of the description, and records those that fail."""
-
-    def __init__(self, log):
-        self.log = log
-
-    def __call__(self, name, describe, *arguments):
-        """Return what the part says, or None."""
-        try:
-            return describe(*arguments)
-        except Exception as error:  # the rest of the program is still worth having
-            self.log.fault(f"program: {name}", error)
-            return None
-
-
-def _loop_kind(registry):
+def _loop_kind(registry: Registry) -> str | None:
     return "tf.data" if registry.feeds() is not None else None
 
 
-def _sources(program):
+def _sources(program: Mapping[str, Any]) -> dict[str, str]:
     """Return the hash of every user file that a line points into, but for those changed since it ran."""
     named = {entry["at"][0] for entry in _located(program) if entry.get("at")}
-    found = {}
+    hashes = {}
     for path in sorted(named):
         if os.path.isfile(path) and os.path.getmtime(path) <= STARTED:
             with open(path, "rb") as file:
-                found[path] = hashlib.sha256(file.read()).hexdigest()
-    return found
+                hashes[path] = hashlib.sha256(file.read()).hexdigest()
+    return hashes
 
 
-def _located(program):
+def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield {"at": program["run"].get("fit_at")}
     for graph in program["graphs"]:
         yield from graph["operations"]
@@ -99,7 +134,7 @@ def _located(program):
         yield dataset["function"] or {}
 
 
-def _replace(path, program):
+def _replace(path: str, program: Mapping[str, object]) -> None:
     temporary = path + ".tmp"
     # In one piece: what writes to a file bit by bit is ten times slower, and training waits.
     text = json.dumps(program, separators=(",", ":"), default=str)

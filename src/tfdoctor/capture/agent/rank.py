@@ -1,8 +1,22 @@
 """Which worker of several a process is, as launchers say it in its environment."""
 
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypedDict
+
+    class Rank(TypedDict):
+        """A worker's place in its job; None is unknown."""
+
+        name: str
+        rank: int | None
+        size: int | None
+
 
 CLUSTERS = ("TF_CONFIG", "CLUSTER_SPEC")
 """JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's."""
@@ -23,31 +37,31 @@ FIRST = ("chief", "master", "worker")
 """Kinds of tasks that train, in the order of their numbers; others come after them."""
 
 
-def rank(environment: Mapping[str, str]) -> "dict | None":
-    """Return {"name", "rank", "size"} of a worker among several, or None; without a size it may be alone."""
+def rank(environment: Mapping[str, str]) -> Rank | None:
+    """Return the rank of a worker among several, or None; without a size it may be alone."""
     for name in CLUSTERS:
-        found = _of_cluster(environment.get(name))
-        if found:
-            return found
+        worker = _of_cluster(environment.get(name))
+        if worker:
+            return worker
     for number, size in NUMBERS:
         if number == "SLURM_PROCID" and STEP not in environment and size not in environment:
             continue
-        found = _of_numbers(environment.get(number), environment.get(size))
-        if found:
-            return found
+        worker = _of_numbers(environment.get(number) or "", environment.get(size) or "")
+        if worker:
+            return worker
     return None
 
 
-def _of_numbers(number, size):
-    if not (number or "").isdecimal():
+def _of_numbers(number: str, size: str) -> Rank | None:
+    if not number.isdecimal():
         return None
-    known = int(size) if (size or "").isdecimal() else None  # unknown: there may be others
+    known = int(size) if size.isdecimal() else None  # unknown: there may be others
     if known in (0, 1):  # a job of one is no worker among several
         return None
     return {"name": f"worker-{int(number)}", "rank": int(number), "size": known}
 
 
-def _of_cluster(text):
+def _of_cluster(text: str | None) -> Rank | None:
     try:
         spec = json.loads(text or "")
         kind, index = str(spec["task"]["type"]), int(spec["task"]["index"])
@@ -57,10 +71,12 @@ def _of_cluster(text):
     size = sum(counts.values())
     if size < 2:  # noqa: PLR2004  # a job of one
         return None
-    order = sorted(
-        counts,
-        key=lambda name: (name not in FIRST, FIRST.index(name) if name in FIRST else 0, name),
-    )
+    order = sorted(counts, key=_place)
     before = sum(counts[name] for name in order[: order.index(kind)]) if kind in order else size
     name = re.sub(r"[^\w.-]", "_", kind)  # it becomes the name of a folder
     return {"name": f"{name}-{index}", "rank": before + index, "size": size}
+
+
+def _place(kind: str) -> tuple[int, str]:
+    """Return what to sort kinds of tasks by."""
+    return FIRST.index(kind) if kind in FIRST else len(FIRST), kind

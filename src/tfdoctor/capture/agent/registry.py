@@ -1,14 +1,38 @@
 """What the run builds, kept by weak references until it is written: graphs, layers, datasets."""
 
+from __future__ import annotations
+
 import functools
-import sys
 import weakref
 
-from . import program
+from . import tensorflow_api
 from .frames import hide
-from .journal import quietly
+from .journal import guarded
 from .numbering import Numbering
 from .stack import here, way_here
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+    from typing import TypedDict, TypeVar
+
+    from .declared import Foreign, Graph, KerasLayer, Model, ScopeClass, TfDataset
+    from .imports import Hook, Hooks
+    from .journal import Journal
+    from .layers import Entry
+    from .stack import Line, Way
+
+    T = TypeVar("T")
+
+    class FitFacts(TypedDict, total=False):
+        """What Keras's fit was given."""
+
+        adapter: str
+        batch_size: object
+        at: Line | None
+        epochs: int
+        steps_per_epoch: int | None
+
 
 GRAPHS = "tensorflow.python.framework.func_graph"
 LAYERS = (
@@ -22,9 +46,6 @@ SCOPES = "keras.src.backend.tensorflow.core"
 OPTIMIZERS = "keras.src.optimizers.base_optimizer"
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
 
-CONTEXT = "tensorflow.python.eager.context"
-"""Without it the script has no TensorFlow; importing one at its end would be a crash of ours."""
-
 MOST = 20_000
 """A script may make a dataset or a function every step: the dead are dropped from here on."""
 
@@ -32,27 +53,32 @@ MOST = 20_000
 class Registry:
     """The things a script made, each with the line that made it."""
 
-    def __init__(self, log):
+    def __init__(self, log: Journal) -> None:
         self.log = log
-        self.graphs, self.layers, self.datasets, self.optimizers = [], [], [], []
+        self.layers: list[Entry] = []
+        self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
-        self.earlier = None  # what there was when a recording began within the process
-        self.lines = weakref.WeakKeyDictionary()  # dataset: its line
-        self.ways = weakref.WeakKeyDictionary()  # dataset: all lines on the way to its making
-        self.scopes = weakref.WeakKeyDictionary()  # graph: {name scope: layer's name}
-        self.feeds = lambda: None  # the dataset that feeds the training loop
-        self.held = None  # lives until the end of fit, where the window may close
-        self.model = lambda: None
-        self.strategy = lambda: None  # of a loop over a distributed dataset
-        self.trainer = lambda: None  # the tf.function that takes the gradients
-        self.fit = {}
-        self.python = dict  # describes where Python was between the calls: set by the window
+        # Of each dataset: its line, and all lines on the way to its making.
+        self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
+        self.ways: weakref.WeakKeyDictionary[TfDataset, Way] = weakref.WeakKeyDictionary()
+        # Of each graph: the layer's name of each name scope.
+        self.scopes: weakref.WeakKeyDictionary[Graph, dict[str, str]] = weakref.WeakKeyDictionary()
+        self.unseen: weakref.WeakSet[Graph] = weakref.WeakSet()  # traced before we were there
+        self.again()
+
+    def again(self) -> None:
+        """A recording begins: what there is, was made before it."""
+        self.graphs: list[weakref.ref[Graph]] = []
+        self.optimizers: list[weakref.ref[object]] = []
+        self.feeds: Callable[[], TfDataset | None] = _nothing  # what feeds the training loop
+        self.held: TfDataset | None = None  # lives until the end of fit, where the window may close
+        self.model: Callable[[], Model | None] = _nothing
+        self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
+        self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
+        self.fit: FitFacts = {}
         self.written = False  # nothing more is wanted
-        self.described = False
 
-    # What the hooks tell
-
-    def _remember(self, things, thing):
+    def _remember(self, things: list[weakref.ref[T]], thing: T) -> bool:
         """Keep a weak reference until the program is written; say whether that is to come."""
         if self.written:
             return False
@@ -61,37 +87,50 @@ class Registry:
         things.append(weakref.ref(thing))
         return True
 
-    def graph_made(self, graph):
+    @guarded("graph")
+    def graph_made(self, graph: Graph) -> None:
         """A function is about to be traced."""
         self._remember(self.graphs, graph)
 
-    def optimizer_made(self, optimizer):
+    @guarded("optimizer")
+    def optimizer_made(self, optimizer: object) -> None:
         """An optimizer, for loops that have no model to ask."""
         self._remember(self.optimizers, optimizer)
 
-    def dataset_made(self, dataset):
+    @guarded("dataset")
+    def dataset_made(self, dataset: TfDataset) -> None:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
             self.lines[dataset] = here()
             self.ways[dataset] = way_here()
             self.numbering.note(dataset)
 
-    def fitted(self, model, adapter, given, batch_size):
-        """Keras's fit is about to begin; `given` are the datasets it may be fed by."""
+    @guarded("layer")
+    def layer_made(self, layer: KerasLayer) -> None:
+        """A layer; lines of all are kept, for a later recording may use them."""
+        self.layers.append((weakref.ref(layer), here()))
+
+    @guarded("name scope")
+    def scope_entered(self, graph: Graph, layer: str) -> None:
+        """A layer got a name scope of a graph: TensorFlow numbers them as they come."""
+        if graph not in self.scopes:
+            self.scopes[graph] = {}
+        self.scopes[graph][graph.get_name_scope()] = layer
+
+    def fitted(
+        self, model: Model, adapter: object, given: Iterable[Foreign], batch_size: object
+    ) -> None:
+        """Keras's fit is about to begin; `given` are the datasets that may feed it."""
         self.model = weakref.ref(model)
         self.held = next((data for data in given if data in self.lines), None)
-        self.feeds = weakref.ref(self.held) if self.held is not None else lambda: None
-        self.fit = {
-            "adapter": type(adapter).__name__,
-            "batch_size": batch_size,
-            "at": here(),
-        }
+        self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
+        self.fit = {"adapter": type(adapter).__name__, "batch_size": batch_size, "at": here()}
 
-    def release(self):
+    def release(self) -> None:
         """The fit is over, and with it what Keras made for it."""
         self.held = None
 
-    def looped(self, iterator):
+    def looped(self, iterator: object) -> None:
         """A custom loop over this iterator trains."""
         dataset = dataset_of(iterator)
         if dataset is not None:
@@ -100,129 +139,83 @@ class Registry:
         if strategy is not None:
             self.strategy = weakref.ref(strategy)
 
-    def trains(self, function):
+    def trains(self, function: object) -> None:
         """A gradient was taken while this tf.function was traced."""
         self.trainer = weakref.ref(function)
 
-    def dataset_key(self, iterator):
+    def dataset_key(self, iterator: object) -> Hashable:
         """Return what stays the same when the loop makes its next iterator."""
         dataset = dataset_of(iterator)
         way = self.ways.get(dataset) if dataset is not None else None
         return (type(dataset).__name__, *way) if way else id(dataset or type(iterator))
 
-    def cardinality(self, iterator):
+    def cardinality(self, iterator: object) -> int:
         """Return how many batches an epoch has; negative when that is not known."""
         dataset = dataset_of(iterator)
         return int(dataset.cardinality().numpy()) if dataset is not None else -2
 
-    def describe(self, *, last):
-        """Write the program as it is now: after each window that is kept."""
-        if self.written or not self.log.ours() or CONTEXT not in sys.modules:
-            return
-        self.described = True
-        self.written = last
-        if self.earlier is not None:
-            self.earlier.complete()
-        quietly("program", self.log)(program.write)(self)
 
-    def write(self):
-        """The run is over: describe it, unless its traced window was, while all of it was alive."""
-        if not self.described:
-            self.describe(last=True)
-
-    def again(self):
-        """Another recording begins: what there is, is now of earlier."""
-        self.graphs, self.optimizers = [], []
-        self.written = self.described = False
-        self.feeds = self.model = self.strategy = self.trainer = lambda: None
-        self.held, self.fit = None, {}
+def _nothing() -> None:
+    """Return None, as a reference does whose object is gone."""
 
 
-def dataset_of(iterator):
+def dataset_of(iterator: object) -> TfDataset | None:
     """Return the dataset an eager iterator goes over, or None."""
-    dataset = getattr(iterator, "_dataset", None)
+    dataset: TfDataset | None = getattr(iterator, "_dataset", None)
     if dataset is None:
         workers = getattr(iterator, "_iterators", None) or [None]
         dataset = getattr(workers[0], "_dataset", None)
     return dataset
 
 
-def hooks(window):
+def hooks(registry: Registry) -> Hooks:
     """Return the hooks that notice what is being built."""
-    registry = window.registry
-
-    def graph(module):
-        _after_init(module.FuncGraph, "graph", registry, registry.graph_made)
-
-    def dataset(module):
-        _after_init(module.DatasetV2, "dataset", registry, registry.dataset_made)
-
-    def optimizer(module):
-        _after_init(module.BaseOptimizer, "optimizer", registry, registry.optimizer_made)
-
-    def layer(module):
-        _after_new(module.Layer, registry.log, registry.layers)
-
-    def scope(module):
-        _after_enter(module.name_scope, registry)
-
-    return {
-        GRAPHS: [graph],
-        DATASETS: [dataset],
-        OPTIMIZERS: [optimizer],
-        **{name: [layer] for name in LAYERS},
-        SCOPES: [scope],
+    hook: dict[str, list[Hook]] = {
+        GRAPHS: [lambda module: _after_init(module.FuncGraph, registry.graph_made)],
+        DATASETS: [lambda module: _after_init(module.DatasetV2, registry.dataset_made)],
+        OPTIMIZERS: [lambda module: _after_init(module.BaseOptimizer, registry.optimizer_made)],
+        SCOPES: [lambda module: _after_enter(module.name_scope, registry)],
     }
+    for name in LAYERS:
+        hook[name] = [lambda module: _after_new(module.Layer, registry)]
+    return hook
 
 
-def _after_init(kind, where, registry, made):
+def _after_init(kind: Foreign, made: Callable[[Foreign], object]) -> None:
     """Note each new object of a class, once it is made."""
-    original, note = kind.__init__, quietly(where, registry.log)(made)
+    original = kind.__init__
 
     @functools.wraps(original)
-    def __init__(self, *args, **kwargs):
+    def __init__(self: object, *args: object, **kwargs: object) -> None:
         original(self, *args, **kwargs)
-        note(self)
+        made(self)
 
     kind.__init__ = hide(__init__)
 
 
-def _after_new(kind, log, found):
+def _after_new(kind: Foreign, registry: Registry) -> None:
     """Note each new layer with the line that makes it; `__new__` leaves no frame on the stack."""
     original = kind.__new__
 
-    @quietly("layer", log)
-    def note(layer):
-        found.append((weakref.ref(layer), here()))
-
     @functools.wraps(original)
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls: type, *args: object, **kwargs: object) -> object:
         layer = original(cls, *args, **kwargs)
-        note(layer)
+        registry.layer_made(layer)
         return layer
 
     kind.__new__ = staticmethod(hide(__new__))
 
 
-def _after_enter(scope, registry):
-    """Note which name scope of which graph a layer gets: TensorFlow numbers them as they come."""
-    from tensorflow.python.eager import context
-    from tensorflow.python.framework import ops
-
-    original, eager = scope.__enter__, context.executing_eagerly
-
-    @quietly("name scope", registry.log)
-    def note(caller):
-        graph = ops.get_default_graph()
-        if graph not in registry.scopes:
-            registry.scopes[graph] = {}
-        registry.scopes[graph][graph.get_name_scope()] = caller.name
+def _after_enter(scope: ScopeClass, registry: Registry) -> None:
+    """Note which name scope of which graph a layer gets."""
+    original, eager = scope.__enter__, tensorflow_api.context().executing_eagerly
+    default_graph = tensorflow_api.default_graph()
 
     @functools.wraps(original)
-    def __enter__(self):
+    def __enter__(self: Foreign) -> object:
         result = original(self)
         if self.caller is not None and not registry.written and not eager():
-            note(self.caller)
+            registry.scope_entered(default_graph(), self.caller.name)
         return result
 
     scope.__enter__ = hide(__enter__)

@@ -1,62 +1,76 @@
 """Steps of TensorFlow 1: the calls of `Session.run` that fetch something that trains."""
 
+from __future__ import annotations
+
 import functools
 import weakref
 
 from .frames import hide
-from .journal import quietly
+from .journal import guarded
 from .stack import here
+from .steps import StepKind
 
-SESSION = "tensorflow.python.client.session"
-SOURCE = "session-run"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .declared import Foreign, Graph, GraphOperation, SessionModule
+    from .imports import Hooks
+    from .installed import Installed
+
+MODULE = "tensorflow.python.client.session"
+
+SESSION = StepKind.SESSION
 
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 """How the operations are called that change weights by gradients: ApplyAdam, ResourceApplyAdam …"""
 
 
-def hooks(window):
+def hooks(installed: Installed) -> Hooks:
     """Return what to patch in which module."""
-    return {SESSION: [lambda module: Sessions(window).patch(module)]}
+    return {MODULE: [lambda module: patch(module, installed)]}
 
 
-class Sessions:
-    """All sessions of the process."""
+def patch(module: SessionModule, installed: Installed) -> None:
+    """Notice the steps in `run`, which every kind of session calls in the end."""
+    original, window, fetched = module.BaseSession.run, installed.window, Fetches(installed)
 
-    def __init__(self, window):
-        self.window = window
-        self.known = weakref.WeakKeyDictionary()  # graph: {name of a fetch: whether it trains}
-        self.key = quietly("session", window.log)(self._key)
+    @functools.wraps(original)
+    def run(session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
+        module._tfdoctor_made = True
+        loops = installed.local.loops
+        key = None if window.quiet or loops.depth else fetched.key(session.graph, fetches)
+        if key is None:
+            return original(session, fetches, *args, **kwargs)
+        source = window.source(SESSION, key, here)
+        marker = source.begin(1)
+        loops.depth += 1
+        try:
+            result = original(session, fetches, *args, **kwargs)
+        except BaseException:
+            source.retract(marker, 1)
+            raise
+        finally:
+            loops.depth -= 1
+            if marker is not None:
+                marker.__exit__(None, None, None)
+        return result
 
-    def patch(self, module):
-        """Have `run`, which every kind of session comes down to, tell of its steps."""
-        original, window = module.BaseSession.run, self.window
+    module.BaseSession.run = hide(run)
 
-        @functools.wraps(original)
-        def run(session, fetches, *args, **kwargs):
-            module._tfdoctor_made = True
-            loops = window.local.loops
-            key = None if window.quiet or loops.depth else self.key(session, fetches)
-            if key is None:
-                return original(session, fetches, *args, **kwargs)
-            source = window.source(SOURCE, key, here)
-            marker = source.begin(1)
-            loops.depth += 1
-            try:
-                result = original(session, fetches, *args, **kwargs)
-            except BaseException:
-                source.retract(marker, 1)
-                raise
-            finally:
-                loops.depth -= 1
-                if marker is not None:
-                    marker.__exit__(None, None, None)
-            return result
 
-        module.BaseSession.run = hide(run)
+class Fetches:
+    """Which fetches train, remembered for each graph."""
 
-    def _key(self, session, fetches):
+    def __init__(self, installed: Installed) -> None:
+        self.registry, self.log = installed.registry, installed.log
+        self.known: weakref.WeakKeyDictionary[Graph, dict[object, bool]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    @guarded("session")
+    def key(self, graph: Graph, fetches: object) -> tuple[object, ...] | None:
         """Return which fetches train, or None: the same ones again are the same loop."""
-        graph = session.graph
         known = self.known.get(graph)
         if known is None:
             known = self.known[graph] = {}
@@ -66,40 +80,47 @@ class Sessions:
             if name not in known:
                 known[name] = trains(graph, fetch)
                 if known[name]:
-                    self.window.registry.graph_made(graph)
+                    self.registry.graph_made(graph)
             if known[name]:
-                training.append(name)
+                training.append(str(name))
         return (id(graph), *sorted(training)) if training else None
 
 
-def _flat(fetches):
+def _flat(fetches: object) -> Iterator[object]:
     """Yield the fetches of any nesting."""
     if isinstance(fetches, dict):
         fetches = list(fetches.values())
     if isinstance(fetches, (list, tuple)):
-        for each in fetches:
-            yield from _flat(each)
+        for fetch in fetches:
+            yield from _flat(fetch)
     elif fetches is not None:
         yield fetches
 
 
-def trains(graph, fetch):
+def trains(graph: Graph, fetch: object) -> bool:
     """Say whether running a fetch changes weights by gradients."""
     try:
         element = graph.as_graph_element(fetch)
     except (KeyError, TypeError, ValueError):  # a structure of the user's own
         return False
-    waiting = [getattr(element, "op", element)]
-    seen, gradients, assigns = set(), False, False
-    while waiting:
-        op = waiting.pop()
-        if op in seen:
-            continue
-        seen.add(op)
+    gradients = assigns = False
+    for op in _needed(element):
         if op.type.startswith(UPDATES):
             return True
         gradients = gradients or op.name.startswith("gradients")
         assigns = assigns or op.type.startswith("Assign")
-        waiting.extend(tensor.op for tensor in op.inputs)
-        waiting.extend(op.control_inputs)
     return gradients and assigns
+
+
+def _needed(element: Foreign) -> Iterator[GraphOperation]:
+    """Yield the operation of a graph's element and all those that it needs."""
+    last: Foreign = getattr(element, "op", element)
+    waiting: list[GraphOperation] = [last]
+    seen = set()
+    while waiting:
+        op = waiting.pop()
+        if op not in seen:
+            seen.add(op)
+            yield op
+            waiting.extend(tensor.op for tensor in op.inputs)
+            waiting.extend(op.control_inputs)

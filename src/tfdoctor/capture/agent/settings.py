@@ -1,17 +1,28 @@
 """How the run was set up: precision, optimizer, compilation, distribution, threads, devices."""
 
+from __future__ import annotations
+
 import sys
 
 from .datasets import batch_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-def describe(registry):
+    from .declared import Model
+    from .registry import Registry
+
+    Reference = Callable[[], object]
+
+
+def describe(registry: Registry) -> dict[str, object]:
     """Return the settings of the model that trained, as far as there is one."""
     model = registry.model()
     optimizer = getattr(model, "optimizer", None) or _last(registry.optimizers)
     trainer = model if model is not None else registry.trainer()
     feeds = registry.feeds()
-    found = {
+    settings = {
         "policy": _policy(),
         "optimizer": _inner(optimizer),
         "loss_scale": _scales(optimizer, registry.optimizers),
@@ -23,29 +34,29 @@ def describe(registry):
         "epochs": registry.fit.get("epochs"),
         "steps_per_epoch": registry.fit.get("steps_per_epoch"),
     }
-    found.update(_tensorflow(model, registry))
-    return found
+    settings.update(_tensorflow(model, registry))
+    return settings
 
 
-def _last(references):
+def _last(references: Sequence[Reference]) -> object:
     """Return the youngest object that is still alive: a wrapper is made after what it wraps."""
     alive = (reference() for reference in reversed(references))
     return next((thing for thing in alive if thing is not None), None)
 
 
-def _scales(optimizer, references):
+def _scales(optimizer: object, references: Sequence[Reference]) -> bool:
     """Return whether the optimizer, or any other that is alive, scales the loss."""
     alive = [optimizer, *(reference() for reference in references)]
-    kinds = [kind.__name__ for one in alive if one is not None for kind in type(one).__mro__]
-    return any("LossScaleOptimizer" in name for name in kinds)
+    bases = [base.__name__ for thing in alive if thing is not None for base in type(thing).__mro__]
+    return any("LossScaleOptimizer" in name for name in bases)
 
 
-def _compiled(trainer):
-    """Return whether a model or a tf.function was told to use XLA."""
+def _compiled(trainer: object) -> object:
+    """Return whether a model or a tf.function is set to use XLA."""
     return getattr(trainer, "jit_compile", getattr(trainer, "_jit_compile", None))
 
 
-def _policy():
+def _policy() -> object:
     """Return the name of the global dtype policy, without importing Keras for it."""
     keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
     if keras is None:
@@ -55,15 +66,15 @@ def _policy():
     return keras.mixed_precision.global_policy().name
 
 
-def _inner(optimizer):
+def _inner(optimizer: object) -> str | None:
     """Return the class of the optimizer that does the work."""
     if optimizer is None:
         return None
     return type(getattr(optimizer, "inner_optimizer", optimizer)).__name__
 
 
-def _tensorflow(model, registry):
-    """Return what TensorFlow itself was told; devices only once they are in use anyway."""
+def _tensorflow(model: Model | None, registry: Registry) -> dict[str, object]:
+    """Return the settings of TensorFlow itself; devices only once they are in use anyway."""
     context = sys.modules.get("tensorflow.python.eager.context")
     config = sys.modules.get("tensorflow.python.framework.config")
     if context is None or config is None or not context.context()._initialized:

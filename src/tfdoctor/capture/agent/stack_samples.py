@@ -1,8 +1,10 @@
-"""Where Python is between the calls that train: looked at while the window is open, and only then.
+"""Where Python is between the calls that train: sampled while the window is open, and only then.
 
-A thread of our own looks at the trainer's stack some hundred times a second at most. It counts lines; how long
-the time between two calls is, the trace tells.
+A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines; how long
+the time between two calls is, the trace shows.
 """
+
+from __future__ import annotations
 
 import collections
 import gc
@@ -10,14 +12,35 @@ import sys
 import threading
 import time
 
-from .journal import quietly
+from .journal import guarded
 from .stack import user_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType, FrameType
+    from typing import Protocol
+
+    from .argument_lines import Span
+    from .feeding import CallArguments
+    from .journal import Journal
+    from .stack import Line
+
+    class Training(Protocol):
+        """What a thread is doing: inside a call that trains, or between two of them."""
+
+        running: bool
+        depth: int
+        function: object
+
+    # The user's line, the line in the loop's own frame, and the callback; each may be None.
+    Place = tuple[Line | None, int | None, str | None]
+
 EVERY_S = 0.008
-"""The mean time between two looks."""
+"""The mean time between two samples."""
 
 AT_MOST = 250
-"""A look is followed by so many times its own duration of rest: 0.4 % of one core."""
+"""A sample is followed by so many times its own duration of rest: 0.4 % of one core."""
 
 SWITCH_S = 0.0005
 """Python hands over after 5 ms otherwise: a loop of shorter steps would only be seen where it waits."""
@@ -26,43 +49,52 @@ USUAL_SWITCH_S = 0.005
 
 MOST_PLACES = 1000
 
+TRAINER_AND_WATCH = 2
+"""The threads of a run that has none of its own."""
 
-class Whereabouts:
-    """What the trainer's thread was at, by place."""
 
-    def __init__(self, window):
-        self.window = window
-        self.over = None  # set when the present window is
+class StackSampler:
+    """Where the trainer's thread was, by place."""
+
+    def __init__(self, log: Journal, arguments: CallArguments) -> None:
+        self.log, self.arguments = log, arguments
+        self.over: threading.Event | None = None  # set when the present window is
+        self.switch: float | None = None  # the interval to restore
         self.clear()
-        self.begin = quietly("whereabouts", window.log)(self._begin)
-        self.end = quietly("whereabouts", window.log)(self._end)
 
-    def clear(self):
+    def clear(self) -> None:
         """A window opens: nothing was seen yet."""
-        self.inside, self.places = 0, collections.Counter()
-        self.collected_ns, self.collecting = 0, None
+        self.inside = 0
+        self.places: collections.Counter[Place] = collections.Counter()
+        self.collected_ns = 0
+        self.collecting: int | None = None  # when the garbage collection under way began
 
-    def _begin(self, source=None):
-        """Look at this thread from now on; a session's calls are not told from what lies between."""
+    @guarded("stack samples")
+    def begin(self, training: Training | None) -> None:
+        """Sample this thread from now on, unless its calls cannot be separated from what lies between."""
         self.clear()
-        if self.window.local is None or (source is not None and source.name == "session-run"):
+        if training is None:
             return
         self.over = threading.Event()
-        self.switch = None
-        arguments = self.over, threading.get_ident(), self.window.local.loops
-        alone = threading.active_count() <= 2  # the trainer, and the watch of ours  # noqa: PLR2004
-        if alone and abs(sys.getswitchinterval() - USUAL_SWITCH_S) < SWITCH_S:
-            self.switch = sys.getswitchinterval()
-            sys.setswitchinterval(SWITCH_S)
+        self._switch_faster()
         gc.callbacks.append(self._collect)
         threading.Thread(
-            target=quietly("whereabouts", self.window.log)(self._run),
-            args=arguments,
-            name="tfdoctor-whereabouts",
+            target=self._run,
+            args=(self.over, threading.get_ident(), training),
+            name="tfdoctor-stack-samples",
             daemon=True,
         ).start()
 
-    def _end(self):
+    def _switch_faster(self) -> None:
+        """Have Python hand over more often, where the script has no threads and no wish of its own."""
+        self.switch = None
+        alone = threading.active_count() <= TRAINER_AND_WATCH
+        if alone and abs(sys.getswitchinterval() - USUAL_SWITCH_S) < SWITCH_S:
+            self.switch = sys.getswitchinterval()
+            sys.setswitchinterval(SWITCH_S)
+
+    @guarded("stack samples")
+    def end(self) -> None:
         """The window closes."""
         if self.over is None:
             return
@@ -72,24 +104,26 @@ class Whereabouts:
         if self.switch is not None:
             sys.setswitchinterval(self.switch)
 
-    def _run(self, over, thread, loops):
-        """Look, and rest; the rests differ so that they keep no time with the steps."""
+    @guarded("stack samples")
+    def _run(self, over: threading.Event, thread: int, training: Training) -> None:
+        """Sample, and rest; the rests differ so that they keep no time with the steps."""
         phase, rest = 0.0, EVERY_S
         while not over.wait(rest * (0.5 + phase)):
             began = time.thread_time()
-            self._look(thread, loops)
+            self.sample(thread, training)
             rest = max(EVERY_S, AT_MOST * (time.thread_time() - began))
             phase = (phase + 0.618) % 1.0
 
-    def _look(self, thread, loops):
-        if loops.running or loops.depth or loops.function is not None:
+    def sample(self, thread: int, training: Training) -> None:
+        """Count where a thread is at this moment."""
+        if training.running or training.depth or training.function is not None:
             self.inside += 1
             return
         frame = sys._current_frames().get(thread)
         if frame is not None and len(self.places) < MOST_PLACES:
-            self.places[place(frame, self.window.fed.code)] += 1
+            self.places[place(frame, self.arguments.code)] += 1
 
-    def _collect(self, phase, _):
+    def _collect(self, phase: str, _: object) -> None:
         """Python's garbage collector begins or ends."""
         if phase == "start":
             self.collecting = time.perf_counter_ns()
@@ -97,19 +131,22 @@ class Whereabouts:
             self.collected_ns += time.perf_counter_ns() - self.collecting
             self.collecting = None
 
-    def describe(self):
+    def describe(self) -> dict[str, object]:
         """Return what was seen, most often first."""
-        loop = self.window.fed.makers()
+        from .argument_lines import makers
+
+        call = self.arguments.call
+        loop = makers(call["at"]) if call is not None else None
         return {
             "inside": self.inside,
             "collecting_ms": round(self.collected_ns / 1e6, 3),
-            "places": [_plain(one, count, loop) for one, count in self.places.most_common(50)],
-            "fed": self.window.fed.told,
+            "places": [_plain(at, count, loop) for at, count in self.places.most_common(50)],
+            "fed": call,
         }
 
 
-def place(frame, code):
-    """Return (line, line in the loop's own frame, callback) of a stack; each may be None."""
+def place(frame: FrameType | None, code: CodeType | None) -> Place:
+    """Return where a stack is; `code` is the function that holds the loop."""
     line = looped = callback = None
     while frame is not None:
         path = user_file(frame.f_code.co_filename)
@@ -122,20 +159,20 @@ def place(frame, code):
     return line, looped, callback
 
 
-def _callback(frame):
+def _callback(frame: FrameType) -> str | None:
     """Return 'Class.on_something' when a Keras callback runs in a frame."""
     name = frame.f_code.co_name
     if not name.startswith("on_"):
         return None
     kind = type(frame.f_locals.get("self"))
-    bases = [each.__name__ for each in kind.__mro__]
+    bases = [base.__name__ for base in kind.__mro__]
     wanted = "Callback" in bases and kind.__name__ != "CallbackList"
     return f"{kind.__name__}.{name}" if wanted else None
 
 
-def _plain(found, count, loop):
-    line, looped, callback = found
+def _plain(at: Place, count: int, loop: Sequence[Span] | None) -> dict[str, object]:
+    line, looped, callback = at
     makes = None
     if loop is not None and looped is not None:
         makes = any(first <= looped <= last for first, last in loop)
-    return {"at": list(line) if line else None, "callback": callback, "makes": makes, "seen": count}
+    return {"at": line, "callback": callback, "makes": makes, "seen": count}

@@ -1,13 +1,30 @@
-"""Where TensorFlow tells of loops: iterators, gradients and calls of tf.functions."""
+"""Where TensorFlow shows loops: iterators, gradients and calls of tf.functions."""
+
+from __future__ import annotations
 
 import functools
 import threading
 import time
 
-from .call_loop import LOOPS, TRAINS
-from .data_loop import Local
+from . import tensorflow_api
 from .frames import hide
-from .journal import quietly
+from .journal import guarded, quietly
+from .marks import LOOPS, TRAINS, while_traced
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .call_loop import CallLoops
+    from .declared import (
+        ConcreteFunctionClass,
+        Foreign,
+        FunctionClass,
+        Graph,
+        IteratorClass,
+        TapeClass,
+    )
+    from .imports import Hooks
+    from .installed import Installed
+    from .marks import Marks
 
 ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 DISTRIBUTED = "tensorflow.python.distribute.input_lib"
@@ -19,45 +36,51 @@ FUNCTIONS_2_9, CONCRETE_2_9 = (
 )
 TAPES = "tensorflow.python.eager.backprop"
 
-NONE = {}
+NONE: Marks = {}
 """The marks of a graph that takes no gradients."""
 
-BODIES = ("Dataset_reduce", "Dataset_scan")
-"""What AutoGraph makes of `for x in dataset`, by the names of the functions that tf.data traces."""
 
-
-def hooks(window):
+def hooks(installed: Installed) -> Hooks:
     """Return what to patch in which module."""
-    window.local = Local(window)
 
-    def function(module):
-        patch_calls(module, window)
+    def function(module: object) -> None:
+        kind = _own(module, "Function")
+        if kind is not None:
+            patch_calls(kind, installed)
 
-    def concrete(module):
-        patch_runs(module, window)
+    def concrete(module: object) -> None:
+        kind = _own(module, "ConcreteFunction")
+        if kind is not None:
+            patch_runs(kind, installed)
 
     return {
-        ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, window)],
-        DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, window)],
+        ITERATORS: [lambda module: patch_iterator(module.OwnedIterator, installed)],
+        DISTRIBUTED: [lambda module: patch_iterator(module.DistributedIteratorBase, installed)],
         FUNCTIONS: [function],
         FUNCTIONS_2_9: [function],
         CONCRETE: [concrete],
         CONCRETE_2_9: [concrete],
-        TAPES: [lambda module: patch_tape(module.GradientTape, window)],
+        TAPES: [lambda module: patch_tape(module.GradientTape, installed)],
     }
 
 
-def patch_iterator(kind, window):
-    """Have `__next__` tell before it runs, and when the data has ended."""
-    from tensorflow.python.eager import context
+def _own(module: object, name: str) -> Foreign:
+    """Return a class of a module; later versions keep the old module's name for what lives elsewhere."""
+    kind = getattr(module, name, None)
+    ours = kind is not None and kind.__module__ == getattr(module, "__name__", None)
+    return kind if ours else None
 
-    original, eager = kind.__next__, context.executing_eagerly
+
+def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
+    """Notice each `__next__` before it runs, and the end of the data."""
+    original, eager = kind.__next__, tensorflow_api.context().executing_eagerly
+    window = installed.window
 
     @functools.wraps(original)
-    def __next__(self):
+    def __next__(self: object) -> object:
         if window.quiet:
             return original(self)
-        loops = window.local.loops
+        loops = installed.local.loops
         if loops.depth or not eager():
             return original(self)
         loops.before(self)
@@ -75,53 +98,45 @@ def patch_iterator(kind, window):
     kind.__next__ = hide(__next__)
 
 
-def patch_calls(module, window):
+def patch_calls(kind: FunctionClass, installed: Installed) -> None:
     """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
-    function = _own(module, "Function")
-    if function is None:
-        return
-    original = function.__call__
+    original, window = kind.__call__, installed.window
+    arguments, registry = installed.arguments, installed.registry
 
     @functools.wraps(original)
-    def __call__(self, *args, **kwargs):
+    def __call__(self: object, *args: object, **kwargs: object) -> object:
         if window.quiet:
             return original(self, *args, **kwargs)
-        loops = window.local.loops
+        loops = installed.local.loops
         if loops.function is not None or loops.depth:
             return original(self, *args, **kwargs)
         loops.function = window.calling = self
-        if window.fed.wanted and window.registry.trainer() is self:
-            window.fed.note(args, kwargs)
+        if arguments.wanted and registry.trainer() is self:
+            arguments.note(args, kwargs)
         try:
             return original(self, *args, **kwargs)
         finally:
             loops.function = window.calling = None
 
-    function.__call__ = hide(__call__)
+    kind.__call__ = hide(__call__)
 
 
-def patch_runs(module, window):
+def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
     """Note the outermost runs of what trains: of a function's traces only those that take gradients.
 
     `step(x, y, training=False)` is another trace of the same function, and is no training.
     """
-    from tensorflow.python.eager import context
-
-    concrete = _own(module, "ConcreteFunction")
-    if concrete is None:
-        return
-    original, eager = concrete._call_flat, context.executing_eagerly
-    enter = quietly("call", window.log)(lambda calls, marks: calls.enter(marks))
-    leave = quietly("call", window.log)(lambda calls, failed: calls.leave(failed=failed))
+    original, eager = kind._call_flat, tensorflow_api.context().executing_eagerly
+    window = installed.window
+    enter, leave = quietly("call", window.log)(_enter), quietly("call", window.log)(_leave)
 
     @functools.wraps(original)
-    def _call_flat(self, *args, **kwargs):
+    def _call_flat(self: Foreign, *args: object, **kwargs: object) -> object:
         if window.quiet:
             return original(self, *args, **kwargs)
-        loops = window.local.loops
-        if loops.running or loops.depth or not eager():
-            return original(self, *args, **kwargs)
-        marks = window.graph_marks.get(self.graph, NONE)
+        loops = installed.local.loops
+        outermost = not loops.running and not loops.depth and eager()
+        marks = window.graph_marks.get(self.graph, NONE) if outermost else NONE
         if TRAINS not in marks:
             return original(self, *args, **kwargs)
         loops.running, failed = True, True
@@ -135,57 +150,60 @@ def patch_runs(module, window):
             leave(loops.calls, failed)
         return result
 
-    concrete._call_flat = hide(_call_flat)
+    kind._call_flat = hide(_call_flat)
 
 
-def _own(module, name):
-    """Return a class of a module; later versions keep the old module's name for what lives elsewhere."""
-    kind = getattr(module, name, None)
-    return kind if kind is not None and kind.__module__ == module.__name__ else None
+def _enter(calls: CallLoops, marks: Marks) -> None:
+    calls.enter(marks)
 
 
-def patch_tape(tape, window):
+def _leave(calls: CallLoops, failed: bool) -> None:  # noqa: FBT001  # one call less than by keyword
+    calls.leave(failed=failed)
+
+
+def patch_tape(kind: TapeClass, installed: Installed) -> None:
     """A gradient is a training event; while a tf.function is traced, it marks the function."""
-    from tensorflow.python.eager import context
-    from tensorflow.python.framework import ops
-
-    original, eager = tape.gradient, context.executing_eagerly
-    mark = quietly("gradient", window.log)(lambda function, graph: _mark(window, function, graph))
-    stepped = quietly("gradient", window.log)(lambda loops: loops.calls.gradient())
+    original, eager = kind.gradient, tensorflow_api.context().executing_eagerly
+    default_graph = tensorflow_api.default_graph()
+    window, gradients = installed.window, Gradients(installed)
 
     @functools.wraps(original)
-    def gradient(self, *args, **kwargs):
+    def gradient(self: object, *args: object, **kwargs: object) -> object:
         if window.quiet:
             return original(self, *args, **kwargs)
-        loops = window.local.loops
+        loops = installed.local.loops
         function = loops.function or window.calling  # replicas are traced in threads of their own
-        graph = None if eager() else ops.get_default_graph()
+        graph = None if eager() else default_graph()
         if function is not None or graph is not None:
-            mark(function, graph)
+            gradients.mark(function, graph)
         elif not loops.depth:
-            stepped(loops)
+            gradients.step(loops.calls)
             if window.leave:
                 window.depart()
         return original(self, *args, **kwargs)
 
-    tape.gradient = hide(gradient)
+    kind.gradient = hide(gradient)
 
 
-def _mark(window, function, graph):
-    """Note on a function, and on its graph, that it trains, and whether in a loop of its own."""
-    marks, outermost = {TRAINS: True}, graph
-    while graph is not None:
-        if type(graph).__name__ == "WhileBodyFuncGraph" or getattr(graph, "name", "").startswith(
-            BODIES
-        ):
-            marks[LOOPS] = True
-        outermost, graph = graph, getattr(graph, "outer_graph", None)
-        if not hasattr(graph, "outer_graph"):
-            break  # the eager world's own empty graph
-    if outermost is not None:
-        window.graph_marks.setdefault(outermost, {}).update(marks)
-    if function is not None:
-        window.registry.trains(function)
-    if LOOPS in marks:
-        window.watch.graphs = True
-        window.watch.begin()
+class Gradients:
+    """What gradients show."""
+
+    def __init__(self, installed: Installed) -> None:
+        self.window, self.log = installed.window, installed.log
+        self.registry, self.watch = installed.registry, installed.watch
+
+    @guarded("gradient")
+    def step(self, calls: CallLoops) -> None:
+        """One was taken outside of every function."""
+        calls.gradient()
+
+    @guarded("gradient")
+    def mark(self, function: object, graph: Graph | None) -> None:
+        """Note on a function, and on its graph, that it trains, and whether in a loop of its own."""
+        marks, outermost = while_traced(graph)
+        if outermost is not None:
+            self.window.graph_marks.setdefault(outermost, {}).update(marks)
+        if function is not None:
+            self.registry.trains(function)
+        if LOOPS in marks:
+            self.watch.begin_for_graphs()

@@ -1,12 +1,22 @@
 """A thread that opens and closes windows by time, where no step is seen from Python."""
 
+from __future__ import annotations
+
 import sys
 import threading
 import time
 
-from .call_loop import GRAPH, GRAPH_SECONDS, LOOPS
-from .journal import quietly
+from .call_loop import GRAPH_SECONDS
+from .journal import guarded
+from .marks import LOOPS
+from .runtime import in_use
 from .stack import user_line, way_of
+from .steps import StepKind
+from .tracing import State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .window import TraceWindow
 
 EVERY_S = 0.1
 
@@ -16,55 +26,59 @@ LONG_CALL_S = 1.0
 AT_WORK_S = 10.0
 """`--for` begins so long after TensorFlow began to work when no step is seen."""
 
-CONTEXT = "tensorflow.python.eager.context"
-
 
 class Watch:
-    """Looks at the clock, from when it is needed until there is nothing left to do."""
+    """Reads the clock, from when it is needed until there is nothing left to do."""
 
-    def __init__(self, window):
-        self.window = window
-        self.thread = None
+    def __init__(self, window: TraceWindow) -> None:
+        self.window, self.log = window, window.log
+        self.thread: threading.Thread | None = None
         self.graphs = False  # there are functions with a training loop inside
-        self.working_since = None
-        self.look = quietly("watch", window.log)(self._look)
+        self.working_since: float | None = None
 
-    def begin(self):
+    def begin(self) -> None:
         """Start the thread, once."""
         if self.thread is None or not self.thread.is_alive():
             self.thread = threading.Thread(target=self._run, name="tfdoctor", daemon=True)
             self.thread.start()
 
-    def _run(self):
+    def begin_for_graphs(self) -> None:
+        """A function with a training loop inside is known: its calls may be long."""
+        self.graphs = True
+        self.begin()
+
+    def _run(self) -> None:
         while self._needed():
             time.sleep(EVERY_S)
             self.look()
 
-    def _needed(self):
+    def _needed(self) -> bool:
         """Say whether there may be something to do."""
         window = self.window
-        if not window.log.ours() or window.state == "done":
+        if not window.log.ours() or window.state is State.DONE:
             return False
-        return window.state == "open" or self.graphs or bool(window.plan.get("seconds"))
+        return window.state is State.OPEN or self.graphs or bool(window.plan.get("seconds"))
 
-    def _look(self):
-        window, now = self.window, time.monotonic()
-        if window.state == "open":
+    @guarded("watch")
+    def look(self) -> None:
+        """Open or close a window if it is time."""
+        now = time.monotonic()
+        if self.window.state is State.OPEN:
             self._close(now)
-        elif window.state == "waiting":
+        elif self.window.state is State.WAITING:
             self._open(now)
 
-    def _close(self, now):
+    def _close(self, now: float) -> None:
         """Close a window whose time is over, or whose loop was left: a trace must not grow for ever."""
         window = self.window
-        take, session = window.take, window.session
+        capture = window.capture
         if window.deadline is not None:
             if now >= window.deadline:
                 window.close("time")
-        elif take is not None and session is not None and not session.borrowed and take.idle(now):
+        elif capture is not None and capture.idle(now) and not window.borrowed():
             window.close("idle")
 
-    def _open(self, now):
+    def _open(self, now: float) -> None:
         """Open a window for what has been running long enough without a step."""
         window = self.window
         seconds = window.plan.get("seconds")
@@ -73,25 +87,15 @@ class Watch:
             _, since, thread = running
             if now - since >= LONG_CALL_S:
                 frame = sys._current_frames().get(thread)
-                source = window.source(GRAPH, way_of(frame), lambda: user_line(frame))
+                source = window.source(StepKind.GRAPH, way_of(frame), lambda: user_line(frame))
                 window.open_for(source, seconds or GRAPH_SECONDS)
         elif seconds and self._unseen(now):
             window.open_for(None, seconds)
 
-    def _unseen(self, now):
+    def _unseen(self, now: float) -> bool:
         """Say whether TensorFlow has worked for long enough and shown no step."""
-        if self.working_since is None and _at_work():
+        if self.working_since is None and in_use():
             self.working_since = now
-        if any(source.seen for source in self.window.sources.values()):
+        if self.window.any_step():
             return False
         return self.working_since is not None and now - self.working_since >= AT_WORK_S
-
-
-def _at_work():
-    """Say whether TensorFlow is in use: its context is made, or a session of version 1 is."""
-    context = sys.modules.get(CONTEXT)
-    made = getattr(context, "_context", None)
-    session = sys.modules.get("tensorflow.python.client.session")
-    return bool(getattr(made, "_initialized", False)) or bool(
-        getattr(session, "_tfdoctor_made", False)
-    )

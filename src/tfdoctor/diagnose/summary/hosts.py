@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.clock_skew import ClockSkew, skew
+from tfdoctor.facts.scale.clock_skew import ClockSkew, clock_skew
 from tfdoctor.facts.scale.host_matching import MatchedBy, Matching, match
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.facts.scale.stragglers import ALPHA, MATTERS, Comparison, Lag, compare
@@ -85,7 +85,7 @@ def _skew(whole: Mapping[str, HostSteps], matching: Matching | None) -> ClockSke
     if matching is None or not matching.count:
         return Unavailable("no two hosts have comparable steps")
     try:
-        return skew(whole, matching)
+        return clock_skew(whole, matching)
     except Unavailable as missing:
         return missing
 

@@ -58,7 +58,7 @@ def _framework(manifest: Manifest | None) -> dict[str, str]:
     return {BUILD.get(name, name): version for name, version in versions.items() if version}
 
 
-BUILD = {"cuda": "CUDA (TensorFlow build)", "cudnn": "cuDNN (TensorFlow build)"}
+BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
 """Versions that TensorFlow was built for; the machine may have others."""
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.tpu.copies import HOST
 from tfdoctor.facts.tpu.launches import TpuLaunches
 from tfdoctor.facts.tpu.operations import TpuOperations
 from tfdoctor.facts.tpu.padding import Padding
-from tfdoctor.facts.tpu.rounds import ROUND
 from tfdoctor.facts.tpu.time import COPIES, TpuTime
 from tfdoctor.units import bandwidth, count, ms, nbytes, ratio
 from tfdoctor.verdict import Measure
@@ -35,7 +35,7 @@ def tpu_time(chart: Chart) -> tuple[Measure, ...]:
 
 def _parts(time: TpuTime) -> Iterator[Measure]:
     core = time.busiest
-    whole = f"run of {time.program} (not a training step)" if time.unit == ROUND else "step"
+    whole = f"run of {time.program} (not a training step)" if time.unit is RoundUnit.RUN else "step"
     yield Measure(f"{whole}, on the busiest core", ms(core.round_ms))
     for part, value in core.parts.items():
         if value:
@@ -61,7 +61,7 @@ def _cores(time: TpuTime) -> Iterator[Measure]:
         yield Measure("busy cores", count(len(time.cores)))
     if time.uneven > SPREAD:
         yield Measure("compute time difference between cores", ratio(time.uneven))
-    for number, skew in enumerate(time.skews_ms, start=1):
+    for number, skew in enumerate(time.barrier_skews_ms, start=1):
         yield Measure(f"barrier {number}: delay of the last core", ms(skew))
 
 

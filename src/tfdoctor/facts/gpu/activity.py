@@ -1,6 +1,6 @@
 """When each GPU ran kernels, copies and collectives: unions over its streams.
 
-A copy is no kernel, though xprof counts it as one and ROCm records it as one. Clearing memory counts
+A copy is not a kernel, though xprof counts it as one and ROCm records it as one. Clearing memory counts
 as a copy, as in Breakdown.
 """
 
@@ -16,9 +16,10 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY
 
-NO_GPU = "the run used no GPU: there are no kernels, copies and launch gaps of one"
+NO_GPU = "the run used no GPU, so it has no kernels, copies or launch gaps"
 
-KERNEL, COPYING, COLLECTING = range(3)
+KERNEL, COPY_WORK, COLLECTIVE_WORK = range(3)
+"""Kinds of a GPU's work."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +30,7 @@ class GpuActivity:
     kernels: Intervals
     copies: Intervals
     collectives: Intervals
-    launched_ps: NDArray[np.int64]  # (n,) starts of the kernels, collectives not among them
-    joined_ps: NDArray[np.int64]  # (m,) starts of the collectives
+    kernel_starts_ps: NDArray[np.int64]  # (n,) without collectives
     plane: Plane
 
     @property
@@ -56,7 +56,7 @@ class GpuActivities:
             raise Unavailable(device.missing)
         if device.kind != DeviceKind.GPU:
             raise Unavailable(NO_GPU)
-        activities = [work_of(plane) for plane in trace.devices(DeviceKind.GPU)]
+        activities = [activity_of(plane) for plane in trace.devices(DeviceKind.GPU)]
         return cls(tuple(sorted(activities, key=lambda gpu: -gpu.busy.total)))
 
     @property
@@ -65,8 +65,8 @@ class GpuActivities:
         return self.gpus[0]
 
 
-def work_of(plane: Plane) -> GpuActivity:
-    """Sort one GPU's events by what they are."""
+def activity_of(plane: Plane) -> GpuActivity:
+    """Sort one GPU's events into kernels, copies and collectives."""
     kinds = np.array([_kind(kind) for kind in plane.types], np.int8)
     lines = work_lines(plane)
     by_kind = [[_rows(line, kinds[line.kind] == kind) for line in lines] for kind in range(3)]
@@ -77,22 +77,21 @@ def work_of(plane: Plane) -> GpuActivity:
     return GpuActivity(
         plane.name,
         spans[KERNEL],
-        spans[COPYING],
-        spans[COLLECTING],
+        spans[COPY_WORK],
+        spans[COLLECTIVE_WORK],
         _starts(by_kind[KERNEL]),
-        _starts(by_kind[COLLECTING]),
         plane,
     )
 
 
 def _kind(kind: EventType) -> int:
     if COPY.match(kind.name):
-        return COPYING
-    return COLLECTING if COLLECTIVE.match(kind.name) else KERNEL
+        return COPY_WORK
+    return COLLECTIVE_WORK if COLLECTIVE.match(kind.name) else KERNEL
 
 
 def _rows(line: Line, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return (k, 2) starts and ends of some of a line's events."""
+    """Return (k, 2) starts and ends of the selected events of a line."""
     starts = line.start_ps[mask]
     return np.stack((starts, starts + line.duration_ps[mask]), axis=1)
 

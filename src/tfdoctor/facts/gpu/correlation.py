@@ -1,4 +1,4 @@
-"""When the host launched what a GPU ran: the two carry the same correlation id."""
+"""When the host launched a GPU's work: call and work have the same correlation id."""
 
 from collections.abc import Mapping
 
@@ -9,10 +9,10 @@ from tfdoctor.facts.run.device import work_lines
 from tfdoctor.trace import Plane, Trace
 
 NEVER = np.iinfo(np.int64).max
-"""When something was launched of which the host's side is not in the trace."""
+"""The launch time of work whose launching call is not in the trace."""
 
 
-def launches(trace: Trace) -> dict[int, int]:
+def launch_times(trace: Trace) -> dict[int, int]:
     """Return when each launching call of the host ended, in ps, by correlation id."""
     return {
         int(stats["correlation_id"]): int(line.start_ps[at] + line.duration_ps[at])
@@ -22,10 +22,10 @@ def launches(trace: Trace) -> dict[int, int]:
     }
 
 
-def first_launches(
+def starts_and_launches(
     plane: Plane, launched: Mapping[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (n,) the starts of a GPU's work, in order, and (n,) when each was launched, or ``NEVER``."""
+    """Return (n,) when a GPU's work started, in order, and (n,) when it was launched, or ``NEVER``."""
     rows = [
         (int(start), launched.get(int(line.stats.get(at, {}).get("correlation_id", 0)), NEVER))
         for line in work_lines(plane)

@@ -1,6 +1,6 @@
-"""How long the GPU has nothing to do after a value was copied back, since the host went on only then.
+"""How long the GPU is idle after a value was copied to the host, because the host waited for it.
 
-A host that does not wait for the value launches ahead: what runs after the copy was launched before it ended.
+A host that does not wait for the value launches ahead: the work after the copy was launched before it ended.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.correlation import first_launches, launches
+from tfdoctor.facts.gpu.correlation import launch_times, starts_and_launches
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
@@ -18,7 +18,7 @@ from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.names import COPY_DIRECTION
 
 SETTLING_PS = 2_000_000
-"""2 µs: a gap that begins so soon after the copy begins with it; streams' clocks differ by less."""
+"""2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class HostSyncs:
         """
         plane = activities.busiest.plane
         ends = _copied_back(plane)
-        starts, known = first_launches(plane, launches(trace))
+        starts, launches = starts_and_launches(plane, launch_times(trace))
         gaps = [
             gap
             for gap in _gaps(activities.busiest.busy, steady)
-            if _follows(gap[0], ends) and _launched_later(gap, starts, known)
+            if _follows(gap[0], ends) and _launched_later(gap, starts, launches)
         ]
         drained = Intervals.union(gaps) - host.waits
         inside = steady.ms(drained & steady.calls)
@@ -62,7 +62,7 @@ class HostSyncs:
 
     @property
     def total_ms(self) -> float:
-        """Both."""
+        """The idle time after such copies, inside and outside of the call, in ms per step."""
         return self.host_ms + self.between_ms
 
 
@@ -92,8 +92,8 @@ def _follows(start: int, ends: NDArray[np.int64]) -> bool:
 
 
 def _launched_later(
-    gap: tuple[int, int], starts: NDArray[np.int64], known: NDArray[np.int64]
+    gap: tuple[int, int], starts: NDArray[np.int64], launches: NDArray[np.int64]
 ) -> bool:
-    """Say whether what ends the gap was launched after it had begun."""
+    """Say whether the work that ends the gap was launched after the gap began."""
     at = int(np.searchsorted(starts, gap[1]))
-    return at < len(starts) and min(int(known[at]), gap[1]) > gap[0]
+    return at < len(starts) and min(int(launches[at]), gap[1]) > gap[0]

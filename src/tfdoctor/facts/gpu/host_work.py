@@ -1,7 +1,7 @@
-"""What the host does while a GPU idles: waits for a batch, launches, stands still for the device, runs Python.
+"""What the host does while a GPU idles: it waits for a batch, launches work, waits for the GPU or runs Python.
 
-Only what the trainer's threads do counts: another thread of Python that fetches batches beside the
-training waits for nobody, and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
+Only the trainer's threads count: another Python thread that fetches batches does not delay the training,
+and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,24 +29,24 @@ from tfdoctor.trace.names import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostWork:
-    """When any thread that serves the training does something; the four may overlap."""
+    """When the threads that serve the training do each kind of work; the four may overlap."""
 
     waits: Intervals  # for the next batch
     launches: Intervals  # executors run, or the driver is called
-    stands: Intervals  # a call of the driver, or Python, blocks until the device is done
-    python: Intervals | None  # Python runs, and TensorFlow within it does nothing; None: not told
+    syncs: Intervals  # a call of the driver, or Python, blocks until the device is done
+    python: Intervals | None  # Python runs, without TensorFlow inside it; None is unknown
 
     @classmethod
     def measure(cls, trace: Trace, activity: Activity) -> Self:
         """Sort the host's events thread by thread."""
         lines = [line for line in trace.host_lines if len(line)]
         captured = captured_functions(lines)
-        launches, stands = Intervals(), Intervals()
+        launches, syncs = Intervals(), Intervals()
         for line in lines:
-            still = matching(line, SYNC)
-            stands |= still
-            launches |= _launching(line, captured) - still
-        return cls(activity.wait, launches | activity.dispatch - stands, stands, _python(lines))
+            blocked = matching(line, SYNC)
+            syncs |= blocked
+            launches |= _launching(line, captured) - blocked
+        return cls(activity.wait, launches | activity.dispatch - syncs, syncs, _python(lines))
 
 
 def captured_functions(lines: Iterable[Line]) -> NDArray[np.uint64]:
@@ -61,7 +61,7 @@ def captured_functions(lines: Iterable[Line]) -> NDArray[np.uint64]:
 
 
 def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:
-    """Return when a thread runs an executor of the training, or calls the driver to launch something."""
+    """Return when a thread runs an executor of the training, or calls the driver to launch work."""
     if line.name.startswith(INPUT_THREAD):
         return Intervals()
     mask = is_named(line, LAUNCH.fullmatch)
@@ -73,7 +73,7 @@ def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:
 
 
 def _python(lines: list[Line]) -> Intervals | None:
-    """Return when the trainer's threads run Python alone: inside its own frames, outside of all others."""
+    """Return when the trainer's threads run Python alone: in its frames and in no other event."""
     training = trainers(lines)
     if not training:
         return None

@@ -1,9 +1,10 @@
-"""Copies between host and GPU and within it: how many, how large, how fast, how much of them nothing hides."""
+"""Copies between host and GPU and within the GPU: number, size, rate, and how much of their time is exposed."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 
 import numpy as np
@@ -15,16 +16,35 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.trace import Event, Intervals, Plane, Trace
 from tfdoctor.trace.names import COPY, COPY_DIRECTION
 
-H2D, D2H, D2D, PEER, CLEAR, OTHER = (
-    "host to device", "device to host", "device to device", "to another device", "clearing", "other",
-)  # fmt: skip
-"""``D2D`` stays on one device with CUPTI; ROCm's calls use the same word for copies to another one."""
 
-DIRECTIONS = (H2D, D2H, D2D, PEER, CLEAR, OTHER)
+class CopyDirection(StrEnum):
+    """Where a copy goes.
 
-PAGEABLE, PINNED, UNKNOWN = "pageable", "pinned", "unknown"
-"""The host's side of a copy. The driver copies pageable memory through a buffer of its own: slower, and
-beside no kernel that is launched later on the stream."""
+    ``D2D`` stays on one device with CUPTI; ROCm uses the same word for copies to another device.
+    """
+
+    H2D = "host to device"
+    D2H = "device to host"
+    D2D = "device to device"
+    PEER = "to another device"
+    CLEAR = "clearing"
+    OTHER = "in an unknown direction"
+
+
+class HostMemoryKind(StrEnum):
+    """The host's side of a copy.
+
+    The driver copies pageable memory through a buffer of its own: this is slower, and kernels that are
+    launched later on the stream wait for it.
+    """
+
+    PAGEABLE = "pageable"
+    PINNED = "pinned"
+    UNKNOWN = "unknown"
+
+
+H2D, D2H, D2D, PEER, CLEAR, OTHER = CopyDirection
+PAGEABLE, PINNED, UNKNOWN = HostMemoryKind
 
 DETAIL = re.compile(r"(\w+):(\S+)")
 """'kind_src:pinned kind_dst:device size:4096 dest:0 async:1' (CUPTI since TensorFlow 2.6), 'size:4096
@@ -36,21 +56,23 @@ _HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace."""
+    """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace.
 
-    direction: str
+    ``nbytes`` and ``rate`` (bytes per second during the copies) are None where the trace does not hold
+    sizes. ``memory`` has the bytes by kind of host memory; it is empty for copies without the host.
+    """
+
+    direction: CopyDirection
     count: float
     ms: float  # union over streams
-    exposed_ms: float  # serial: while no kernel of the GPU runs, collectives among them
-    nbytes: float | None  # None: the trace does not tell the sizes
-    rate: float | None  # bytes per second while they are under way; None with the sizes
-    memory: Mapping[
-        str, float
-    ]  # bytes by PAGEABLE, PINNED, UNKNOWN host memory; {} where no host takes part
+    exposed_ms: float  # while the GPU runs no kernel and no collective
+    nbytes: float | None
+    rate: float | None
+    memory: Mapping[HostMemoryKind, float]
 
     @property
     def hidden_ms(self) -> float:
-        """The overlapped part: kernels run meanwhile."""
+        """The time in which kernels run meanwhile, in ms."""
         return self.ms - self.exposed_ms
 
     @property
@@ -59,14 +81,14 @@ class Transfer:
         return self.direction == CLEAR
 
     @property
-    def host_memory(self) -> str:
+    def host_memory(self) -> HostMemoryKind:
         """The kind of host memory that most bytes come from or go to."""
         return max(self.memory, key=self.memory.__getitem__) if self.memory else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
-    """The busiest GPU's copies, by direction in the order of ``DIRECTIONS``; those that occur."""
+    """The busiest GPU's copies that occur, in the order of ``CopyDirection``."""
 
     directions: tuple[Transfer, ...]
 
@@ -79,19 +101,19 @@ class Transfers:
         """
         gpu = activities.busiest
         calls = _calls(trace) if _is_rocm(gpu.plane) else {}
-        copies: dict[str, list[Event]] = defaultdict(list)
+        copies: dict[CopyDirection, list[Event]] = defaultdict(list)
         for event in _events(gpu.plane, steady):
             copies[_direction(event, calls)].append(event)
         working = gpu.kernels | gpu.collectives
         return cls(
             tuple(
                 _transfer(direction, copies[direction], working, steady)
-                for direction in DIRECTIONS
+                for direction in CopyDirection
                 if direction in copies
             )
         )
 
-    def __getitem__(self, direction: str) -> Transfer:
+    def __getitem__(self, direction: CopyDirection) -> Transfer:
         return next(
             (transfer for transfer in self.directions if transfer.direction == direction),
             Transfer(direction, 0.0, 0.0, 0.0, 0.0, None, {}),
@@ -99,12 +121,12 @@ class Transfers:
 
 
 def details(text: str) -> dict[str, str]:
-    """Return what a copy says of itself, by name."""
+    """Return the named values in a copy's details."""
     return dict(DETAIL.findall(text))
 
 
 def _events(plane: Plane, steady: SteadySteps) -> Iterable[Event]:
-    """Yield the copies that begin in the typical steps."""
+    """Yield the copies that begin in the steady steps."""
     is_copy = np.array([COPY.match(kind.name) is not None for kind in plane.types], bool)
     for line in work_lines(plane):
         for at in np.flatnonzero(is_copy[line.kind] & steady.holds(line.start_ps)):
@@ -116,7 +138,7 @@ def _is_rocm(plane: Plane) -> bool:
 
 
 def _calls(trace: Trace) -> dict[int, str]:
-    """Return the host's calls of copies by correlation: ROCm's copies do not tell where they go."""
+    """Return the host's copy calls by correlation id: ROCm's copies do not hold their direction."""
     return {
         int(stats["correlation_id"]): line.types[line.kind[at]].name
         for line in trace.host_lines
@@ -125,7 +147,7 @@ def _calls(trace: Trace) -> dict[int, str]:
     }
 
 
-def _direction(event: Event, calls: Mapping[int, str]) -> str:
+def _direction(event: Event, calls: Mapping[int, str]) -> CopyDirection:
     if "memset" in event.name.lower():
         return CLEAR
     name = event.name
@@ -136,7 +158,7 @@ def _direction(event: Event, calls: Mapping[int, str]) -> str:
 
 
 def _transfer(
-    direction: str, copies: list[Event], working: Intervals, steady: SteadySteps
+    direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps
 ) -> Transfer:
     spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
     details_of_copies = [details(str(copy.stats.get("memcpy_details", ""))) for copy in copies]
@@ -160,13 +182,17 @@ def _size(copy_details: Mapping[str, str]) -> int:
 
 
 def _memory(
-    direction: str, details_of_copies: list[dict[str, str]], sizes: list[int], rounds: int
-) -> dict[str, float]:
+    direction: CopyDirection, details_of_copies: list[dict[str, str]], sizes: list[int], rounds: int
+) -> dict[HostMemoryKind, float]:
     side = _HOST_SIDE.get(direction)
     if side is None:
         return {}
-    bytes_by_kind = dict.fromkeys((PAGEABLE, PINNED, UNKNOWN), 0.0)
+    bytes_by_kind = dict.fromkeys(HostMemoryKind, 0.0)
     for copy_details, size in zip(details_of_copies, sizes, strict=True):
-        kind = copy_details.get(side, "").lower()
-        bytes_by_kind[kind if kind in bytes_by_kind else UNKNOWN] += size / rounds
+        bytes_by_kind[_memory_kind(copy_details.get(side, ""))] += size / rounds
     return bytes_by_kind
+
+
+def _memory_kind(text: str) -> HostMemoryKind:
+    kind = text.lower()
+    return HostMemoryKind(kind) if kind in set(HostMemoryKind) else HostMemoryKind.UNKNOWN

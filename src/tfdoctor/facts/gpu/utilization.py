@@ -1,4 +1,4 @@
-"""How much of a typical step each GPU works, and at what."""
+"""How much of a steady step each GPU works, and on what."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,7 +6,7 @@ from typing import Self
 from tfdoctor.facts.gpu.activity import GpuActivities, GpuActivity
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.timeline.trainer import waits_before
 from tfdoctor.trace import Trace
@@ -17,7 +17,7 @@ class GpuShare:
     """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
 
     name: str
-    kernel_ms: float  # collectives and copies not among them
+    kernel_ms: float  # without collectives and copies
     copy_ms: float
     collective_ms: float
     busy_ms: float  # any of the three
@@ -27,21 +27,19 @@ class GpuShare:
 
 @dataclass(frozen=True, slots=True)
 class GpuUtilization:
-    """All GPUs of the host, the busiest first, and what the trainer waits for.
+    """All GPUs of the host, the busiest first, and how long the trainer waits for batches.
 
-    ``unit`` says what a round is: a training step, or the trace where it has no steps.
+    ``unit`` says what a round is: a training step, or the trace where it has no steps. ``wait_ms`` is the
+    whole wait, hidden or not; ``wait_before_ms`` the part before the GPU's first work, where its step
+    begins. None is unknown.
     """
 
-    unit: str
+    unit: RoundUnit
     round_ms: float
     gpus: tuple[GpuShare, ...]
-    wait_ms: (
-        float | None
-    )  # of the trainer for its batches, hidden or not; None where it shows in no event
+    wait_ms: float | None
     exposed_wait_ms: float | None  # while the busiest GPU idles between its first and its last work
-    wait_before_ms: float = (
-        0.0  # of the wait, before the GPU's first work, where its own step begins
-    )
+    wait_before_ms: float = 0.0
 
     @classmethod
     def measure(
@@ -80,8 +78,8 @@ class GpuUtilization:
 
 
 def _before(trace: Trace, steady: SteadySteps) -> float:
-    """Return the wait for the first step's batch that its step leaves out, in ms per round."""
-    if steady.unit != STEP:
+    """Return the wait for the first step's batch before that step begins, in ms per round."""
+    if steady.unit is not RoundUnit.STEP:
         return 0.0
     return steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
 
@@ -93,6 +91,6 @@ def _share(gpu: GpuActivity, steady: SteadySteps) -> GpuShare:
         steady.ms(gpu.copies),
         steady.ms(gpu.collectives),
         steady.ms(gpu.busy),
-        int(steady.holds(gpu.launched_ps).sum()) / steady.rounds,
+        int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
         gpu.kernels.total / PS_PER_MS,
     )

@@ -1,4 +1,4 @@
-"""What the pipeline's buffers hold, and how small the same elements are before or after other stages."""
+"""The pipeline's buffers, and how small the same elements are before or after other stages."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tfdoctor.facts.run.program import Dataset
 ONE_TO_ONE = frozenset(
     ("Map", "ParallelMap", "Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Filter")
 )  # fmt: skip
-"""Kinds that pass each element on as one, so that a buffer may stand before or after them."""
+"""Kinds that pass on each element as one, so that a buffer may move past them."""
 
 SHARED = frozenset(("TensorSlice", "Tensor", "Range", "Cache"))
 """Kinds whose elements are in memory already: a buffer holds references to them."""
@@ -18,17 +18,17 @@ SHARED = frozenset(("TensorSlice", "Tensor", "Range", "Cache"))
 CHEAP = frozenset(
     ("Cast", "Placeholder", "Const", "Identity", "NoOp", "Mul", "RealDiv", "Sub", "AddV2", "OneHot", "ExpandDims")
 )  # fmt: skip
-"""Types of operations that are not worth caching: what they do to an element costs as much as reading it."""
+"""Types of operations that are not worth caching: they cost as much as reading the element."""
 
 PATH_BYTES = 1024
-"""More than a file's name takes."""
+"""An upper bound for the size of a file's path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """A buffer that holds ``elements`` of ``each`` bytes, of which the smallest form has ``least`` bytes.
+    """A buffer of ``elements`` with ``each`` bytes, and ``least`` bytes where they are smallest.
 
-    ``by`` is the stage that makes them larger, or smaller: without one, they are nowhere smaller.
+    ``by`` is the stage that changes their size; None where they are nowhere smaller.
     """
 
     dataset: Dataset
@@ -36,29 +36,29 @@ class Buffer:
     each: int
     least: int
     by: Dataset | None = None
-    grows: bool = False  # whether it makes them larger before the buffer, not smaller behind it
+    grows: bool = False  # the stage enlarges them before the buffer, else it shrinks them after it
 
     @property
     def nbytes(self) -> int:
-        """What it holds when it is full."""
+        """The bytes of the full buffer."""
         return self.elements * self.each
 
     @property
     def spared(self) -> int:
-        """How many bytes it would not hold on the other side of that stage."""
+        """The bytes saved by moving the buffer to the other side of the stage."""
         return self.elements * (self.each - self.least)
 
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """The buffers of the feeding pipeline whose size is known, and the user's lines of those it is not."""
+    """The buffers of the feeding pipeline whose size is known, and the datasets whose buffer size is unknown."""
 
     known: tuple[Buffer, ...]
     unknown: tuple[Dataset, ...] = ()
 
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:
-        """Look at each shuffle, cache and prefetch from the trainer to the source, or to where sources meet."""
+        """Examine each shuffle, cache and prefetch from the trainer to the source, or to where sources meet."""
         line = properties.line()
         known, unknown = [], []
         for at, dataset in enumerate(line):
@@ -82,7 +82,7 @@ def _holds(dataset: Dataset) -> bool:
 
 
 def _fresh(upstream: Iterable[Dataset]) -> bool:
-    """Whether elements are made for the buffer, not taken from memory that holds them anyway."""
+    """Whether elements are created for the buffer, not references to existing memory."""
     for dataset in upstream:
         if dataset.function or kind_of(dataset) not in ONE_TO_ONE | SHARED:
             return True
@@ -126,10 +126,10 @@ def _buffer(
 def _before(
     line: tuple[Dataset, ...], at: int, properties: DatasetProperties
 ) -> Iterator[tuple[int, Dataset]]:
-    """Yield the bytes of an element before each stage upstream that the buffer may stand before.
+    """Yield the bytes of an element before each upstream stage that the buffer may move before.
 
-    A shuffle before a cache would give one order for ever, and a cache before an expensive function
-    would do that again in every epoch. A prefetch has its place at the end.
+    A shuffle before a cache would fix one order, and a cache before an expensive function would repeat the
+    function in every epoch. A prefetch belongs at the end.
     """
     kind = kind_of(line[at])
     for stage, source in zip(line[at + 1 :], line[at + 2 :], strict=False):
@@ -150,9 +150,9 @@ def _before(
 def _behind(
     line: tuple[Dataset, ...], at: int, properties: DatasetProperties
 ) -> Iterator[tuple[int, Dataset]]:
-    """Yield the bytes of an element after each stage downstream that the buffer may stand behind.
+    """Yield the bytes of an element after each downstream stage that the buffer may move behind.
 
-    A cache may not: what is random would be the same in every epoch.
+    A cache may not move behind random stages: their draws would be the same in every epoch.
     """
     for stage in reversed(line[:at]):
         freezes = kind_of(line[at]) == "Cache" and not repeatable(stage)

@@ -1,4 +1,4 @@
-"""What of the input is done again in every pass though it comes out the same: what a cache could keep."""
+"""The part of the input that gives the same result in every pass, which a cache could keep."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -7,41 +7,40 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, 
 from tfdoctor.facts.run.program import Dataset
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))
-"""Kinds that may as well stand behind a cache of single elements."""
+"""Kinds that may move behind a cache of single elements."""
 
 TIED = frozenset(("Batch", "PaddedBatch", "ParallelBatch", "Take", "Skip", "Shard", "Window"))
-"""Kinds that yield something else when a shuffle or a repetition moves past them."""
+"""Kinds whose result changes when a shuffle or a repetition moves past them."""
 
 REMADE = (
-    "what a cache would save is not known: the dataset is made anew while the run trains, as in each epoch, "
-    "and a cache in memory would go with it; make the dataset once, before the loop, and record again"
+    "the dataset is rebuilt during training, for example in each epoch, which would discard a cache in memory; "
+    "build the dataset once before the loop, and record again"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Cacheable:
-    """The work up to ``last`` comes out the same in every pass; what follows does not, because of ``why``.
+    """The stages up to ``last`` give the same result in every pass; ``why`` is the reason why no more do.
 
-    ``moved`` are the shuffles and repetitions that must stand behind the cache. ``frozen`` is a function
-    that draws random numbers before a cache the user wrote: all epochs see the same draws.
+    ``kept`` has ``last`` and its sources that no cache keeps yet. ``moved`` has the shuffles and repetitions
+    that must move behind the cache. ``frozen`` is a function that draws random numbers before a cache of the
+    user's, so that all epochs see the same draws.
     """
 
     last: Dataset | None = None
-    kept: tuple[
-        Dataset, ...
-    ] = ()  # last and what it is made of, as far as no cache keeps it already
+    kept: tuple[Dataset, ...] = ()
     moved: tuple[Dataset, ...] = ()
     why: str = ""
     frozen: Dataset | None = None
     unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
     def holds(self, dataset: Dataset | None) -> bool:
-        """Whether a dataset's work comes out the same in every pass, so that a cache could keep it."""
+        """Whether a dataset gives the same result in every pass, so that a cache could keep it."""
         return dataset is not None and any(kept.id == dataset.id for kept in self.kept)
 
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:
-        """Go from the source to the trainer as long as everything comes out the same."""
+        """Follow the stages from the source to the trainer while all of them are repeatable."""
         if properties.remade:
             return cls(why=REMADE, unknown=True)
         line = properties.line()
@@ -53,7 +52,7 @@ class Cacheable:
                 if walk.why:
                     break
         else:
-            walk.why = "several pipelines meet, and not all of them give the same in every pass"
+            walk.why = "several pipelines are combined, and not all of them are repeatable"
         kept = tuple(walk.kept)
         last = kept[-1] if kept else None
         moved = tuple(
@@ -65,17 +64,17 @@ class Cacheable:
 
 
 class _RepeatableStages:
-    """The way from the source, until something does not come out the same."""
+    """Follows the stages from the source until one is not repeatable."""
 
     def __init__(self) -> None:
         self.kept: list[Dataset] = []
-        self.pending: list[Dataset] = []  # readers and sources: work of a function that follows
+        self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
         self.moved: list[Dataset] = []
         self.why = ""
         self.unknown = False
 
     def take(self, stage: Dataset) -> None:
-        """Add one dataset, or say why the way ends here."""
+        """Add a stage, or set ``why`` where the repeatable part ends."""
         kind = kind_of(stage)
         if kind == "Cache":
             self.kept, self.pending, self.moved = [], [], []
@@ -83,7 +82,7 @@ class _RepeatableStages:
             self.moved.append(stage)
         elif kind in TIED and self.moved:
             names = " and ".join(sorted({kind_of(moved).lower() for moved in self.moved}))
-            self.why = f"a {names} stands before the {kind.lower()}"
+            self.why = f"{names} precedes {kind.lower()}"
         else:
             self._function(stage)
 
@@ -93,7 +92,7 @@ class _RepeatableStages:
             name = stage.function or kind_of(stage)
             self.why = (
                 f"{name} draws random numbers" if same is False else
-                f"whether {name} does the same in every pass is not known"
+                f"it is unknown whether {name} gives the same result in every pass"
             )  # fmt: skip
             self.unknown = same is None
             return
@@ -111,7 +110,7 @@ def _above(properties: DatasetProperties, dataset: Dataset) -> set[int]:
 
 
 def _frozen(properties: DatasetProperties) -> Dataset | None:
-    """Return a function that draws random numbers, whose draws a cache keeps."""
+    """Return a function that draws random numbers before a cache."""
     caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
     behind = (above for cache in caches for above in properties.upstream(cache))
     return next((stage for stage in behind if stage.function and repeatable(stage) is False), None)

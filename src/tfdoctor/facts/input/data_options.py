@@ -1,4 +1,4 @@
-"""The options of tf.data that the script set for the pipeline that feeds its training."""
+"""The tf.data options that the script set for the pipeline that feeds its training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from tfdoctor.recording.program import Setting
 from tfdoctor.verdict import Location
 
 POOL = "private_threadpool_size"
-"""Under ``threading``, or ``experimental_threading`` before TensorFlow 2.7."""
+"""An option under ``threading``, or ``experimental_threading`` before TensorFlow 2.7."""
 
 PARALLEL_MAP = "map_parallelization"
 INJECTED_PREFETCH = "inject_prefetch"
@@ -21,14 +21,14 @@ PARALLEL_COPY = "parallel_batch"
 DEFAULTS = "apply_default_optimizations"
 
 ARRAYS = "arrays"
-"""The kind of input of which Keras builds the whole pipeline, with options of its own (Keras 2 and 3)."""
+"""The kind of input for which Keras builds the whole pipeline, with its own options (Keras 2 and 3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """What was set, by the option's dotted name; ``at`` is the line that gave it to the pipeline.
+    """The options by dotted name; ``at`` is the line that applied them to the pipeline.
 
-    ``by_keras`` says that Keras made the pipeline out of arrays: no option is the user's then.
+    ``by_keras`` says that Keras built the pipeline from arrays, so no option is the user's.
     """
 
     values: Mapping[str, Setting] = field(default_factory=dict)
@@ -43,11 +43,11 @@ class DataOptions:
             Unavailable: no tf.data pipeline feeds the run, or its options were not recorded.
         """
         if not program.feeding:
-            raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
+            raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         if program.feeding[0].options is None:
             raise Unavailable(
-                "the options of tf.data were not recorded: the pipeline was made inside a graph, or the "
-                "recording is of an earlier tfdoctor"
+                "the tf.data options were not recorded: the pipeline was built inside a graph, or an earlier "
+                "tfdoctor made the recording"
             )
         if program.input_kind == ARRAYS:
             return cls(program.feeding[0].options, by_keras=True)

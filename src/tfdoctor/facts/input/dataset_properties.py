@@ -1,4 +1,4 @@
-"""What the datasets that feed the run are like: how large, whether the same each time, how often passed."""
+"""Properties of the datasets that feed the run: size, repeatability, and number of passes."""
 
 import re
 from collections.abc import Iterator
@@ -20,28 +20,29 @@ LONGEST_SPEC = 500
 RANDOM = re.compile(
     r"Random|Multinomial|Multivariate|Categorical|Shuffle|SampleDistorted|Rng|Bernoulli"
 )
-"""Types of operations that draw numbers; stateless ones take a seed that other elements bring."""
+"""Types of operations that draw random numbers; stateless ones use a seed that varies by element."""
 
 REPEATABLE = frozenset(
     ("Assert", "PrintV2", "Print", "If", "While", "Case", "PartitionedCall", "StatefulPartitionedCall",
      "HashTableV2", "LookupTableFindV2", "LookupTableSizeV2")
 )  # fmt: skip
-"""Stateful types that give the same for the same element; what branches and loops do is listed beside them."""
+"""Stateful types that give the same result for the same element; the operations within branches and loops are
+recorded separately."""
 
 READS = re.compile(r"\w*Dataset(?:V\d)?")
-"""Types that make datasets: stateful to TensorFlow, though files read again say the same."""
+"""Types that make datasets: stateful to TensorFlow, although files give the same content each time."""
 
 FOREVER = -1
-"""tf.data's cardinality of what has no end."""
+"""tf.data's cardinality of an infinite dataset."""
 
 PLAIN = frozenset(
     ("TensorSlice", "Tensor", "Range", "TFRecord", "TextLine", "FixedLengthRecord", "Batch", "PaddedBatch",
      "ParallelBatch", "Prefetch", "Options", "Zip", "Concatenate", "Take", "Skip", "Shard", "Unbatch",
      "Repeat", "Cache", "Map", "ParallelMap", "FlatMap", "Interleave", "ParallelInterleave", "Filter")
 )  # fmt: skip
-"""Kinds that only do what their parameters and functions say."""
+"""Kinds that are fully described by their parameters and functions."""
 
-NARROWING = frozenset(
+NON_EXPANDING = frozenset(
     ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
 )  # fmt: skip
 """Kinds that yield at most as many elements as they take."""
@@ -51,8 +52,8 @@ NARROWING = frozenset(
 class DatasetProperties:
     """The feeding datasets, consumers first, and how often the run passes over them.
 
-    ``passes`` are epochs, or what a ``repeat()`` amounts to; None is unknown. ``remade`` says that
-    several datasets of this form were seen, such as one made anew in each epoch.
+    ``passes`` counts epochs and ``repeat()``; None is unknown. ``remade`` says that the trace shows several
+    datasets of this form, such as one rebuilt in each epoch.
     """
 
     chain: tuple[Dataset, ...]
@@ -64,10 +65,10 @@ class DatasetProperties:
         """Read the program record.
 
         Raises:
-            Unavailable: no tf.data pipeline that tfdoctor saw made feeds the run.
+            Unavailable: no recorded tf.data pipeline feeds the run.
         """
         if not program.feeding:
-            raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
+            raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         properties = cls(program.feeding)
         passes = _passes(properties, program.settings, recording)
         return cls(program.feeding, passes, remade=bool(iterators and iterators.remade))
@@ -81,7 +82,7 @@ class DatasetProperties:
         return tuple(line)
 
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
-        """Yield all that a dataset is made of, nearest first."""
+        """Yield all datasets upstream, nearest first."""
         by_id = {source.id: source for source in self.chain}
         ahead = list(dataset.inputs)
         while ahead:
@@ -96,7 +97,7 @@ class DatasetProperties:
             repeats = any(kind_of(above) == "Repeat" for above in (stage, *self.upstream(stage)))
             if not repeats and stage.cardinality not in {None, FOREVER}:
                 return stage.cardinality
-            if kind_of(stage) not in NARROWING | {"Repeat"}:
+            if kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
                 return None
         return None
 
@@ -138,9 +139,9 @@ def _tensor_bytes(shape: str, dtype: str, batch: int | None) -> int | None:
 
 
 def repeatable(dataset: Dataset) -> bool | None:
-    """Whether a dataset makes the same of the same elements, each time; None is unknown.
+    """Whether a dataset gives the same elements in every pass; None is unknown.
 
-    What runs Python, or keeps a state that is none of tf.data's own, may do anything.
+    Datasets that run Python, or keep a state other than tf.data's own, are unknown.
     """
     kind = kind_of(dataset)
     if kind == "Shuffle":
@@ -170,7 +171,7 @@ def _passes(
 
 
 def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording) -> int | None:
-    """Return the steps that fit announced, else those of a run that was seen to its end."""
+    """Return the steps that fit announced, else those of a run that was recorded to its end."""
     if epochs and steps_per_epoch:
         return epochs * steps_per_epoch
     manifest = recording.manifest
@@ -192,6 +193,6 @@ def _batches(line: tuple[Dataset, ...]) -> float | None:
             return max(1.0, (stage.cardinality or 0) / size)
         if kind_of(stage).endswith("Batch"):
             size *= stage.parameters.batch_size or 1
-        elif kind_of(stage) not in NARROWING | {"Repeat"}:
+        elif kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
             return None
     return None

@@ -1,9 +1,9 @@
-"""How the input pipeline makes its batches: what ran, how long each stage works, what limits it.
+"""How the input pipeline makes its batches: its stages, their times, and the segment that limits it.
 
-A pipeline is cut into *segments* where tf.data hands elements from one thread to another (Prefetch,
-ParallelMap, MapAndBatch, ...). Segments work side by side, so the pipeline makes a batch as fast as
-its slowest segment; within a segment the stages work one after the other, so its time is their sum.
-What a consumer spends waiting at a hand-over is not work and is not counted as such.
+A pipeline is divided into *segments* where tf.data passes elements from one thread to another (Prefetch,
+ParallelMap, MapAndBatch, ...). Segments work in parallel, so the pipeline is as fast as its slowest
+segment; within a segment the stages work one after the other, so its time is their sum. The time that a
+consumer waits for elements is not work.
 """
 
 import re
@@ -21,10 +21,10 @@ GENERATOR = "Generator"
 """The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
 
 ROOTS = ("Root", "Model")
-"""tf.data's own handle on the pipeline, which bears its first stage's name (Model before 2.6)."""
+"""tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""
 
 INJECTED = "inject/"
-"""How tf.data names the stages it adds by itself."""
+"""The prefix of the names of stages that tf.data adds by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +32,10 @@ class StageTime:
     """One stage of the pipeline. Times are ms per training step."""
 
     path: str
-    kind: str  # what ran: "Map", "ParallelMapV2", "MapAndBatch"
-    name: str = ""  # tf.data's name for it
-    work_ms: float = 0.0  # of itself, summed over threads
-    wall_ms: float = 0.0  # the same, where threads side by side count once
+    kind: str  # "Map", "ParallelMapV2", "MapAndBatch"
+    name: str = ""  # tf.data's
+    work_ms: float = 0.0  # own work, summed over threads
+    wall_ms: float = 0.0  # own work, in which parallel threads count once
     calls: float = 1.0
     python_ms: float = 0.0  # inside the Python interpreter
     reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
@@ -46,7 +46,7 @@ class StageTime:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is tf.data's own handle on the pipeline."""
+        """Whether it is tf.data's own root of the pipeline."""
         return self.path in ROOTS
 
     @property
@@ -56,7 +56,7 @@ class StageTime:
 
     @property
     def title(self) -> str:
-        """The stage as its user knows it: "Map(decode)"."""
+        """The stage in the user's terms: "Map(decode)"."""
         return (
             f"{self.kind}({self.dataset.function})"
             if self.dataset and self.dataset.function_at
@@ -65,7 +65,7 @@ class StageTime:
 
     @property
     def concurrency(self) -> float:
-        """How many threads were at work in it on average while it worked."""
+        """The mean number of threads at work in the stage while it works."""
         return self.work_ms / self.wall_ms if self.wall_ms else 1.0
 
     @property
@@ -76,10 +76,10 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class PipelineSegment:
-    """Stages that work one after the other on one thread, or one stage's function on several.
+    """Stages that work one after the other on one thread, or one stage's function on several threads.
 
     ``stages`` has the ms per training step of each stage, by path. The trainer's own segment is not
-    ``overlapped``: its work happens while the trainer waits.
+    ``overlapped``: it works while the trainer waits.
     """
 
     stages: Mapping[str, float]
@@ -98,14 +98,14 @@ class InputPipeline:
     stages: tuple[StageTime, ...]
     segments: tuple[PipelineSegment, ...]
     python_kind: str = ""  # the Python object that feeds the run, when it is not tf.data
-    idle: tuple[Dataset, ...] = ()  # written with a function, but did no work in the traced steps
+    idle: tuple[Dataset, ...] = ()  # with a function that did not run in the traced steps
 
     @classmethod
     def measure(cls, iterators: Iterators, steps: Steps, program: Program | None) -> Self:
-        """Measure every stage and cut the pipeline into segments.
+        """Measure every stage and divide the pipeline into segments.
 
         Raises:
-            Unavailable: no tf.data iterator was at work.
+            Unavailable: no tf.data iterator ran.
         """
         batches = max(1, iterators.batches)
         per_step = batches / sum(step.calls for step in steps.steady_steps)
@@ -118,34 +118,34 @@ class InputPipeline:
 
     @classmethod
     def of(cls, *stages: StageTime, python_kind: str = "") -> Self:
-        """Put a pipeline together from its stages, for examples and tests."""
+        """Build a pipeline from its stages, for examples and tests."""
         return cls(stages, tuple(_segments(stages)), python_kind)
 
     @property
     def why_idle(self) -> str:
-        """Why nothing can be said of the functions that did no work; "" when all of them did."""
+        """Why the cost of functions that did not run is unknown; "" when all of them ran."""
         if not self.idle:
             return ""
         names = ", ".join(dataset.function for dataset in self.idle)
         return (
-            f"{names} did no work in the traced steps, for what it makes was buffered or cached already; "
-            "what it costs when a buffer is filled was not seen"
+            f"{names} did not run in the traced steps, because its results were already buffered or cached, so "
+            "its cost is unknown"
         )
 
     @property
     def work_ms(self) -> float:
-        """How long a step's batches take when nobody waits for them: the slowest segment."""
+        """The time that the pipeline needs for a step's batches: that of the slowest segment."""
         return max((segment.ms for segment in self.segments), default=0.0)
 
     @property
     def serial_ms(self) -> float:
-        """The work that happens while the trainer waits, not beside the step."""
+        """The work that happens while the trainer waits, in ms per step."""
         return sum(segment.ms for segment in self.segments if not segment.overlapped)
 
     def python_beside(self, step_ms: float) -> float:
-        """Return the share of a step, 0 to 1, during which the pipeline runs Python beside it.
+        """Return the share of a step, 0 to 1, during which the pipeline runs Python in parallel.
 
-        It holds the interpreter's lock then, for which the Python of the training loop waits unseen.
+        It holds the interpreter's lock then, so the training loop's Python waits, which the trace does not show.
         """
         beside = {
             path for segment in self.segments if segment.overlapped for path in segment.stages
@@ -174,7 +174,7 @@ class InputPipeline:
 
 
 def _written(program: Program) -> Mapping[str, Dataset]:
-    """Return the user's datasets by tf.data's name for them; the training loop's come first."""
+    """Return the user's datasets by tf.data's name for them; the training loop's take precedence."""
     names = [dataset.trace_name for dataset in program.datasets]
     known = {
         dataset.trace_name: dataset
@@ -211,7 +211,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
 
 
 def _idle(stages: tuple[StageTime, ...], program: Program | None) -> tuple[Dataset, ...]:
-    """Return the user's own functions in the feeding pipeline that no stage of the trace ran."""
+    """Return the feeding datasets whose functions no stage of the trace ran."""
     ran = {name for stage in stages for name in re.findall(r"\w+:\d+", stage.name)}
     feeding = program.feeding if program else ()
     return tuple(
@@ -222,7 +222,7 @@ def _idle(stages: tuple[StageTime, ...], program: Program | None) -> tuple[Datas
 
 
 def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
-    """Give a stage that tf.data made inside another (a generator's) the line of its consumer."""
+    """Give a stage that tf.data made inside another, such as a generator's, the line of its consumer."""
     placed: list[StageTime] = []
     for stage in stages:
         if stage.dataset is None and not stage.injected and not stage.is_root:
@@ -238,7 +238,7 @@ def _placed(stages: Iterable[StageTime]) -> tuple[StageTime, ...]:
 
 
 def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:
-    """Find what the user wrote; of stages that tf.data fused, the one with a function."""
+    """Find the user's dataset; of stages that tf.data fused, the one with a function."""
     if name.startswith(INJECTED):
         return None
     matching = [
@@ -269,7 +269,7 @@ def _segments(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
 
 
 def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
-    """Return the nearest asynchronous consumer of a stage: it runs on that one's thread."""
+    """Return the nearest asynchronous consumer of a stage, on whose thread the stage runs."""
     above = [stage.path for stage in stages if stage.asynchronous and feeds(path, stage.path)]
     return max(above, key=len, default="")
 
@@ -280,10 +280,10 @@ def feeds(path: str, consumer: str) -> bool:
 
 
 def _near_root(stage: StageTime, stages: tuple[StageTime, ...]) -> bool:
-    """Whether no stage with work of its own stands between this one and the trainer."""
+    """Whether no stage with work of its own lies between this one and the trainer."""
     above = [consumer for consumer in stages if feeds(stage.path, consumer.path)]
     return sum(consumer.work_ms for consumer in above if not consumer.asynchronous) <= NEGLIGIBLE_MS
 
 
 NEGLIGIBLE_MS = 0.2
-"""Handing a batch over costs tf.data some 50 to 150 microseconds, prefetched or not (measured)."""
+"""Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)."""

@@ -1,4 +1,4 @@
-"""One stage of tf.data's pipeline, as its iterators' calls in the trace show it."""
+"""One stage of tf.data's pipeline, from the calls of its iterators in the trace."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from tfdoctor.trace import Intervals
 
 ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
-"""Stages that make their elements on threads of their own; their GetNext waits and hands over."""
+"""Stages that make their elements on threads of their own; their GetNext only waits for an element."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One stage: all calls of one iterator, whichever epoch made it. Times in ps."""
+    """One stage: all calls of one iterator over all epochs. Times in ps."""
 
     path: str  # "Root::Prefetch::Map"
-    names: list[str] = field(default_factory=list)  # as tf.data calls the datasets: "MapDataset:4"
-    called: list[tuple[int, int]] = field(default_factory=list)  # when it was asked for an element
-    self_ps: int = 0  # of its own, on the thread that asked
+    names: list[str] = field(default_factory=list)  # tf.data's, of the datasets: "MapDataset:4"
+    called: list[tuple[int, int]] = field(default_factory=list)  # calls for an element
+    self_ps: int = 0  # without upstream stages, on the calling thread
     function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
     python_ps: int = 0  # how long its function was inside the Python interpreter
     reading_ps: int = 0  # how long its function read whole files
-    reads: int = 0  # how many
+    reads: int = 0  # number of those files
     parallelism: int | None = None  # as tf.data reports it
 
     @property
     def name(self) -> str:
-        """All its names, the latest seen first: a dataset that is made anew in each epoch has several."""
+        """All names, the latest first: a dataset that is rebuilt in each epoch has several."""
         return " ".join(reversed(self.names))
 
     @property
@@ -35,7 +35,7 @@ class Node:
 
     @property
     def parent(self) -> str:
-        """The path of its consumer; of "Zip[1]" that is the Zip."""
+        """The path of its consumer; for a branch "Zip[1]" that of the Zip."""
         return re.sub(r"\[\d+\]$", "", self.path.rpartition("::")[0])
 
     @property
@@ -45,12 +45,12 @@ class Node:
 
     @property
     def calls(self) -> int:
-        """How often it was asked for an element."""
+        """The number of calls for an element."""
         return len(self.called)
 
     @property
     def self_wall_ps(self) -> float:
-        """Its own time where threads side by side count once: an interleave has several readers."""
+        """Its own time, in which parallel threads count once: an interleave has several readers."""
         asked = sum(end - start for start, end in self.called)
         return self.self_ps * Intervals.union(self.called).total / asked if asked else 0.0
 

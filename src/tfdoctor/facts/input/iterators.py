@@ -1,8 +1,8 @@
-"""The iterators of tf.data as the trace shows them, one node for each stage of the pipeline.
+"""The iterators of tf.data in the trace, one node for each stage of the pipeline.
 
 A trace holds an event for each call of an iterator's GetNext. Events nest on a thread; where a stage
-makes its elements on another thread, an ``XProduce`` event there holds the upstream calls, and the
-user's function runs in executor stretches that carry the id of its ``InstantiatedCapturedFunction``.
+makes its elements on another thread, an ``XProduce`` event there contains the upstream calls, and the
+user's function runs in executor events with the id of its ``InstantiatedCapturedFunction``.
 """
 
 import re
@@ -22,7 +22,7 @@ from tfdoctor.trace import Event, Intervals, Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
 ROOT = re.compile(r"Iterator::\w+")
-"""The iterator that the trainer asks; what it asks in turn has a longer name."""
+"""The iterator that the trainer calls; those that it calls in turn have longer names."""
 
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
 """Types of operations that call back into the Python interpreter."""
@@ -31,16 +31,15 @@ READING = re.compile(r"ReadFile")
 """The operation that reads a whole file."""
 
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
-"""A stage with one upstream iterator per element or repetition; all of them are one node."""
-
+"""The index of an upstream iterator per element or repetition; all of them are one node."""
 
 NUMBERED = re.compile(r"\w+:\d+")
-"""tf.data's name of a dataset that a program made; alone, or in "fused(...)"."""
+"""tf.data's name of a dataset, alone or in "fused(...)"."""
 
 
 @dataclass(slots=True)
 class Frame:
-    """An event that is open while a thread's events are walked through."""
+    """An event that contains the current one while a thread's events are traversed."""
 
     event: Event
     node: Node | None = None
@@ -49,7 +48,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iterators:
-    """The training pipeline's nodes by path, and the ms that each batch was waited for, by root id."""
+    """The training pipeline's nodes by path, and the wait for each batch in ms, by root id."""
 
     nodes: dict[str, Node]
     waits_ms: dict[int, list[float]]
@@ -61,7 +60,7 @@ class Iterators:
 
     @property
     def remade(self) -> bool:
-        """Whether several datasets of the same form fed the steps: one made anew in each epoch, say."""
+        """Whether several datasets of the same form fed the steps, such as one rebuilt in each epoch."""
         numbered = (NUMBERED.findall(node.name) for node in self.nodes.values())
         nearest: list[str] = next(filter(None, numbered), [])
         kinds = [name.partition(":")[0] for name in dict.fromkeys(nearest)]
@@ -69,10 +68,10 @@ class Iterators:
 
     @classmethod
     def measure(cls, trace: Trace, framework: Framework, steps: Steps | Unavailable) -> Self:
-        """Collect the iterators at work between the first and the last step.
+        """Collect the iterators that ran between the first and the last step.
 
         Raises:
-            Unavailable: no tf.data iterator was at work.
+            Unavailable: no tf.data iterator ran.
         """
         if framework.no_pipeline:
             raise Unavailable(framework.no_pipeline)
@@ -94,8 +93,8 @@ class Iterators:
 def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[float]]:
     """Return the pipelines that feed the training step, and the ms of each call: {root id: [ms]}.
 
-    The first batch that a step asks for is its own; a later one may belong to a validation that runs
-    before the next step. (Ids are reused, so outlying steps, in which that happens, are left out.)
+    The first batch that a step requests is its own; a later one may belong to a validation that runs
+    before the next step. (Ids are reused, so outlier steps, in which that happens, are left out.)
     """
     calls = sorted(
         (event.start_ps, event.duration_ps, int(event.stats.get("id", 0)))
@@ -134,19 +133,19 @@ def _top(iterator: int, parents: dict[int, int]) -> int:
 def _why(framework: Framework, *, waited: bool) -> str:
     if waited:
         return (
-            "the trainer waited for batches, but whatever makes them finished none of its work in "
-            "the traced window; trace more steps (--steps)"
+            "the trainer waited for batches, but no iterator finished a call in the traced window; trace "
+            "more steps (--steps)"
         )
     if framework.tf_data:
         return (
-            "the trace holds iterators of tf.data, but none that hands a batch to a training step: which of "
-            "them feed the steps is not known; trace more steps"
+            "the trace holds iterators of tf.data, but none that passes a batch to a training step; trace more "
+            "steps"
         )
-    return "the trace holds no tf.data iterator: the run feeds its batches in another way"
+    return "the trace holds no tf.data iterator, so the batches come from elsewhere"
 
 
 class _CallCollector:
-    """Adds the calls of one thread after the other to the nodes."""
+    """Adds the calls of each thread to the nodes."""
 
     def __init__(self, members: set[int]) -> None:
         self.members = members
@@ -154,7 +153,7 @@ class _CallCollector:
         self.owners: dict[int, Node] = {}  # by the id of a captured function's execution
 
     def line(self, line: Line, window: StepSpans) -> None:
-        """Go through a thread's events with a stack of those that are open."""
+        """Traverse a thread's events with a stack of the containing ones."""
         stack: list[Frame] = []
         for event in _relevant(line, window):
             while stack and stack[-1].event.end_ps <= event.start_ps:
@@ -197,7 +196,7 @@ def _integer(value: object, default: int | None) -> int | None:
 
 
 def _holder(stack: list[Frame]) -> Frame | None:
-    """Return the innermost open iterator call or hand-over."""
+    """Return the innermost iterator call or ``XProduce`` on the stack."""
     for frame in reversed(stack):
         if frame.node is not None or PRODUCE.fullmatch(frame.event.name):
             return frame
@@ -229,7 +228,7 @@ def _chosen(line: Line, kinds: NDArray[np.bool_], window: StepSpans) -> Iterator
 
 
 def _add_functions(line: Line, owners: dict[int, Node]) -> None:
-    """Give each stage the stretches in which its function, and what follows it, ran on this thread."""
+    """Give each stage the times in which its function, with its completion, ran on this thread."""
     stretches: dict[int, list[tuple[int, int]]] = {}
     for name in (EXECUTOR, EXECUTOR_DONE):
         starts, ends, ids = executors(line, name)
@@ -252,7 +251,7 @@ def _add_operations(line: Line, owners: dict[int, Node]) -> None:
 def _inside(
     line: Line, owners: dict[int, Node], types: re.Pattern[str]
 ) -> Iterator[tuple[Node, int]]:
-    """Yield the operations of these types in the stages' functions: their stage, and how long each took."""
+    """Yield (stage, duration) of each operation of these types in the stages' functions."""
     calls = list(_calls(line, types))
     starts, ends, ids = executors(line) if calls else ((), (), ())
     for start, end in calls:

@@ -1,4 +1,4 @@
-"""Which dimensions of the batches that feed the run may be others from batch to batch."""
+"""Which dimensions of the batches that feed the run may vary."""
 
 import re
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ _SPEC = re.compile(r"\w+Spec\(")
 
 @dataclass(frozen=True, slots=True)
 class OpenShapes:
-    """What tf.data leaves open of a batch: its size, which is the first dimension, or more than that.
+    """The open dimensions of a batch: its ``size``, the first dimension, and ``lengths``, any other.
 
-    ``at`` is the line of the only ``batch()`` that may leave a smaller one; None where there is none.
+    ``at`` is the line of the only ``batch()`` without ``drop_remainder``; None without a single one.
     """
 
     size: bool = False
@@ -31,11 +31,11 @@ class OpenShapes:
             Unavailable: no dataset feeds the run, or its batches are not plain tensors.
         """
         if not program.feeding:
-            raise Unavailable("no tf.data pipeline that the record knows feeds the training loop")
+            raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         spec = program.feeding[0].element
         shapes = [tensor[1] for tensor in TENSOR.finditer(spec)]
         if not shapes or len(shapes) != len(_SPEC.findall(spec)) or len(spec) >= LONGEST_SPEC:
-            raise Unavailable("the record does not tell the shapes of the batches")
+            raise Unavailable("the shapes of the batches were not recorded")
         dimensions = [shape.replace(" ", "").split(",") for shape in shapes]
         partial = [
             dataset.at

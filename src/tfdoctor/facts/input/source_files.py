@@ -1,4 +1,4 @@
-"""The files that the training pipeline reads: how many there are, and whether they lie elsewhere."""
+"""The files that the training pipeline reads: their number, and whether they are remote."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ PATHS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 """The elements of a list of paths."""
 
 FOREVER = -1
-"""tf.data's cardinality of what has no end."""
+"""tf.data's cardinality of an infinite dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class SourceFiles:
     """Files of one list of paths; None is unknown."""
 
     count: int | None = None
-    scheme: str = ""  # "gs", "s3": the file system across a network; "" is local, or unknown
+    scheme: str = ""  # "gs", "s3": a remote file system; "" is local or unknown
 
     @classmethod
     def measure(cls, program: Program) -> Self:
         """Find the list of files that the feeding pipeline begins with.
 
         Raises:
-            Unavailable: the pipeline does not begin with one list of files, or nobody recorded it.
+            Unavailable: the pipeline does not begin with one list of files, or that was not recorded.
         """
         listed = {
             (dataset.files.count, dataset.files.scheme)
@@ -43,18 +43,18 @@ class SourceFiles:
         }
         counts = listed or {(count, "") for count in opened - {None}}
         if len(counts) != 1:
-            raise Unavailable("which files the pipeline reads is not recorded")
+            raise Unavailable("the files that the pipeline reads were not recorded")
         ((count, scheme),) = counts
         return cls(count, scheme)
 
     @property
     def remote(self) -> bool:
-        """Whether the files lie across a network, as far as their paths tell."""
+        """Whether the files are remote, by their paths."""
         return bool(self.scheme)
 
 
 def _opened(opener: Dataset, program: Program) -> int | None:
-    """Return how many paths an opener takes, before they are repeated; None is unknown."""
+    """Return the number of paths that an opener takes, without repetitions; None is unknown."""
     by_id = {dataset.id: dataset for dataset in program.feeding}
     source = opener
     while len(source.inputs) == 1 and source.inputs[0] in by_id:

@@ -1,4 +1,4 @@
-"""How many cores the run kept at work, and how many were free: input and compute share them on a CPU."""
+"""How many cores the run kept busy, and how many were free: input and compute share them on a CPU."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -15,7 +15,7 @@ class Cores:
     """Means over the traced steps, in logical CPUs.
 
     ``sampled`` says that the operating system counted; otherwise ``busy`` is what the trace shows of
-    the run's threads, which is at most what they did.
+    the run's threads, a lower bound.
     """
 
     usable: float  # by the run
@@ -31,10 +31,10 @@ class Cores:
         threads: Threads | Unavailable,
         framework: Framework,
     ) -> Self:
-        """Take the samples, else count the threads that the trace shows at work.
+        """Take the samples, else count the busy threads in the trace.
 
         Raises:
-            Unavailable: nobody knows the usable cores, or neither samples nor threads are there.
+            Unavailable: the usable cores are unknown, or there are neither samples nor threads.
         """
         if not hardware.cores:
             how = framework.with_tfdoctor
@@ -47,15 +47,15 @@ class Cores:
 
     @property
     def certain(self) -> bool:
-        """Whether free cores were counted, and no other program contests them."""
+        """Whether free cores were sampled, and no other program competes for them."""
         return self.sampled and self.others <= BUSY_CORES
 
     @property
     def free(self) -> float:
-        """The cores that the run did not use: more threads get their part of what others use, too."""
+        """The cores that the run did not use, those of other programs included, which more threads would share."""
         return max(0.0, self.usable - self.busy)
 
     @property
     def share(self) -> float:
-        """How much of what it may use the run kept at work, 0 to 1."""
+        """The share of its usable cores that the run kept busy, 0 to 1."""
         return min(1.0, self.busy / self.usable)

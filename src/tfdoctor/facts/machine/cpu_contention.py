@@ -1,4 +1,4 @@
-"""What making batches takes from the compute of a CPU run: both share the cores."""
+"""How much the input slows the compute of a CPU run, because both share the cores."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,11 +11,11 @@ from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
 CROWDED = 0.75
-"""Share of the usable cores at work from which one thread's work is another one's wait, as in starved-cpu: a
-short window's samples reach beyond it."""
+"""Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples
+of a short window also cover the time around it."""
 
 LEAST = 0.01
-"""Share of the compute that is left in any case: it has work of its own."""
+"""Share of the compute that is left in any case, for its own work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class CpuContention:
 
     @classmethod
     def measure(cls, device: Device, cores: Cores | None, breakdown: Breakdown) -> Self:
-        """Ask the samples of the cores; an accelerator computes without them."""
+        """Read the sampled cores; an accelerator computes without them."""
         if device.kind != DeviceKind.CPU:
             return cls(crowded=False)
         if cores is None or not cores.sampled:
@@ -42,16 +42,16 @@ class CpuContention:
         )
 
     def taken_ms(self, work_ms: float) -> float:
-        """Return how much longer the compute takes at most for so much of the input's work, in ms.
+        """Return by how much at most this much of the input's work slows the compute, in ms.
 
-        As if all cores were the compute's when that work is gone: it need not have use for all of them.
+        A ceiling, because it assumes that the compute can use all cores that the input leaves free.
         """
         if not self.crowded:
             return 0.0
         return min(work_ms * self.beside / self.cores, self.compute_ms)
 
     def relief(self, work_ms: float) -> tuple[Effect, ...]:
-        """Return what the compute gains when so much of the input's work is gone: a ceiling."""
+        """Return the compute's gain when this much of the input's work is gone: a ceiling."""
         taken = self.taken_ms(work_ms)
         if not taken:
             return ()

@@ -1,4 +1,4 @@
-"""How much of the accelerators' memory the run needed, as TensorFlow's allocators say."""
+"""How much of the accelerators' memory the run needed, by TensorFlow's allocators."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ ON_DEVICE = re.compile(r"G?PU_\d+_bfc|gpu_async_\d+|TPU_?\d*.*")
 Windows have lost the first letter.)"""
 
 PARTS = ("bytes_available", "bytes_allocated", "bytes_reserved")
-"""They sum to what the allocator may hand out."""
+"""Statistics that sum to the allocator's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,43 +28,43 @@ class Allocator:
 
     name: str  # "GPU_0_bfc"
     limit: float  # what it may hand out
-    used: float  # the most that was in use while it was traced
-    peak: float = 0.0  # the most since the program began: cuDNN's search for algorithms is in it
+    used: float  # the most in use during the trace
+    peak: float = 0.0  # the most since the program began, cuDNN's search for algorithms included
 
     @property
     def share(self) -> float:
-        """How full it was at most, from 0 to 1."""
+        """The highest share of the limit in use, 0 to 1."""
         return self.used / self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """The allocators that were seen, the fullest first.
+    """The allocators in the trace, the fullest first.
 
-    What nvidia-smi calls used says nothing of need: TensorFlow takes nearly all memory when it starts.
+    nvidia-smi does not show the need: TensorFlow reserves nearly all memory when it starts.
     """
 
     allocators: tuple[Allocator, ...]
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
-        """Read the allocators' own figures.
+        """Read the allocators' own statistics.
 
         Raises:
-            Unavailable: the run used no accelerator, or its allocators said nothing.
+            Unavailable: the run used no accelerator, or the trace has no allocations.
         """
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
         by_name: dict[str, list[Allocator]] = defaultdict(list)
-        for stats in _told(trace):
+        for stats in _allocations(trace):
             name = str(stats.get("allocator_name") or "")
             if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
                 by_name[name].append(_allocator(name, stats))
         allocators = [_most(views) for views in by_name.values()]
         if not allocators:
             raise Unavailable(
-                "the trace does not say how much of the device's memory was in use (no allocation in the "
-                "traced steps, or a profiler that does not record them)"
+                "the trace does not show the memory use of the device: it holds no allocation in the traced "
+                "steps, or the profiler did not record them"
             )
         return cls(tuple(sorted(allocators, key=lambda allocator: -allocator.share)))
 
@@ -75,13 +75,13 @@ class DeviceMemory:
 
 
 def _allocator(name: str, stats: Mapping[str, Value]) -> Allocator:
-    """Return one allocation's view of it."""
+    """Return the allocator's state at one allocation."""
     limit, free = sum(float(stats[part]) for part in PARTS), float(stats["bytes_available"])
     return Allocator(name, max(limit, 1.0), limit - free, float(stats.get("peak_bytes_in_use", 0)))
 
 
 def _most(views: list[Allocator]) -> Allocator:
-    """Return the most of all views."""
+    """Return the maxima over all allocations."""
     return Allocator(
         views[0].name,
         max(view.limit for view in views),
@@ -90,7 +90,7 @@ def _most(views: list[Allocator]) -> Allocator:
     )
 
 
-def _told(trace: Trace) -> Iterator[Mapping[str, Value]]:
+def _allocations(trace: Trace) -> Iterator[Mapping[str, Value]]:
     """Yield the stats of each allocation on the host's threads."""
     for line in trace.host_lines:
         kinds = {at for at, kind in enumerate(line.types) if kind.name in EVENTS}

@@ -1,7 +1,7 @@
 """How many of the host's threads were at work in the traced steps, and in which operations.
 
 An operation of oneDNN or Eigen divides its work among the threads of the *intra-op* pool. Its event
-lies on the thread that called it; what the pool's threads did for it are tasks on their own lines.
+lies on the thread that called it; the pool's threads show their part as tasks on their own lines.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,10 +26,10 @@ from tfdoctor.verdict import Stage
 class Threads:
     """Means over the traced steps, in threads.
 
-    ``at_work`` counts those seen computing or making input; Python is not seen, nor are a pool's
-    threads of a TensorFlow that did not record them, so there may have been more.
-    ``by_type`` has the threads at work while operations of a type ran, their own and the intra-op
-    pool's; operations that ran at the same time share the pool. ``why_unknown`` says why it is empty.
+    ``at_work`` counts the threads that computed or made input. It is a lower bound: the trace does not show
+    Python, nor the pool's threads in versions of TensorFlow that do not record them. ``by_type`` has the
+    threads at work while operations of a type ran, including those of the intra-op pool, which operations
+    that ran at the same time share. ``why_unknown`` says why it is empty.
     """
 
     at_work: float
@@ -44,7 +44,7 @@ class Threads:
             Unavailable: the trace holds no thread of the host.
         """
         if trace.host is None:
-            raise Unavailable("the trace holds no thread of the host: trace the host as well")
+            raise Unavailable("the trace holds no threads of the host; trace the host too")
         window = StepSpans.of(steps)
         start, end = window.starts_ps[0], steps.steps[-1].end_ps
         pool = _Pool(line.tasks_ps for line in trace.host.lines)
@@ -65,7 +65,7 @@ class _Pool:
         self.sum_ends = np.concatenate(([0], np.cumsum(self.ends)))
 
     def until(self, times: NDArray[np.int64] | int) -> NDArray[np.int64]:
-        """Return (n,) thread-ps worked before each time: of every task begun, less what lies after."""
+        """Return (n,) the thread-ps worked before each time."""
         begun = np.searchsorted(self.starts, times)
         done = np.searchsorted(self.ends, times)
         total: NDArray[np.int64] = (begun * np.asarray(times) - self.sum_starts[begun]) - (
@@ -75,7 +75,7 @@ class _Pool:
 
 
 def _spans(line: Line) -> Iterator[tuple[int, int]]:
-    """Yield when a thread computed: its operations, on tf.data's threads whatever they execute."""
+    """Yield when a thread computed: its operations, or on tf.data's threads all that they execute."""
     if line.name.startswith(INPUT_THREAD):
         for name in (EXECUTOR, EXECUTOR_DONE):
             starts, ends, _ = executors(line, name)
@@ -115,6 +115,6 @@ def _why(device: Device, *, known: bool) -> str:
     if known:
         return ""
     return (
-        "the trace holds no task of the intra-op pool: TensorFlow was given one thread for it, or is "
-        "of a version that does not record them"
+        "the trace holds no task of the intra-op pool: the pool has a single thread, or this version of "
+        "TensorFlow does not record its tasks"
     )

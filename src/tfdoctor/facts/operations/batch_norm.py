@@ -8,21 +8,21 @@ from tfdoctor.facts.operations.operations import Operations, OperationTime
 from tfdoctor.facts.run.program import Layer, Program, Shape
 
 KINDS = ("BatchNormalization", "SyncBatchNormalization")
-"""Keras' classes; a subclass keeps the ending as a rule and is judged by what it ran."""
+"""Keras' classes; subclasses usually keep the ending."""
 
 MOMENTS = "SquaredDifference"
-"""The operation by which an unfused variance in a training step is known: inference has none."""
+"""The operation that shows an unfused variance in a training step: inference has none."""
 
 IMAGE_RANK = 4
 """Batch, height, width, channels."""
 
 FUSED_PASSES = 8
-"""Of a fused layer over its activation: forward two reads and a write; backward x and its gradient are
-read twice and the new gradient is written."""
+"""Passes of a fused layer over its activation: forward two reads and a write; backward x and its gradient
+are read twice and the new gradient is written."""
 
 CAST_PASSES = 6
-"""Of a float32 activation, for the casts that Keras puts around an unfused layer in mixed precision: to
-float32 before it and back behind it, in both directions, at 2 + 4 bytes a value."""
+"""Passes over a float32 activation for the casts that Keras adds around an unfused layer in mixed precision:
+to float32 before it and back after it, forward and backward, at 2 + 4 bytes per value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class BatchNorm:
 
     @property
     def of_images(self) -> bool:
-        """Whether it is what the fused operation takes: rank 4, normalized over the last dimension."""
+        """Whether the fused operation accepts it: rank 4, normalized over the last dimension."""
         axis = self.layer.config.axis
         axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
         return self.shape is not None and len(self.shape) == IMAGE_RANK and axis in (-1, 3)
@@ -55,16 +55,16 @@ class BatchNorm:
 
 @dataclass(frozen=True, slots=True)
 class BatchNorms:
-    """The program's batch normalization layers. ``rate`` is what this run streams, in bytes/s."""
+    """The program's batch normalization layers. ``rate`` is this run's streaming rate, in bytes/s."""
 
     unfused: tuple[BatchNorm, ...]
     fused: int
-    seen: int  # left any operation of their own in the trace
+    seen: int  # layers with any operation of their own in the trace
     rate: float | None = None
 
     @classmethod
     def measure(cls, program: Program, operations: Operations) -> Self:
-        """Judge each layer by what it ran.
+        """Classify each layer by the operations it ran.
 
         Raises:
             Unavailable: the program has none.
@@ -83,7 +83,7 @@ class BatchNorms:
         )
 
     def passes_ms(self, norm: BatchNorm, passes: float) -> float | None:
-        """Return the ms of so many passes over a layer's activation at the run's own rate."""
+        """Return the time of passes over a layer's activation at the run's own rate, in ms."""
         return passes * norm.nbytes / self.rate * 1e3 if norm.nbytes and self.rate else None
 
 
@@ -97,12 +97,12 @@ def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> Batch
     sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
     nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
     return BatchNorm(
-        layer, sum(row.ms for row in rows), len(rows), _known(program, shape), nbytes or None
+        layer, sum(row.ms for row in rows), len(rows), _filled(program, shape), nbytes or None
     )
 
 
-def _known(program: Program, shape: Shape | None) -> tuple[int, ...] | None:
-    """Return a shape with its batch dimension, or the open shape with a 0 there: the rest is known."""
+def _filled(program: Program, shape: Shape | None) -> tuple[int, ...] | None:
+    """Return a shape with its batch dimension filled in, or with 0 for each dimension that stays open."""
     if shape is None:
         return None
     return program.shape(shape) or tuple(size or 0 for size in shape)

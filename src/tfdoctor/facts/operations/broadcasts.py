@@ -1,4 +1,4 @@
-"""Tensors that the forward pass repeats in memory, for operations that would repeat them by themselves."""
+"""Tensors that the forward pass repeats in memory for operations that broadcast by themselves."""
 
 from dataclasses import dataclass
 from math import prod
@@ -18,21 +18,20 @@ ELEMENTWISE = frozenset(
 )  # fmt: skip
 """Operations that broadcast their operands."""
 
-
 UNARY = frozenset(
     (
         "Abs", "Elu", "Erf", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Reciprocal", "Relu",
         "Relu6", "Rsqrt", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh",
     )
 )  # fmt: skip
-"""Operations on each value by itself: they give the same before a repetition as after it."""
+"""Operations on each value by itself: they give the same result before a repetition as after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """A repetition, with its gradient's operations, and what computes each repeated value anew.
+    """A repetition with its gradient, and the ``chain`` of operations that recompute each repeated value.
 
-    ``rows`` is empty where something needs the repeated tensor itself.
+    ``rows`` is empty where an operation needs the repeated tensor itself.
     """
 
     row: OperationTime
@@ -42,24 +41,24 @@ class Broadcast:
 
     @property
     def ms(self) -> float:
-        """The time of the repetition per step, where nothing needs it."""
+        """The time of a needless repetition, in ms per step."""
         return sum(row.ms for row in self.rows)
 
     @property
     def chain_ms(self) -> float:
-        """What the chain takes more per step than it would before the repetition."""
+        """The time that the chain would save before the repetition, in ms per step."""
         return sum(row.ms for row in self.chain) * (1.0 - 1.0 / self.times)
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcasts:
-    """Those of the forward pass that nothing needs, or that stand before what could stand before them."""
+    """The forward pass' needless repetitions, and those that precede operations that could precede them."""
 
     found: tuple[Broadcast, ...]
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
-        """Follow each repetition to what uses it."""
+        """Follow each repetition to the operations that use it."""
         rows = [row for row in operations.rows if row.type in REPEATS]
         broadcasts = (_broadcast(operations, row, program, dataflow) for row in rows)
         return cls(
@@ -111,7 +110,7 @@ def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:
 
 
 def _needless(names: list[str], dataflow: Dataflow) -> bool:
-    """Say whether in the forward pass only operations that broadcast use what a chain makes."""
+    """Say whether in the forward pass only operations that broadcast use a chain's results."""
     users = [user for name in names for user in dataflow.consumers.get(name, ())]
     forward = [user for user in users if not user.name.startswith("gradient")]
     others = [user for user in forward if user.name not in names]

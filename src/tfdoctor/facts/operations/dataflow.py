@@ -9,10 +9,10 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Operation, Program
 
 PASSING = frozenset(["Identity", "Reshape", "Cast", "ExpandDims", "Squeeze", "StopGradient"])
-"""Operations that hand the values of their first input on, in another shape or type at most."""
+"""Operations that pass on the values of their first input, at most in another shape or type."""
 
 GRADIENT_SCOPE = "gradient_tape/"
-"""What TensorFlow puts before the name of the operation whose gradient an operation computes."""
+"""The name scope of a gradient's operations, before the name of the forward operation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,15 +23,14 @@ class Dataflow:
 
     @classmethod
     def measure(cls, program: Program) -> Self:
-        """Read them from the program record.
+        """Read the edges from the program record.
 
         Raises:
             Unavailable: the record is of a version that did not write them.
         """
         if not any(operation.sources for operation in program.operations):
             raise Unavailable(
-                "the recording does not tell which operations feed which: record the run again, "
-                "with this version"
+                "the recording does not hold the graph's edges; record the run again with this version"
             )
         return cls(program)
 
@@ -45,7 +44,7 @@ class Dataflow:
         return {name: tuple(rows) for name, rows in consumers.items()}
 
     def source(self, operation: Operation, position: int) -> Operation | None:
-        """Return what makes an input, through operations that only hand values on; None when unknown."""
+        """Return the operation that makes an input, skipping those that only pass values on; None is unknown."""
         seen: Operation | None = operation
         while seen is not None and position < len(seen.sources):
             seen = self.program.by_name.get(seen.sources[position])
@@ -55,7 +54,7 @@ class Dataflow:
         return None
 
     def users(self, operation: Operation) -> Iterator[Operation]:
-        """Yield what takes an operation's values, through operations that only hand them on."""
+        """Yield the operations that take an operation's values, skipping those that only pass them on."""
         for user in self.consumers.get(operation.name, ()):
             if user.type in PASSING:
                 yield from self.users(user)

@@ -1,4 +1,4 @@
-"""Whether an operation could run on the matrix unit as it is: by its type, its dtype and its dimensions."""
+"""Whether an operation could run on the matrix unit as it is, by its type, dtype and dimensions."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,23 @@ from tfdoctor.facts.run.hardware import Hardware
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """``possible`` is None when unknown; ``why`` says what speaks against it, or what is not known."""
+    """Whether the matrix unit can run an operation; None is unknown. ``why`` is the obstacle or the gap."""
 
     possible: bool | None
     why: str = ""
 
 
 def eligibility(row: OperationTime, hardware: Hardware) -> Eligibility:
-    """Judge an operation on a GPU by what the unit takes, not by the name that somebody gave it."""
+    """Compare an operation on a GPU with the types and sizes that the unit supports."""
     if not hardware.matrix_unit:
         return Eligibility(possible=False if hardware.without_unit else None, why=hardware.missing)
     if row.is_depthwise:
-        return Eligibility(
-            possible=False, why="it convolves each channel alone, so there is no product to compute"
-        )
+        return Eligibility(possible=False, why="depthwise convolutions contain no matmul")
     if not row.is_matrix:
-        return Eligibility(possible=False, why=f"{row.type} is no matrix product")
+        return Eligibility(possible=False, why=f"{row.type} is no matmul")
     dtype = row.precision
     if not dtype:
-        return Eligibility(possible=None, why="its type is not known")
+        return Eligibility(possible=None, why="the dtype is unknown")
     if dtype not in hardware.multiplies:
         return Eligibility(
             possible=False, why=f"{hardware.matrix_unit}s of this device do not multiply {dtype}"
@@ -35,18 +33,19 @@ def eligibility(row: OperationTime, hardware: Hardware) -> Eligibility:
 
 
 def _by_dimensions(row: OperationTime, hardware: Hardware, dtype: str) -> Eligibility:
-    """Look for dimensions off the tile: cuBLAS before 11 and cuDNN before 7.6.3 leave the unit idle then."""
+    """Look for dimensions that are no multiple: cuBLAS before 11 and cuDNN before 7.6.3 skip the unit then."""
     multiple = hardware.tile.multiple if hardware.tile else 1
     if not hardware.strict or dtype != "float16":
         return Eligibility(possible=True)
     if row.kernel is None:
         return Eligibility(
-            possible=None, why="its dimensions are not known, and old libraries want multiples of 8"
+            possible=None,
+            why="the dimensions are unknown, and old libraries require multiples of 8",
         )
     odd = [size for size in row.kernel[-2:] if size % multiple]
     if not odd:
         return Eligibility(possible=True)
     return Eligibility(
         possible=None,
-        why=f"{odd[0]} is no multiple of {multiple}, which cuBLAS pads from version 11 and cuDNN from 7.6.3 on",
+        why=f"{odd[0]} is not a multiple of {multiple}; only cuBLAS 11 and cuDNN 7.6.3 or later pad it",
     )

@@ -1,4 +1,4 @@
-"""Tables of vectors that a step looks entries up in, where it does so the long way."""
+"""Embedding tables with expensive lookups or updates: one-hot matmuls, and updates of the whole table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ DENSIFIES = "UnsortedSegmentSum"
 """The operation by which the gradient of some of a table's rows becomes a gradient of all of them."""
 
 LOOKUP_PASSES = 5
-"""Over the looked-up vectors: gathering reads and writes them, scattering their gradients reads them, and
-reads and writes the table's rows."""
+"""Passes over the looked-up vectors: gathering reads and writes them, scattering their gradients reads them,
+and reads and writes the table's rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +30,19 @@ class OneHotTable:
     entries: int  # rows of the table
     lookups: int | None  # per step; None when a dimension is open
     width: int | None  # of an entry, in values
-    rows: tuple[OperationTime, ...]  # that a lookup makes superfluous
+    rows: tuple[OperationTime, ...]  # that a lookup would replace
 
     @property
     def ms(self) -> float:
-        """The time of its operations per step."""
+        """The time of the operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second at which the one-hot rows were written; None when not known."""
-        made = [row for row in self.rows if row.type == ONE_HOT and row.nbytes and row.ms]
-        time = sum(row.ms for row in made) * 1e-3
-        return sum((row.nbytes or 0) * row.calls for row in made) / time if time else None
+        """Bytes per second at which the one-hot rows were written; None is unknown."""
+        one_hot = [row for row in self.rows if row.type == ONE_HOT and row.nbytes and row.ms]
+        time = sum(row.ms for row in one_hot) * 1e-3
+        return sum((row.nbytes or 0) * row.calls for row in one_hot) / time if time else None
 
     @property
     def lookup_bytes(self) -> int | None:
@@ -54,27 +54,25 @@ class OneHotTable:
 
 @dataclass(frozen=True, slots=True)
 class DenseUpdate:
-    """A table of which the optimizer updates every row, though the step has looked up only some."""
+    """A table of which the optimizer updates every row, although the step looked up only some."""
 
     name: str
     at: Location | None
     entries: int
     lookups: int
-    rows: tuple[
-        OperationTime, ...
-    ]  # of the gradient's and the optimizer's operations on the whole table
+    rows: tuple[OperationTime, ...]  # the gradient's and the optimizer's, on the whole table
 
     @property
     def ms(self) -> float:
-        """The time of its operations per step."""
+        """The time of the operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingTables:
-    """Both kinds; ``scattered`` counts the tables of which only the rows in use were updated.
+    """Both kinds of tables; ``scattered`` counts those of which only the rows in use were updated.
 
-    ``unseen`` says why it is not known what the step's one-hot rows are for; "" where it is.
+    ``unseen`` says why the use of the step's one-hot rows is unknown; "" where it is known.
     """
 
     one_hot: tuple[OneHotTable, ...]
@@ -86,15 +84,15 @@ class EmbeddingTables:
     def measure(
         cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable
     ) -> Self:
-        """Find them in the graph, and what they took in the trace.
+        """Find the tables in the graph, and their time in the trace.
 
-        The products of one-hot rows need the graph's edges: without them there are none in ``one_hot``.
+        Finding matmuls of one-hot rows needs the graph's edges: without them ``one_hot`` is empty.
         """
         dense = tuple(_dense(operations))
         scattered = sum("Scatter" in row.type for row in operations.rows)
         if isinstance(dataflow, Unavailable):
-            made = any(row.type == ONE_HOT for row in operations.rows)
-            return cls((), dense, scattered, str(dataflow) if made else "")
+            uses_one_hot = any(row.type == ONE_HOT for row in operations.rows)
+            return cls((), dense, scattered, str(dataflow) if uses_one_hot else "")
         return cls(tuple(_one_hot(operations, program, dataflow)), dense, scattered)
 
 
@@ -118,7 +116,7 @@ def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> It
 
 
 def _one_hot_side(matmul: Operation, dataflow: Dataflow) -> int | None:
-    """Return which of a product's two factors are one-hot rows; None for neither."""
+    """Return which of a matmul's two factors is made of one-hot rows; None for neither."""
     if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
         return None
     for position in (0, 1):
@@ -131,7 +129,7 @@ def _one_hot_side(matmul: Operation, dataflow: Dataflow) -> int | None:
 def _concerned(
     operations: Operations, matmul: Operation, one_hot: Operation | None, dataflow: Dataflow
 ) -> tuple[OperationTime, ...]:
-    """Return the product, its gradients, and the one-hot rows where nothing else uses them."""
+    """Return the matmul, its gradients, and the one-hot operation where nothing else uses its rows."""
     if one_hot is None:
         return ()
     users = [user.name for user in dataflow.users(one_hot)]
@@ -146,9 +144,9 @@ def _concerned(
 
 
 def _size(program: Program, one_hot: Operation) -> int | None:
-    """Return how many entries are looked up: the size of what is made one-hot.
+    """Return how many entries are looked up: the size of the indices.
 
-    None where the graph leaves it open; of a flat list that is so even when the batch's size is known.
+    None where the graph leaves it open, as for a flat list even when the batch's size is known.
     """
     indices = one_hot.inputs[0][1] if one_hot.inputs else None
     shape = None if indices == (None,) else program.shape(indices)
@@ -156,7 +154,7 @@ def _size(program: Program, one_hot: Operation) -> int | None:
 
 
 def _width(matmul: Operation, position: int, entries: int) -> int | None:
-    """Return the other dimension of the table; None when its shape is not that of a table."""
+    """Return the other dimension of the table; None when the shape is not that of a table."""
     table = matmul.inputs[1 - position][1] if len(matmul.inputs) > 1 else None
     sizes = [size for size in table or () if size != entries]
     return sizes[0] if table and len(table) == len(sizes) + 1 == 2 else None  # noqa: PLR2004 - rank 2
@@ -179,7 +177,7 @@ def _dense(operations: Operations) -> Iterator[DenseUpdate]:
 
 
 def _rows_of(row: OperationTime) -> int | None:
-    """Return how many rows are summed; None where the graph leaves it open: it is no batch's size then."""
+    """Return how many rows are summed; None where the graph leaves it open."""
     shape = row.operation.inputs[0][1] if row.operation and row.operation.inputs else None
     return shape[0] if shape else None
 
@@ -193,7 +191,7 @@ def _table(row: OperationTime) -> tuple[int, ...] | None:
 
 
 def _updates(row: OperationTime, summed: OperationTime, table: tuple[int, ...]) -> bool:
-    """Say whether it is the same optimizer's operation on all of the table."""
+    """Say whether an operation works on the whole table in the same layer."""
     if row.operation is None or row.layer != summed.layer:
         return False
     tensors = (*row.operation.inputs, *row.operation.outputs)

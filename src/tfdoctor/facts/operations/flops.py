@@ -35,7 +35,7 @@ def flops_of(kind: str, operation: Operation | None, program: Program) -> float 
 def _matmul_flops(
     kind: str, operation: Operation, program: Program, shapes: list[Sizes | None]
 ) -> float | None:
-    """Multiply the result's elements by the summed dimension; without a result see what the factors share."""
+    """Multiply the result's elements by the summed dimension; without a result, by the factors' shared one."""
     a, b = shapes[:2] if len(shapes) > 1 else (None, None)
     if not a or not b or min(len(a), len(b)) < 2:  # noqa: PLR2004 - matrices
         return None
@@ -48,9 +48,9 @@ def _matmul_flops(
 
 
 def shared_dimension_flops(a: Sizes, b: Sizes) -> float | None:
-    """Return the FLOPs of a product of which only the factors' shapes are known, either maybe transposed.
+    """Return the FLOPs of a matmul from its factors' shapes alone, either of which may be transposed.
 
-    None when the factors share several dimensions of different sizes, so that it could be either.
+    None when the factors share several dimensions of different sizes, so that the result is ambiguous.
     """
     if a[:-2] != b[:-2]:  # broadcast batches: the result's size is needed
         return None
@@ -84,7 +84,7 @@ def einsum_flops(equation: str, shapes: list[Sizes | None]) -> float | None:
 
 
 def _indices(term: str, shape: Sizes) -> dict[str, int] | None:
-    """Return the size of each index of an einsum's operand; the ellipsis' are named from behind."""
+    """Return the size of each index of an einsum's operand; those of an ellipsis are numbered from the right."""
     if "..." in term:
         before, after = term.split("...")
         hidden = len(shape) - len(before) - len(after)
@@ -97,7 +97,7 @@ def _indices(term: str, shape: Sizes) -> dict[str, int] | None:
 def _convolution_flops(kind: str, operation: Operation, program: Program) -> float | None:
     """Count 2 x output positions x the kernel; the gradients multiply as often as the forward pass.
 
-    The kernel holds the input channels of one group only, so grouped convolutions come out right.
+    The kernel holds the input channels of one group only, so this holds for grouped convolutions too.
     """
     small, large = _kernel_and_output(kind, operation)
     kernel, output = (

@@ -1,4 +1,4 @@
-"""What the name of a GPU kernel tells: what it does, whether on the matrix unit, and in which precision."""
+"""What a GPU kernel's name shows: its role, whether it uses the matrix unit, and its precision."""
 
 import re
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from functools import lru_cache
 
 from tfdoctor.facts.operations.kernel_names import FAMILIES, Family, KernelRole
 
-UNKNOWN = "no family of kernels that tfdoctor knows has such a name"
+UNKNOWN = "the kernel's name belongs to no family that tfdoctor knows"
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel as its name tells it.
+    """A kernel, identified by its name.
 
     ``on_unit`` says whether it runs on the matrix unit (Tensor Cores, AMD's matrix cores): None when
     unknown, ``reason`` then says why. ``precision`` is the type of the factors that it multiplies:
-    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", or "" when the name does not tell.
+    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", or "" when the name does not show it.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Kernel:
 
     @property
     def role(self) -> KernelRole | None:
-        """What it does within its operation; None when unknown."""
+        """The kernel's role within its operation; None when unknown."""
         return self.family.role if self.family else None
 
     @property
@@ -60,7 +60,7 @@ PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("fp32", r"^Cijk_A\w+?_B\w+?_S_?B_"),
     )
 )  # fmt: skip
-"""What the names hold, the more particular first: mixed names bear the factors' type and float32, the sum's."""
+"""Name patterns, the more specific first: mixed names hold the factors' type and float32, the sum's type."""
 
 WIDE = {
     "fp32": "float32",
@@ -74,7 +74,7 @@ WIDE = {
 
 @lru_cache(maxsize=4096)
 def kernel(name: str) -> Kernel:
-    """Look a kernel up by its name; one of no known family is returned without any."""
+    """Identify a kernel by its name; an unknown one has no family."""
     family = next((candidate for candidate in FAMILIES if candidate.pattern.search(name)), None)
     precision = (family.precision if family else "") or _precision(name)
     return Kernel(name, family, _factors(precision, family))
@@ -85,7 +85,7 @@ def _precision(name: str) -> str:
 
 
 def _factors(precision: str, family: Family | None) -> str:
-    """Leave out float32 where it can only be the sum's: Tensor Cores multiply no such factors."""
+    """Leave out float32 where it can only be the sum's type: Tensor Cores do not multiply float32."""
     scalar = family is None or not family.on_unit or not family.maker.startswith("NVIDIA")
     return precision if scalar or precision != "fp32" else ""
 
@@ -93,8 +93,8 @@ def _factors(precision: str, family: Family | None) -> str:
 def of_operation(names: tuple[str, ...]) -> bool | None:
     """Say whether an operation used the matrix unit, from all its kernels' names; None when unknown.
 
-    One kernel on the unit is enough: what runs beside it are conversions. It was not used when all
-    kernels that multiply are known not to; where none is known to multiply, nothing is known.
+    One kernel on the unit is enough: the others are conversions. The unit was not used when all kernels
+    that multiply are known to avoid it; where none is known to multiply, the answer is None.
     """
     kernels = [kernel(name) for name in names]
     if any(launched.on_unit for launched in kernels):
@@ -102,18 +102,18 @@ def of_operation(names: tuple[str, ...]) -> bool | None:
     decisive = [
         launched
         for launched in kernels
-        if launched.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE)
+        if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE)
     ]
     return False if decisive and all(launched.on_unit is False for launched in decisive) else None
 
 
 def multiplies(names: tuple[str, ...]) -> bool:
-    """Say whether any of the kernels is known to be a matrix product or convolution."""
-    return any(kernel(name).role is KernelRole.PRODUCT for name in names)
+    """Say whether any of the kernels is known to be a matmul or convolution."""
+    return any(kernel(name).role is KernelRole.MATMUL for name in names)
 
 
 def precision_of(names: tuple[str, ...]) -> str:
-    """Return the precision that an operation's products run in: its one product's, else any kernel's, else ""."""
+    """Return the precision of an operation's first matmul that shows one, else of any kernel, else ""."""
     kernels = [kernel(name) for name in names]
-    matmuls = [launched for launched in kernels if launched.role is KernelRole.PRODUCT]
+    matmuls = [launched for launched in kernels if launched.role is KernelRole.MATMUL]
     return next((launched.precision for launched in matmuls or kernels if launched.precision), "")

@@ -1,9 +1,9 @@
-"""The families of GPU kernels that tfdoctor knows by name: what each is, and whether it uses the matrix unit.
+"""The families of GPU kernels that tfdoctor knows by name: their role, and whether they use the matrix unit.
 
-Facts about the naming schemes of NVIDIA's and AMD's libraries, in the order in which they are tried:
-the first that fits decides. ``SEEN`` are families met in real traces that this project measured
-(V100, T4, RTX 2060, P4, MI300X, MI355X); ``TOLD`` are known from the libraries' documentation, from
-their sources or from profiles that others published, and may age.
+Naming schemes of NVIDIA's and AMD's libraries, in the order in which they are tried: the first match
+decides. ``SEEN`` families occur in real traces that this project measured (V100, T4, RTX 2060, P4, MI300X,
+MI355X); ``DOCS`` ones are known from the libraries' documentation and sources or from published
+profiles, and may become outdated.
 """
 
 import re
@@ -14,14 +14,14 @@ from enum import StrEnum
 class KernelRole(StrEnum):
     """What a kernel does within the operation that launched it."""
 
-    PRODUCT = "product"  # multiplies matrices, or convolves
-    HELPER = "helper"  # converts layouts, transforms tiles, adds partial sums: for a product
+    MATMUL = "matmul"  # multiplies matrices, or convolves
+    HELPER = "helper"  # converts layouts, transforms tiles, adds partial sums: for a matmul
     DEPTHWISE = "depthwise"  # convolves each channel alone
     OTHER = "other"  # nothing that a matrix unit could do
 
 
 SEEN = "seen in real traces"
-TOLD = "from documentation and published profiles"
+DOCS = "from documentation and published profiles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,86 +54,88 @@ def _row(  # noqa: PLR0913, PLR0917 - a row of the table has these columns
 
 ON, OFF = True, False
 MAYBE = None
-PRODUCT, HELPER, DEPTHWISE, OTHER = (
-    KernelRole.PRODUCT,
+MATMUL, HELPER, DEPTHWISE, OTHER = (
+    KernelRole.MATMUL,
     KernelRole.HELPER,
     KernelRole.DEPTHWISE,
     KernelRole.OTHER,
 )
 
-TRITON = "Triton chooses the instruction by type and tile, which the name does not tell"
-FUSED = "cuDNN generates it for the scalar units too, and its name does not say for which"
-TENSILE = "AMD's library names a kernel's matrix instruction, and this name was cut off or has none"
+TRITON = "Triton chooses the instruction by type and tile, which the kernel's name does not show"
+FUSED = (
+    "cuDNN also generates such kernels for the scalar units, and the name does not say for which"
+)
+TENSILE = "names of AMD's kernels hold the matrix instruction, but this one is cut off or has none"
 
 SHAPES = r"(?:884|1684|1688|16168|16816|16832|16864|8816|8832|161616|32328|83216)"
 """m, n and k of the Tensor Cores' instructions, as kernels' names join them.
 
-What they multiply for follows at once ("s1688gemm"): alone, they may be the running numbers that XLA gives
-its fusions ("fusion_1688").
+The operation follows directly ("s1688gemm"): alone, they may be the numbers that XLA gives its fusions
+("fusion_1688").
 """
 
 ATOM = r"SM(?:70|75|80|89|90|100|101|103|120)_\d+x\d+x\d+_|SM1\d\d_MMA_"
 """A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS"."""
 
 NVIDIA: tuple[Family, ...] = (
-    _row(r"simt|ffma|_dfma", "NVIDIA CUTLASS, cuDNN", PRODUCT, OFF, TOLD),
-    _row(r"scudnn_winograd|hcudnn_winograd", "NVIDIA cuDNN", PRODUCT, OFF, SEEN),
+    _row(r"simt|ffma|_dfma", "NVIDIA CUTLASS, cuDNN", MATMUL, OFF, DOCS),
+    _row(r"scudnn_winograd|hcudnn_winograd", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
     _row(rf"(?<![a-z])[hsidczb]?f?{SHAPES}(?=gemm|cudnn|tf32|bf16|f16|f32|i8|fp|e4m3|e5m2|fprop|dgrad|wgrad"
-         r"|conv)", "NVIDIA cuBLAS, cuDNN, CUTLASS", PRODUCT, ON, TOLD),
-    _row(r"cutlass\w*tensorop", "NVIDIA CUTLASS", PRODUCT, ON, TOLD),
-    _row(rf"{ATOM}|MainloopSm\d+\w*[GU]mma", "NVIDIA CUTLASS 3", PRODUCT, ON, TOLD),
-    _row(r"(?<![a-z])(?:[hidq]mma|w?gmma|wgmma|utcmma|tcgen05|wmma)(?![a-z])", "NVIDIA", PRODUCT, ON, TOLD),
-    _row(r"xmma_.*f32f32_f32f32", "NVIDIA cuBLAS, cuDNN", PRODUCT, OFF, TOLD, "fp32"),
-    _row(r"xmma_.*tensor\d+x\d+x\d+", "NVIDIA cuBLAS, cuDNN", PRODUCT, ON, TOLD),
-    _row(r"xmma_.*(?:f16f16|tf32|bf16|i8i8|i8u8|e4m3|e5m2|fp4|e2m1)", "NVIDIA cuBLAS, cuDNN", PRODUCT, ON, TOLD),
-    _row(r"xmma_", "NVIDIA cuBLAS, cuDNN", PRODUCT, MAYBE, TOLD, "", "an xmma kernel of unknown types"),
-    _row(r"nvjet_", "NVIDIA cuBLAS 12", PRODUCT, ON, TOLD),
+         r"|conv)", "NVIDIA cuBLAS, cuDNN, CUTLASS", MATMUL, ON, DOCS),
+    _row(r"cutlass\w*tensorop", "NVIDIA CUTLASS", MATMUL, ON, DOCS),
+    _row(rf"{ATOM}|MainloopSm\d+\w*[GU]mma", "NVIDIA CUTLASS 3", MATMUL, ON, DOCS),
+    _row(r"(?<![a-z])(?:[hidq]mma|w?gmma|wgmma|utcmma|tcgen05|wmma)(?![a-z])", "NVIDIA", MATMUL, ON, DOCS),
+    _row(r"xmma_.*f32f32_f32f32", "NVIDIA cuBLAS, cuDNN", MATMUL, OFF, DOCS, "fp32"),
+    _row(r"xmma_.*tensor\d+x\d+x\d+", "NVIDIA cuBLAS, cuDNN", MATMUL, ON, DOCS),
+    _row(r"xmma_.*(?:f16f16|tf32|bf16|i8i8|i8u8|e4m3|e5m2|fp4|e2m1)", "NVIDIA cuBLAS, cuDNN", MATMUL, ON, DOCS),
+    _row(r"xmma_", "NVIDIA cuBLAS, cuDNN", MATMUL, MAYBE, DOCS, "", "an xmma kernel of unknown types"),
+    _row(r"nvjet_", "NVIDIA cuBLAS 12", MATMUL, ON, DOCS),
     _row(r"sdpa_sm\d+_flash|fmha_v2|fmhaSm\d+|fmha_cutlass[FB]_b?f16_aligned\w*_sm[789]|"
-         r"flash_(?:fwd|bwd)_(?!convert|dot|preprocess)|FlashAttention", "NVIDIA attention", PRODUCT, ON, TOLD),
-    _row(r"fmha_cutlass[FB]_f32\w*_sm[57]\d", "NVIDIA attention", PRODUCT, OFF, TOLD, "fp32"),
-    _row(r"cudnn_generated|fort_native", "NVIDIA cuDNN's runtime fusion", PRODUCT, MAYBE, TOLD, "", FUSED),
-    _row(r"RNN_blockPersist|persistRNN", "NVIDIA cuDNN", PRODUCT, MAYBE, TOLD, "",
+         r"flash_(?:fwd|bwd)_(?!convert|dot|preprocess)|FlashAttention", "NVIDIA attention", MATMUL, ON, DOCS),
+    _row(r"fmha_cutlass[FB]_f32\w*_sm[57]\d", "NVIDIA attention", MATMUL, OFF, DOCS, "fp32"),
+    _row(r"cudnn_generated|fort_native", "NVIDIA cuDNN's runtime fusion", MATMUL, MAYBE, DOCS, "", FUSED),
+    _row(r"RNN_blockPersist|persistRNN", "NVIDIA cuDNN", MATMUL, MAYBE, DOCS, "",
          "cuDNN's recurrent kernels run on either unit"),
-    _row(r"(?:^|_|\s)(?:gc|s|d|c|z|h|i)gemm_|magma_[sdh]gemm|sgemm_largek", "NVIDIA cuBLAS", PRODUCT, OFF, SEEN),
-    _row(r"gemmSN_|gemmk1_|gemv|dot_kernel", "NVIDIA cuBLAS", PRODUCT, OFF, SEEN),
-    _row(r"(?<![a-z])[shid]cudnn", "NVIDIA cuDNN", PRODUCT, OFF, SEEN),
-    _row(r"(?:im|ex)plicit_convolve_sgemm|precomputed_convolve_sgemm", "NVIDIA cuDNN", PRODUCT, OFF, SEEN),
+    _row(r"(?:^|_|\s)(?:gc|s|d|c|z|h|i)gemm_|magma_[sdh]gemm|sgemm_largek", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
+    _row(r"gemmSN_|gemmk1_|gemv|dot_kernel", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
+    _row(r"(?<![a-z])[shid]cudnn", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
+    _row(r"(?:im|ex)plicit_convolve_sgemm|precomputed_convolve_sgemm", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
     _row(r"[dw]grad(?:2d|_alg[01]|_engine)|conv2d_c1_k1|grouped_direct_kernel", "NVIDIA cuDNN",
-         PRODUCT, OFF, SEEN),
+         MATMUL, OFF, SEEN),
     _row(r"[Ww]inograd\w*(?:Data|Filter|Output|Delta|Tiles)|fft[12]d_|flip_filter|compute_gemm_pointers|"
          r"nchwToNhwc|nhwcToNchw|compute\w*OffsetsKernel|splitKreduce|scalePackedTensor|scal_kernel|"
          r"im2col|col2im|reorderWeight", "NVIDIA cuDNN, cuBLAS", HELPER, OFF, SEEN),
-    _row(r"[Dd]epthwise", "NVIDIA cuDNN, TensorFlow", DEPTHWISE, OFF, TOLD),
+    _row(r"[Dd]epthwise", "NVIDIA cuDNN, TensorFlow", DEPTHWISE, OFF, DOCS),
     _row(r"bn_[fb]w_|batchnorm_|pooling_[fb]w|op_generic_tensor|softmax_[fb]w|LRN|dropout",
          "NVIDIA cuDNN", OTHER, OFF, SEEN),
-    _row(r"Eigen(?:Float)?ContractionKernel", "Eigen", PRODUCT, OFF, TOLD),
+    _row(r"Eigen(?:Float)?ContractionKernel", "Eigen", MATMUL, OFF, DOCS),
     _row(r"Eigen::|tensorflow::|cub::", "TensorFlow", OTHER, OFF, SEEN),
 )  # fmt: skip
 
 AMD: tuple[Family, ...] = (
-    _row(r"^Cijk_\w*_MI\d+x\d+", "AMD Tensile (rocBLAS, hipBLASLt)", PRODUCT, ON, SEEN),
-    _row(r"^Cijk_\w*_TT\d+_\d+", "AMD Tensile (rocBLAS)", PRODUCT, OFF, TOLD),
-    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", PRODUCT, MAYBE, TOLD, "", TENSILE),
+    _row(r"^Cijk_\w*_MI\d+x\d+", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, ON, SEEN),
+    _row(r"^Cijk_\w*_TT\d+_\d+", "AMD Tensile (rocBLAS)", MATMUL, OFF, DOCS),
+    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, MAYBE, DOCS, "", TENSILE),
     _row(r"Fmha(?:Bwd)?(?:OGradDotO|ConvertQGrad|\w*Combine)", "AMD composable kernel", HELPER, OFF, SEEN),
-    _row(r"ck_tile::.*Fmha(?:Fwd|Bwd)", "AMD composable kernel", PRODUCT, ON, SEEN),
+    _row(r"ck_tile::.*Fmha(?:Fwd|Bwd)", "AMD composable kernel", MATMUL, ON, SEEN),
     _row(r"xdlops|_xdl_|Xdl|mfma|MFMA|(?<![A-Za-z])[Ww]mma|igemm_\w+_gtcx", "AMD MIOpen, composable kernel",
-         PRODUCT, ON, TOLD),
+         MATMUL, ON, DOCS),
     _row(r"igemm_\w+_gtc_|ck::\w*.*_dl_|[Mm]iopenSp3AsmConv\w*_gfx9_|[Mm]iopenGcnAsmConv|naive_conv_|MIOpenConv\w*",
-         "AMD MIOpen", PRODUCT, OFF, TOLD),
-    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", PRODUCT, MAYBE, TOLD, "",
+         "AMD MIOpen", MATMUL, OFF, DOCS),
+    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", MATMUL, MAYBE, DOCS, "",
          "Winograd kernels of newer generations exist for either unit"),
     _row(r"Im\d?d?2Col|Im3d2Col|Col2Im|batched_transpose_|SubTensorOp", "AMD MIOpen", HELPER, OFF, SEEN),
-    _row(r"ck(?:_tile)?::", "AMD composable kernel", PRODUCT, MAYBE, TOLD, "",
+    _row(r"ck(?:_tile)?::", "AMD composable kernel", MATMUL, MAYBE, DOCS, "",
          "a composable kernel whose name holds no instruction"),
-    _row(r"MIOpenBatchNorm|MIOpenPooling|mloPooling|MIOpenSoftmax", "AMD MIOpen", OTHER, OFF, TOLD),
+    _row(r"MIOpenBatchNorm|MIOpenPooling|mloPooling|MIOpenSoftmax", "AMD MIOpen", OTHER, OFF, DOCS),
     _row(r"__amd_rocclr_", "AMD runtime", OTHER, OFF, SEEN),
 )  # fmt: skip
 
 XLA: tuple[Family, ...] = (
-    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", PRODUCT, MAYBE, SEEN, "", TRITON),
+    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", MATMUL, MAYBE, SEEN, "", TRITON),
     _row(r"^(?:loop|input|wrapped|reduce|transpose|scatter|concatenate)_\w*|^triton_softmax|^__triton_fusion_softmax",
          "XLA", OTHER, OFF, SEEN),
 )  # fmt: skip
 
 FAMILIES = AMD + XLA + NVIDIA
-"""All of them; AMD's and XLA's first, because their names are the more particular ones."""
+"""All families; AMD's and XLA's first, because their patterns are the more specific ones."""

@@ -1,4 +1,4 @@
-"""Which layer of the model a matmul or convolution belongs to, and whose widths the user chose."""
+"""Which layer of the model a matmul or convolution belongs to, and which widths are given by the data."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ def is_gradient(row: OperationTime) -> bool:
 
 
 def owner(row: OperationTime) -> str:
-    """Return what its weights are known by: its layer, else its operation of the forward pass, else "".
+    """Return the owner of its weights: its layer, else its operation of the forward pass, else "".
 
-    Products of two activations (BatchMatMul) have no weights. The gradients of "dense/MatMul" are
+    Matmuls of two activations (BatchMatMul) have no weights. The gradients of "dense/MatMul" are
     called "gradient_tape/dense/MatMul/MatMul_1".
     """
     if row.layer or ("Batch" not in row.type and not is_gradient(row)):
@@ -25,27 +25,28 @@ def owner(row: OperationTime) -> str:
 
 
 def heads(rows: Sequence[OperationTime]) -> frozenset[str]:
-    """Return the owners of the last products, whose units are the classes or whatever the data has.
+    """Return the owners of the last matmuls, whose width is given by the data, such as the number of classes.
 
-    Those are dense layers whose width no other product reads, and convolutions of 1 x 1 of which no other
-    product reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10). Where the shapes of the weights are
-    not known, none is.
+    These are dense layers whose width no other matmul reads, and 1 x 1 convolutions of whose width no other
+    matmul reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10). Without the shapes of the weights
+    the result is empty.
     """
-    known = [(owner(row), row.kernel) for row in rows if row.kernel and not is_gradient(row)]
-    read = {(kernel[-2], name) for name, kernel in known if len(kernel) > 1}
-    written = {
-        (row.kernel[-1], owner(row), row.type == "MatMul")
-        for row in rows
-        if row.kernel and _may_be_last(row) and not is_gradient(row)
-    }
+    forward = [(row, row.kernel) for row in rows if row.kernel and not is_gradient(row)]
+    depths = {(owner(row), kernel[-2]) for row, kernel in forward if len(kernel) > 1}
     return frozenset(
-        name
-        for width, name, dense in written
-        if not any(
-            reader != name and (depth == width if dense else depth % width == 0)
-            for depth, reader in read
-        )
+        owner(row)
+        for row, kernel in forward
+        if _may_be_last(row) and not _is_read(row, kernel[-1], depths)
     )
+
+
+def _is_read(row: OperationTime, width: int, depths: set[tuple[str, int]]) -> bool:
+    """Say whether another matmul reads a width: exactly, or of a convolution any multiple."""
+    name = owner(row)
+    others = [depth for reader, depth in depths if reader != name]
+    if row.type == "MatMul":
+        return width in others
+    return any(depth % width == 0 for depth in others)
 
 
 def _may_be_last(row: OperationTime) -> bool:

@@ -1,4 +1,4 @@
-"""Conversions between channels first and channels last, and what the step spends on them."""
+"""Conversions between NCHW and NHWC, and the step's time in them."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,16 +17,16 @@ IMAGES = (
     | {"MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "FusedBatchNormV3", "ResizeBilinear"}
     | {"ResizeNearestNeighbor", "DepthToSpace", "SpaceToDepth"}
 )
-"""Operations that have a data format: what is turned around for them is a layout, not attention's heads."""
+"""Operations that have a data format: a transposition for them is a layout, not attention's heads."""
 
 REACH = 4
-"""How many operations may lie between a conversion and the image operation that it is for: a bias, an
-activation, a normalization's product and sum."""
+"""How many operations may lie between a conversion and its image operation: a bias, an activation, a
+normalization's multiplication and addition."""
 
 IMAGE_RANKS = (4, 5)
 
 CONVERTING_KERNEL = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose_|SwapDimension")
-"""Kernels of cuDNN, MIOpen and TensorFlow that turn a tensor's layout around, within other operations too."""
+"""Kernels of cuDNN, MIOpen and TensorFlow that convert a tensor's layout, also within other operations."""
 
 FORMATTING = "data formatting"
 """XLA's category of copies, transposes and reshapes that move a TPU's data."""
@@ -37,21 +37,21 @@ class Conversion:
     """A transposition between the two formats in the forward pass, with its gradient's."""
 
     operation: Operation
-    to_last: bool  # from channels first to channels last
+    to_last: bool  # from NCHW to NHWC
     rows: tuple[OperationTime, ...]
 
     @property
     def ms(self) -> float:
-        """Its time per step, forward and backward."""
+        """The time of the conversion forward and backward, in ms per step."""
         return sum(row.ms for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """The user's own conversions in the graph's order; ``unknown`` says why they are not known.
+    """The user's own conversions in the graph's order; ``unknown`` says why they are unknown.
 
-    ``inside`` are operations with kernels that convert within them, or on a TPU those that only format
-    data, each with the ms of that per step.
+    ``inside`` has the operations with converting kernels, or on a TPU those that only format data, each with
+    the ms per step of converting.
     """
 
     conversions: tuple[Conversion, ...]
@@ -68,7 +68,7 @@ class Layouts:
 
     @property
     def superfluous(self) -> tuple[Conversion, ...]:
-        """All but the first, where the format goes there and back: one format needs a single one."""
+        """All conversions but the first, where the format changes back: a single format needs one at most."""
         kinds = {conversion.to_last for conversion in self.conversions}
         return self.conversions[1:] if len(kinds) == len((True, False)) else ()
 
@@ -100,7 +100,7 @@ def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Convers
 
 
 def _direction(operation: Operation) -> bool | None:
-    """Say whether it moves the channels last (True) or first (False); None for neither, or unclear."""
+    """Say whether it moves the channels last (True) or first (False); None where neither or ambiguous."""
     if not operation.inputs or not operation.outputs:
         return None
     before, after = operation.inputs[0][1], operation.outputs[0][1]
@@ -117,7 +117,7 @@ def _turned(shape: Shape, taken: int, put: int) -> Shape:
 
 
 def _for_images(operation: Operation, dataflow: Dataflow) -> bool:
-    """Say whether an image operation follows it, or goes before it, within reach."""
+    """Say whether an image operation follows or precedes it within reach."""
     by_name = dataflow.program.by_name
     return _near(operation, lambda user: dataflow.consumers.get(user.name, ())) or _near(
         operation, lambda user: [by_name[name] for name in user.sources if name in by_name]

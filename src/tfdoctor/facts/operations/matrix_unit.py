@@ -1,4 +1,4 @@
-"""How much of the matrix unit's capacity a step uses, while the device is busy."""
+"""How much of the matrix unit's peak rate a step uses while the device is busy."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,8 +19,8 @@ from tfdoctor.kinds import DeviceKind
 class MatrixUnit:
     """Use of the matrix unit. Times in ms per training step; shares from 0 to 1.
 
-    ``utilization`` is achieved FLOPs over the peak while the device is busy; on a GPU without FLOPs
-    it is None and ``on_unit_ms`` (the time in kernels known to use Tensor Cores) tells.
+    ``utilization`` is achieved FLOPs over the peak while the device is busy. On a GPU without FLOPs it is
+    None, and ``on_unit_ms``, the time in kernels known to use Tensor Cores, stands in for it.
     """
 
     unit: str
@@ -31,25 +31,23 @@ class MatrixUnit:
     peak_flop_s: float | None = None
     on_unit_ms: float | None = None
     off_unit_ms: float | None = None  # in kernels that multiply without the unit
-    beside_ms: float = 0.0  # conversions, transforms and the like that products need
-    unknown_ms: float = 0.0  # matrix work of which nobody knows where it ran
-    unused_ms: float = 0.0  # in operations that could have run on the unit as they are, and did not
-    precisions: tuple[
-        tuple[str, float], ...
-    ] = ()  # ms of the multiplying kernels, the longest first
-    reasons: tuple[tuple[str, float], ...] = ()  # why operations could not, or may not, use it; ms
+    beside_ms: float = 0.0  # conversions, transforms and other helpers of matmuls
+    unknown_ms: float = 0.0  # matrix work that ran on an unknown unit
+    unused_ms: float = 0.0  # in operations that could have run on the unit as they are, but did not
+    precisions: tuple[tuple[str, float], ...] = ()  # ms of the multiplying kernels, longest first
+    reasons: tuple[tuple[str, float], ...] = ()  # why operations could not use it; ms
 
     @classmethod
     def measure(cls, operations: Operations, hardware: Hardware, device: Device) -> Self:
-        """Set what the matmuls and convolutions achieved against what the unit can do.
+        """Compare what the matmuls and convolutions achieved with the unit's peak.
 
         Raises:
-            Unavailable: the device has no matrix unit that is known, or nothing tells its use.
+            Unavailable: the device has no known matrix unit, or the trace does not show its use.
         """
         if device.kind == DeviceKind.CPU:
             raise Unavailable(
-                "a CPU's peak rate depends on clocks that the trace does not hold; "
-                "float32-matmul judges the precision instead"
+                "a CPU's peak rate depends on clock rates that the trace does not hold; see float32-matmul for "
+                "the precision"
             )
         if not hardware.matrix_unit:
             raise Unavailable(hardware.missing)
@@ -82,12 +80,12 @@ def _rate(rows: tuple[OperationTime, ...]) -> float | None:
 
 
 Piece = tuple[OperationTime, Kernel, float]
-"""A kernel of an operation, and its ms per step."""
+"""An operation, one of its kernels, and the kernel's ms per step."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuKernels:
-    """The kernels of the matrix operations, as far as their names tell, and what could have run otherwise."""
+    """The kernels of the matrix operations by name, and the time that could have run on the unit."""
 
     pieces: tuple[Piece, ...]
     unused_ms: float
@@ -95,7 +93,7 @@ class GpuKernels:
 
     @classmethod
     def of(cls, rows: tuple[OperationTime, ...], hardware: Hardware) -> Self:
-        """Look up every kernel of the operations."""
+        """Identify every kernel of the operations."""
         unused, reasons = 0.0, []
         for row in rows:
             could = eligibility(row, hardware)
@@ -117,7 +115,7 @@ class GpuKernels:
             "precisions": _totals(
                 (launched.precision or "unknown", ms)
                 for _, launched, ms in self.pieces
-                if launched.role is KernelRole.PRODUCT
+                if launched.role is KernelRole.MATMUL
             ),
         }
 
@@ -126,22 +124,20 @@ PLACES = ("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms")
 
 
 def _place(launched: Kernel) -> str:
-    """Return on whose account a kernel's time goes."""
+    """Return the field of MatrixUnit that a kernel's time belongs to."""
     if launched.on_unit is None:
         return "unknown_ms"
     if launched.on_unit:
         return "on_unit_ms"
     return (
-        "off_unit_ms"
-        if launched.role in (KernelRole.PRODUCT, KernelRole.DEPTHWISE)
-        else "beside_ms"
+        "off_unit_ms" if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE) else "beside_ms"
     )
 
 
 def _pieces(rows: Iterable[OperationTime]) -> Iterator[Piece]:
     for row in rows:
         times = row.ran_ms if len(row.ran_ms) == len(row.ran) else None
-        if times is None:  # put together by hand: its first kernel stands for it
+        if times is None:  # times per kernel are unknown: the first kernel stands for all
             yield row, kernel(row.ran[0] if row.ran else ""), row.ms
             continue
         yield from ((row, kernel(name), ms) for name, ms in zip(row.ran, times, strict=True))

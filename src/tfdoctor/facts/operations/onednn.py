@@ -1,35 +1,34 @@
-"""Which of a CPU's operations ran as oneDNN's, and with which instructions as far as is known."""
+"""Which of a CPU's operations oneDNN ran, and with which instructions where known."""
 
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
 
 ONEDNN = ("_Mkl", "_OneDnn")
-"""What the types of rewritten operations begin with that oneDNN runs (TensorFlow 2.5 to 2.21)."""
+"""Prefixes of the types of operations that oneDNN runs (TensorFlow 2.5 to 2.21)."""
 
-EIGENS_OWN = ("_Fused",)
-"""What those begin with that grappler fused and Eigen runs: _FusedConv2D, _FusedMatMul."""
+EIGEN_FUSED = ("_Fused",)
+"""Prefixes of operations that grappler fused and Eigen runs: _FusedConv2D, _FusedMatMul."""
 
 LEVELS = (("AMX", "amx_tile"), ("AVX-512", "avx512f"), ("AVX2", "avx2"))
-"""Instructions that oneDNN tells apart, best first, by the recorded CPU flag (oneDNN, "CPU Dispatcher
+"""Instruction sets that oneDNN distinguishes, best first, by the recorded CPU flag (oneDNN, "CPU Dispatcher
 Control"; of AVX-512 it needs more than the foundation, which all but Xeon Phi have). AMX computes in
-16 bit and 8 bit only; float32 then takes AVX-512."""
-
-NARROW = ("float16", "bfloat16")
+16 bit and 8 bit only; float32 then uses AVX-512."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneDnn:
-    """The matmuls and convolutions of a CPU's step by what ran them, in ms per training step.
+    """The matmuls and convolutions of a CPU's step by the library that ran them, in ms per training step.
 
-    ``instructions`` are the best that oneDNN can choose by the CPU's flags; what it chose is in no
-    trace, and ``ONEDNN_MAX_CPU_ISA`` may forbid the best. "" is unknown, and ``why_unknown`` says why.
+    ``instructions`` are the best that oneDNN can choose by the CPU's flags; traces do not show its choice,
+    and ``ONEDNN_MAX_CPU_ISA`` may forbid the best. "" is unknown, and ``why_unknown`` says why.
     """
 
     onednn_ms: float
@@ -40,7 +39,7 @@ class OneDnn:
 
     @property
     def share(self) -> float:
-        """Of these products' time: how much oneDNN ran, 0 to 1."""
+        """The share of the matmuls' and convolutions' time that oneDNN ran, 0 to 1."""
         total = self.onednn_ms + self.eigen_fused_ms + self.other_ms
         return self.onednn_ms / total if total else 0.0
 
@@ -52,7 +51,7 @@ class OneDnn:
         recording: Recording,
         framework: Framework,
     ) -> Self:
-        """Sort the products by the type that ran.
+        """Sort the matmuls and convolutions by the type that ran.
 
         Raises:
             Unavailable: the run was not on a CPU, or ran no matmul or convolution by name.
@@ -60,17 +59,19 @@ class OneDnn:
         if device.kind != DeviceKind.CPU:
             raise Unavailable(f"oneDNN runs on CPUs; this run computed on a {device.kind}")
         if framework.foreign:
-            raise Unavailable(f"a run of {framework.title} does not name oneDNN's operations")
+            raise Unavailable(f"a trace of {framework.title} does not name oneDNN's operations")
         matmuls = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
         if not matmuls:
             raise Unavailable("the traced steps hold no matmul or convolution by name")
         ran_ms = [
             sum(row.ms for row in matmuls if _ran_as(row, prefixes))
-            for prefixes in (ONEDNN, EIGENS_OWN)
+            for prefixes in (ONEDNN, EIGEN_FUSED)
         ]
         rest = sum(row.ms for row in matmuls) - sum(ran_ms)
         host = recording.manifest.host if recording.manifest else None
-        best = _instructions(host, narrow=all(row.precision in NARROW for row in matmuls))
+        best = _instructions(
+            host, reduced_precision=all(row.precision in HALVES for row in matmuls)
+        )
         return cls(ran_ms[0], ran_ms[1], max(0.0, rest), best, "" if best else _why(host))
 
 
@@ -78,14 +79,16 @@ def _ran_as(row: OperationTime, prefixes: tuple[str, ...]) -> bool:
     return any(name.rpartition(":")[2].startswith(prefixes) for name in row.ran)
 
 
-def _instructions(host: HostMachine | None, *, narrow: bool) -> str:
-    """Return the best instructions by the CPU's flags; AMX only where all products are narrow."""
+def _instructions(host: HostMachine | None, *, reduced_precision: bool) -> str:
+    """Return the best instructions by the CPU's flags; AMX only where all matmuls are in 16 bit."""
     flags = set(host.cpu_flags) if host else set()
-    names = (name for name, flag in LEVELS if flag in flags and (narrow or name != "AMX"))
+    names = (
+        name for name, flag in LEVELS if flag in flags and (reduced_precision or name != "AMX")
+    )
     return next(names, "")
 
 
 def _why(host: HostMachine | None) -> str:
     if host is None or not host.cpu_flags:
         return "the recording does not hold the CPU's flags; record with `tfdoctor profile`"
-    return "the CPU's flags name no instructions that oneDNN is known to tell apart"
+    return "the CPU's flags name no instruction set that oneDNN distinguishes"

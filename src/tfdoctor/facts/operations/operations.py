@@ -1,4 +1,4 @@
-"""What the device's time went to: each operation's time, layer, shapes and types."""
+"""Where the device's time went: each operation's time, layer, shapes and types."""
 
 import re
 from collections import defaultdict
@@ -24,20 +24,20 @@ from tfdoctor.trace import EventType
 from tfdoctor.verdict import Location, Stage
 
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
-"""What inlining a function, a loop's body included, puts before its operations' names."""
+"""The prefix that inlining a function or a loop's body adds to its operations' names."""
 
 FUSED_WITHIN = 12
-"""How far before a bias or activation the operation lies that it was fused with, in the graph's order:
-a layer builds a handful of operations between them."""
+"""Distance in the graph's order within which a bias or activation was fused with an earlier operation: a
+layer builds a handful of operations between them."""
 
 BACKPROP = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
-"""What the names or types of a backward pass hold: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
+"""Parts of an operation's name or type in a backward pass: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
 
 XLA_MODULE = "XlaModule"
-"""What XLA calls every kernel of a program that JAX compiled."""
+"""XLA's operation name for every kernel of a program that JAX compiled."""
 
 OF_HOST = re.compile(r"[^:]:\w+$")
-"""What ends the names of operations that ran on the host, "name:type", and no kernel's."""
+"""The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
 
 HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
 """The type of an HLO instruction's result, on a TPU."""
@@ -46,22 +46,22 @@ MOSTLY_NAMED = 0.1
 """Share of unnamed work up to which "there is no such operation" can be said."""
 
 STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
-"""Operations that only read and write their tensors: what they achieve is the memory's rate."""
+"""Operations that only read and write their tensors: they run at the memory's rate."""
 
 LARGE = 1_000_000
-"""Bytes per call from which an operation is out of the caches and its fixed costs do not matter."""
+"""Bytes per call from which an operation exceeds the caches and its fixed costs do not matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationTime:
-    """One operation of the step, with the wall time it is accountable for, per training step."""
+    """One operation of the step, with its share of the wall time, per training step."""
 
     name: str
     type: str
     ms: float
     calls: float = 1.0
     ran: tuple[str, ...] = ()  # kernels, or the rewritten operation
-    ran_ms: tuple[float, ...] = ()  # what each of ``ran`` takes of ``ms``; () when not known
+    ran_ms: tuple[float, ...] = ()  # the part of ``ms`` of each of ``ran``; () is unknown
     layer: str = ""
     at: Location | None = None
     operation: Operation | None = None  # as the program built it
@@ -77,7 +77,7 @@ class OperationTime:
 
     @property
     def precision(self) -> str:
-        """The type it computes in: from the program, else by its kernels' names; "" when unknown."""
+        """The type it computes in, by the program, else by its kernels' names; "" is unknown."""
         if self.dtype:
             return self.dtype
         kernels = tuple(name for name in self.ran if not OF_HOST.search(name))
@@ -122,7 +122,7 @@ class Operations:
         program: Program | None,
         traced: TracedShapes,
     ) -> Self:
-        """Share the device's time among its operations and join them to the program.
+        """Divide the device's time among its operations and join them to the program.
 
         Raises:
             Unavailable: the trace does not hold the device's work.
@@ -130,10 +130,10 @@ class Operations:
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
             raise Unavailable(device.missing or "the trace holds no operation")
-        known = Known(program or Program(), traced)
+        known = OperationLookup(program or Program(), traced)
         share, calls = _per_label(work, steps)
         if not share.sum():
-            raise Unavailable("the trace holds no operation inside its typical steps")
+            raise Unavailable("the trace holds no operation inside its steady steps")
         scale = breakdown["device"] / share.sum()
         rows = [
             _row(work, label, float(share[label] * scale), float(calls[label]), known)
@@ -143,7 +143,7 @@ class Operations:
 
     @property
     def total_ms(self) -> float:
-        """The time of all operations per step."""
+        """The time of all operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
     @property
@@ -153,12 +153,12 @@ class Operations:
 
     @property
     def why_unnamed(self) -> str:
-        """Why it cannot be said that a step lacks some operation; "" when it can."""
+        """Why the absence of an operation proves nothing; "" when it does."""
         if self.unnamed <= MOSTLY_NAMED:
             return (
                 ""
                 if self.trains
-                else "the traced step holds no gradient: it is no whole training step"
+                else "the traced step holds no gradient, so it is not a whole training step"
             )
         return (
             f"the trace does not name the operations of {percent(self.unnamed)} of the compute time "
@@ -172,13 +172,13 @@ class Operations:
 
     @property
     def unnamed(self) -> float:
-        """The share of the time of which the trace does not tell the operation."""
+        """The share of the time in operations that the trace does not name."""
         unnamed = sum(row.ms for row in self.rows if row.type == UNNAMED)
         return unnamed / self.total_ms if self.total_ms else 0.0
 
     @property
     def streaming_rate(self) -> float | None:
-        """The bytes per second that this run's own elementwise operations stream; None if unseen."""
+        """The bytes per second that this run's own elementwise operations stream; None is unknown."""
         rows = [
             row
             for row in self.rows
@@ -202,7 +202,7 @@ def _hlo_type(names: tuple[str, ...]) -> str:
 
 
 def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (labels,) time in ps and (labels,) calls, both per typical training step."""
+    """Return (labels,) time in ps and (labels,) calls, both per steady training step."""
     inside = StepSpans.of(steps).holds(work.start_ps)
     number = sum(step.calls for step in steps.steady_steps)
     size = len(work.labels)
@@ -211,8 +211,8 @@ def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[n
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What tells an operation's shapes: the program record, else the trace."""
+class OperationLookup:
+    """Finds an operation with its shapes: in the program record, else in the trace."""
 
     program: Program
     traced: TracedShapes
@@ -222,7 +222,7 @@ class Known:
         return lookup(name, kind, self.program) or self.traced.operations.get((raw, kind))
 
 
-def _row(work: Work, label: int, ms: float, calls: float, known: Known) -> OperationTime:
+def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup) -> OperationTime:
     raw, raw_type, ran = work.labels[label]
     name, kind = CALLED.sub("", raw), base_type(raw_type)
     if raw == XLA_MODULE or (
@@ -254,7 +254,7 @@ def lookup(name: str, kind: str, program: Program) -> Operation | None:
     """Find the program's operation that ran under this name.
 
     Fusing renames: a convolution with its bias and activation runs under the name of the last of
-    them, so the operation is then the last one of the right type that the graph built before it.
+    them. The operation is then the last one of the right type before that name in the graph.
     """
     named = program.by_name.get(name)
     if named is None or named.type == kind:
@@ -265,7 +265,7 @@ def lookup(name: str, kind: str, program: Program) -> Operation | None:
 
 
 def _merge(rows: Iterable[OperationTime]) -> list[OperationTime]:
-    """Put the kernels of one operation together."""
+    """Merge the kernels of each operation."""
     groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
     for row in rows:
         groups[row.name, row.type].append(row)
@@ -276,7 +276,7 @@ def _together(group: list[OperationTime]) -> OperationTime:
     if len(group) == 1:
         return group[0]
     first = max(group, key=lambda row: row.ms)
-    # A convolution is called as often as what multiplies for it, not as what turns its images around.
+    # A convolution is called as often as its multiplying kernel, not as those that convert its layout.
     multiplying = [row for row in group if multiplies(row.ran)]
     return OperationTime(
         **{

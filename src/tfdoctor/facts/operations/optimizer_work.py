@@ -1,4 +1,4 @@
-"""What the optimizer runs, and for how many variables."""
+"""The optimizer's operations, and how many variables they update."""
 
 import re
 from dataclasses import dataclass
@@ -30,22 +30,22 @@ class OptimizerWork:
 
     @classmethod
     def measure(cls, operations: Operations) -> Self:
-        """Tell them by the optimizer's name scope, fused updates by their type."""
+        """Find the operations by the optimizer's name scope, fused updates by their type."""
         rows = tuple(row for row in operations.rows if _is_optimizer(row))
         return cls(rows, sum(row.calls for row in rows if UPDATES.match(row.type)))
 
     @property
     def ms(self) -> float:
-        """Their time per step."""
+        """The time of the operations, in ms per step."""
         return sum(row.ms for row in self.rows)
 
     @property
     def calls(self) -> float:
-        """How many run per step."""
+        """How many operations run per step."""
         return sum(row.calls for row in self.rows)
 
     def small(self, values: float, each_ms: float) -> tuple[OperationTime, ...]:
-        """Return those on tensors of at most so many values; of unknown size, those that take no longer."""
+        """Return operations on tensors of at most ``values``, or of unknown size in at most ``each_ms``."""
         return tuple(row for row in self.rows if _is_small(row, values, each_ms))
 
 

@@ -1,4 +1,4 @@
-"""What 16 bit does to the operations beside the products: on an accelerator it helps, on a CPU it may cost."""
+"""How 16 bit changes operations other than matmuls: it speeds up an accelerator, and may slow down a CPU."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,35 +14,35 @@ from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
 HALF_THE_BYTES = 0.5
-"""Of an accelerator's operation that is bound by memory, in 16 bit over that in float32. Variables, which the
-optimizer updates, stay float32; what a layer casts back to float32 gains less."""
+"""Time of an accelerator's memory-bound operation in 16 bit relative to float32. Variables, which the optimizer
+updates, stay float32; operations that a layer casts back to float32 gain less."""
 
 STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
 
 STRIDED_SCALES = 12.0
-"""Its time in bfloat16 over that in float32 on a CPU, with stride 2: the median of seven shapes, which
-took 9 to 27 times as long (benchmarks/precision.py, less 0.25 ms for the call itself, on an AMD EPYC with
-avx512_bf16, TensorFlow 2.21, 2026-11-21; with stride 1 it gains)."""
+"""Time in bfloat16 relative to float32 on a CPU, with stride 2: the median of seven shapes, which took 9 to 27
+times as long (benchmarks/precision.py, without 0.25 ms for the call itself, on an AMD EPYC with avx512_bf16,
+TensorFlow 2.21, 2026-11-21; with stride 1 bfloat16 is faster)."""
 
 SLOWER = {
     "Elu": 2.3, "Erf": 2.0, "Erfc": 3.6, "Exp": 1.7, "Log": 1.6, "Relu6": 1.9, "Sigmoid": 3.2, "SigmoidGrad": 1.8,
     "Softplus": 1.6, "Tanh": 2.0, "TanhGrad": 1.8,
 }  # fmt: skip
-"""Their time in bfloat16 over that in float32 on a CPU: each value is widened, computed and rounded again
-(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21). What only moves bytes gains
-there, which is not counted."""
+"""Time in bfloat16 relative to float32 on a CPU: each value is widened, computed and rounded again
+(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21). Operations that only move
+bytes get faster there, which is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReducedPrecision:
-    """The effects of 16 bit on what is no product: ``gains`` on accelerators, ``costs`` on CPUs."""
+    """The effects of 16 bit on other operations than matmuls: ``gains`` on accelerators, ``costs`` on CPUs."""
 
     gains: tuple[Effect, ...] = ()
     costs: tuple[Effect, ...] = ()
 
     @classmethod
     def measure(cls, operations: Operations, hardware: Hardware, norms: BatchNorms | None) -> Self:
-        """Go through what the step runs."""
+        """Collect the effects on the operations of the step."""
         if hardware.kind != DeviceKind.CPU:
             return cls(gains=tuple(_halved(operations)))
         variables = OptimizerWork.measure(operations).rows
@@ -52,9 +52,9 @@ class ReducedPrecision:
 
 
 def _halved(operations: Operations) -> Iterable[Effect]:
-    """Return what moves half the bytes at most.
+    """Return the effects on operations that move half the bytes.
 
-    Beside products in 16 bit they are in float32 on purpose, as Keras' normalization is.
+    Where matmuls already run in 16 bit, the others are in float32 on purpose, as Keras' normalization is.
     """
     if any(row.precision in HALVES for row in operations.matrix):
         return
@@ -65,7 +65,7 @@ def _halved(operations: Operations) -> Iterable[Effect]:
 
 
 def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
-    """Return what the casts around unfused batch normalization will cost, where nothing fuses them."""
+    """Return the cost of the casts around unfused batch normalization."""
     for norm in norms.unfused if norms else ():
         cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
         if cost and norm.ms:
@@ -73,20 +73,20 @@ def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
 
 
 def _strided(rows: Iterable[OperationTime]) -> Iterable[Effect]:
-    """Return what the gradients of strided depthwise convolutions will cost."""
+    """Return the cost of the gradients of strided depthwise convolutions."""
     for row in rows:
         if row.type == STRIDED_GRADIENT and _is_strided(row):
             yield Effect(Stage.DEVICE, STRIDED_SCALES, row.name, ms(row.ms))
 
 
 def _is_strided(row: OperationTime) -> bool:
-    """Say whether it computes in float32 with a stride; one of which nothing is known is taken to."""
+    """Say whether it computes in float32 with a stride; unknown types and strides count as such."""
     strides = row.operation.attrs.strides if row.operation else ()
     return row.precision in ("float32", "") and (not strides or max(strides) > 1)
 
 
 def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
-    """Return what activations will cost that are computed value by value."""
+    """Return the cost of activations that are computed value by value."""
     for row in rows:
         if row.type in SLOWER and row.precision in ("float32", ""):
             yield Effect(Stage.DEVICE, SLOWER[row.type], row.name, ms(row.ms))

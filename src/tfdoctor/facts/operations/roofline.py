@@ -1,4 +1,4 @@
-"""How fast an operation can get at best: its bytes have to come from memory, its products to be computed."""
+"""The least time that an operation can take: to read its bytes from memory, and to compute its FLOPs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,24 +9,22 @@ from tfdoctor.facts.operations.operations import LARGE, Operations, OperationTim
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 
-NARROWEST = 0.5
-"""16 bit for float32: no change that tfdoctor proposes moves fewer bytes."""
+FEWEST_BYTES = 0.5
+"""Share of float32's bytes in 16 bit: no change that tfdoctor proposes moves fewer."""
 
 HALVES = ("float16", "bfloat16")
-"""What already is that narrow."""
+"""The 16-bit types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What each operation takes at least, in ms per training step, by the operation's name.
+    """The least time of each operation, in ms per training step, by the operation's name.
 
     The larger of its bytes (in 16 bit) over the memory's rate and of its FLOPs over the peak in
     16 bit; Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009.
     """
 
     floors: Mapping[str, float]
-    bytes_s: float | None  # bytes per second
-    flop_s: float | None
 
     @classmethod
     def measure(cls, operations: Operations, hardware: Hardware) -> Self:
@@ -40,15 +38,15 @@ class Roofline:
             rate = operations.streaming_rate
         if not rate and not hardware.peak_flop_s:
             raise Unavailable(
-                "no peak of this hardware is known, and no operation of the run shows the memory's rate"
+                "the peak rates of this hardware are unknown, and no operation of the run shows the memory's"
             )
         floors = {row.name: _floor(row, rate, hardware.peak_flop_s) for row in operations.rows}
-        return cls({name: ms for name, ms in floors.items() if ms}, rate, hardware.peak_flop_s)
+        return cls({name: ms for name, ms in floors.items() if ms})
 
 
 def _floor(row: OperationTime, rate: float | None, peak: float | None) -> float:
-    """Return an operation's ms per step at best; 0 where nothing is known, or caches may hold it all."""
-    moved = (row.nbytes or 0.0) * (1.0 if row.precision in HALVES else NARROWEST)
+    """Return an operation's least ms per step; 0 where unknown, or where caches may hold its tensors."""
+    moved = (row.nbytes or 0.0) * (1.0 if row.precision in HALVES else FEWEST_BYTES)
     memory = moved / rate if rate and moved >= LARGE else 0.0
     compute = (row.flops or 0.0) / peak if peak else 0.0
     return min(row.ms, max(memory, compute) * row.calls * 1e3)

@@ -1,4 +1,4 @@
-"""Matrix products that multiply the same tensor by weights of one shape: what one product could do."""
+"""Matmuls that multiply the same tensor by weights of one shape, which a single matmul could do."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,48 +11,48 @@ from tfdoctor.facts.run.program import Operation, Shape
 from tfdoctor.verdict import Location
 
 Key = tuple[str, Shape | None]
-"""The name of the tensor's maker, and the shape of the weights."""
+"""The name of the operation that makes the tensor, and the shape of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Products of one tensor with weights of one shape, with their gradients' times."""
+    """Matmuls of one tensor with weights of one shape, and their gradients."""
 
     source: str
     weights: Shape
-    products: tuple[OperationTime, ...]  # forward
+    matmuls: tuple[OperationTime, ...]  # forward
     gradients: tuple[OperationTime, ...]
 
     @property
     def rows(self) -> tuple[OperationTime, ...]:
-        """All of them."""
-        return self.products + self.gradients
+        """The matmuls and their gradients."""
+        return self.matmuls + self.gradients
 
     @property
     def ms(self) -> float:
-        """Their time per step."""
+        """The time of matmuls and gradients, in ms per step."""
         return sum(row.ms for row in self.rows)
 
     @property
     def each_ms(self) -> float:
-        """The time of a call."""
+        """The mean time of a call, in ms."""
         return self.ms / sum(row.calls for row in self.rows)
 
     @property
     def at(self) -> Location | None:
-        """The user's line of the first of them whose line is known."""
+        """The first known user line of the matmuls."""
         return next((row.at for row in self.rows if row.at), None)
 
 
 @dataclass(frozen=True, slots=True)
 class SiblingMatmuls:
-    """The groups of two and more, the dearest first."""
+    """The groups of two or more, the most expensive first."""
 
     groups: tuple[Siblings, ...]
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
-        """Group the forward products by what makes their first factor."""
+        """Group the forward matmuls by the operation that makes their first factor."""
         groups: dict[Key, list[Operation]] = defaultdict(list)
         for operation in dataflow.program.by_name.values():
             if operation.type in MATMULS and not operation.name.startswith("gradient"):
@@ -64,7 +64,7 @@ class SiblingMatmuls:
             for (source, weights), members in groups.items()
             if weights and len(members) > 1
         ]
-        ran = [group for group in siblings if len(group.products) > 1]
+        ran = [group for group in siblings if len(group.matmuls) > 1]
         return cls(tuple(sorted(ran, key=lambda group: -group.ms)))
 
 
@@ -75,7 +75,7 @@ def _siblings(
     operations: Operations,
     dataflow: Dataflow,
 ) -> Siblings:
-    """Join the products to what ran; one may have run under the name of its bias or activation."""
+    """Join the matmuls to the operations that ran; a matmul may run under the name of its bias or activation."""
     names = {operation.name for operation in members}
     matmuls = tuple(
         row for row in operations.rows if row.operation is not None and row.operation.name in names

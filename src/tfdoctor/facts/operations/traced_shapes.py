@@ -1,8 +1,8 @@
 """Operations' shapes as the trace holds them, for runs without a program record.
 
-The profiler writes the shapes of an operation's inputs beside it where the tracer's level asks for
-them (`shape`, "(float[32,64,64,3];float[3,3,3,128])"), and the shapes of what it allocates, its results
-among them, as events of memory.
+The profiler writes the shapes of an operation's inputs with it at higher tracer levels (`shape`,
+"(float[32,64,64,3];float[3,3,3,128])"), and the shapes of its allocations, results included, as memory
+events.
 """
 
 import re
@@ -18,15 +18,14 @@ from tfdoctor.facts.timeline.activity import operation_label
 from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 
-ONE = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
-"""A tensor as the profiler writes it; "?" or other texts in the place of sizes are unknown."""
+TENSOR_TEXT = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
+"""A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown."""
 
 TYPES = {"float": "float32", "half": "float16", "double": "float64"}
-"""TensorFlow's short names in these texts, where they are not those of its Python types."""
+"""TensorFlow's short names in these texts that differ from those of its Python types."""
 
 Key = tuple[str, str]
 """Name and type of an operation."""
-
 
 FLOATS = {1: "float32", 2: "float64", 14: "bfloat16", 19: "float16"}
 """TensorFlow's numbers of the floating-point types (types.proto)."""
@@ -36,18 +35,18 @@ MEMORY = "MemoryAllocation"
 
 @dataclass(frozen=True, slots=True)
 class TracedShapes:
-    """Operations with the shapes of their inputs and, where one thing only can be meant, of their result."""
+    """Operations with the shapes of their inputs and, where unambiguous, of their result."""
 
     operations: Mapping[Key, Operation] = field(default_factory=dict)
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
-        """Read the texts beside the device's work, and the allocations on the host."""
+        """Read the shapes with the device's work, and the allocations on the host."""
         inputs_by_key: dict[Key, tuple[Tensor, ...] | None] = {}
-        for key, text in _told(device.busiest) if device.busiest else ():
+        for key, text in _shape_texts(device.busiest) if device.busiest else ():
             inputs = parse(text)
             if inputs_by_key.setdefault(key, inputs) != inputs:
-                inputs_by_key[key] = None  # its runs do not agree
+                inputs_by_key[key] = None  # its runs disagree
         known = {key: _operation(key, inputs) for key, inputs in inputs_by_key.items() if inputs}
         return cls(_with_results(known, trace.host) if known else {})
 
@@ -57,7 +56,7 @@ def _operation(key: Key, inputs: tuple[Tensor, ...]) -> Operation:
 
 
 def _with_results(known: dict[Key, Operation], host: Plane | None) -> dict[Key, Operation]:
-    """Add what a product allocated: only it, or else nobody could tell its result from its scratch."""
+    """Add a matmul's result where it allocated only that: several may include scratch memory."""
     allocated = _allocated(host) if host else {}
     for key, operation in known.items():
         results = allocated.get(key[0], set()) if key[1] in CONVOLUTIONS | MATMULS else set()
@@ -82,9 +81,9 @@ def _allocated(host: Plane) -> dict[str, set[Tensor]]:
 
 
 def parse(text: str) -> tuple[Tensor, ...] | None:
-    """Return the tensors of a `shape` text; None when it is not one, or leaves any tensor out."""
+    """Return the tensors of a `shape` text; None when the text is another, or any tensor is unknown."""
     parts = text.strip("()").split(";")
-    matches = [ONE.fullmatch(part.strip()) for part in parts]
+    matches = [TENSOR_TEXT.fullmatch(part.strip()) for part in parts]
     if not all(matches):
         return None
     return tuple(
@@ -94,8 +93,8 @@ def parse(text: str) -> tuple[Tensor, ...] | None:
     )
 
 
-def _told(plane: Plane) -> Iterator[tuple[Key, str]]:
-    """Yield name and type of each operation that has a text of shapes, and the text."""
+def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
+    """Yield name and type of each operation that has a `shape` text, and the text."""
     lines = work_lines(plane) or plane.lines
     for line in lines:
         for at in (at for at, stats in line.stats.items() if "shape" in stats):

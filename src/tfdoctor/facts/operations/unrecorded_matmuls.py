@@ -1,4 +1,4 @@
-"""Matmuls and convolutions of which the record does not tell what they are, such as those in a loop's body."""
+"""Matmuls and convolutions that the program record does not describe, such as those in a loop's body."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -13,33 +13,33 @@ WHERE = (
 
 @dataclass(frozen=True, slots=True)
 class UnrecordedMatmuls:
-    """The products of no recorded operation, the heaviest first, and the ms of all products per step."""
+    """The matmuls of no recorded operation, the longest first, and the ms per step of all matmuls."""
 
     rows: tuple[OperationTime, ...]
-    products_ms: float
+    matmuls_ms: float
     compute_ms: float
 
     @classmethod
     def measure(cls, operations: Operations) -> Self:
-        """Take the products that the program record and the trace's shapes do not hold."""
+        """Collect the matmuls that neither the program record nor the trace's shapes describe."""
         rows = tuple(row for row in operations.matrix if row.operation is None)
         return cls(rows, sum(row.ms for row in operations.matrix), operations.total_ms)
 
     def why_not_judged(self) -> str:
-        """Say why their precision is not known; "" where they are little of the products' time."""
+        """Say that their precision is unknown; "" where they take little of the matmuls' time."""
         rows = [row for row in self.rows if not row.precision]
         time = sum(row.ms for row in rows)
-        if time <= MOSTLY_NAMED * self.products_ms:
+        if time <= MOSTLY_NAMED * self.matmuls_ms:
             return ""
         return (
-            f"{milliseconds(time)} of {milliseconds(self.products_ms)} of matmuls and convolutions per step "
-            f"run {WHERE}: in which precision is not known"
+            f"the precision of {milliseconds(time)} of {milliseconds(self.matmuls_ms)} of matmuls and "
+            f"convolutions per step is unknown: they run {WHERE}"
         )
 
     def repeated(self, calls: float, each_ms: float, share: float) -> str:
-        """Say what small products run again and again; "" where they are below a share of the compute."""
+        """Describe small matmuls that run repeatedly; "" where they are below a share of the compute."""
         rows = [row for row in self.rows if row.calls >= calls and row.ms <= each_ms * row.calls]
         time, times = sum(row.ms for row in rows), sum(row.calls for row in rows)
         if time <= share * self.compute_ms:
             return ""
-        return f"{number(times)} small products per step ({milliseconds(time)}) run {WHERE}"
+        return f"{number(times)} small matmuls per step ({milliseconds(time)}) run {WHERE}"

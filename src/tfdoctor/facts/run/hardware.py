@@ -99,7 +99,7 @@ class Hardware:
                 why = f"{why} (traces of {framework.title} never do)"
             else:
                 why = f"{why}; record with `tfdoctor profile`"
-            return cls(DeviceKind.CPU, "unknown model", cores=cores, missing=why)
+            return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
         for flag, unit, narrowing in CPU_UNITS:
@@ -190,7 +190,7 @@ def _unnamed(stats: Stats, units: str) -> str:
     major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0)
     count = str(stats.get("core_count") or "")
     parts = [f"compute capability {major!s}.{minor!s}"] if major and units == SM else []
-    return " ".join([*parts, *([f"with {count} {units}"] if count else [])]) or "unknown model"
+    return " ".join([*parts, *([f"with {count} {units}"] if count else [])]) or "of unknown model"
 
 
 def _types(capability: tuple[int, int]) -> frozenset[str]:

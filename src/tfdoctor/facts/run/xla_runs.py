@@ -7,14 +7,10 @@ first operation that every run has exactly once occurs again.
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.device import Device
-from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Line, Plane
 from tfdoctor.trace.names import TPU_OPS
 
@@ -43,27 +39,6 @@ class ProgramRuns:
     def busy_ps(self) -> int:
         """The total time of all runs, in ps."""
         return int((self.ends_ps - self.starts_ps).sum())
-
-
-@dataclass(frozen=True, slots=True)
-class XlaRuns:
-    """The programs that the busiest core ran, those with the most time first."""
-
-    modules: tuple[ProgramRuns, ...]
-
-    @classmethod
-    def measure(cls, device: Device) -> Self:
-        """Read the core's line of modules and match the operations to it.
-
-        Raises:
-            Unavailable: the device is no TPU, or has no such line.
-        """
-        if device.kind != DeviceKind.TPU or device.busiest is None:
-            raise Unavailable("the run used no TPU")
-        found = module_runs(device.busiest)
-        if not found:
-            raise Unavailable("the TPU's trace holds no run of a compiled program")
-        return cls(found)
 
 
 def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:

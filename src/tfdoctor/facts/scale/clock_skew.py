@@ -13,20 +13,20 @@ from tfdoctor.facts.scale.host_steps import NS_PER_MS, STEPPED_MS, HostSteps
 ONE_CLOCK = "all hosts ran on one machine and share its clock"
 
 NTP = (
-    "it assumes that the clocks of the machines agree, as NTP keeps them, usually within a millisecond on a "
-    "local network; the recording cannot tell"
+    "assumes that the machines' clocks agree, as NTP ensures, usually within a millisecond on a local "
+    "network; the recording cannot verify this"
 )
 
 DISAGREE = 0.5
-"""Of the median step: ends of one step further apart are of clocks that disagree, or of hosts that do not
-train in step."""
+"""Share of the median step: ends of one step further apart mean that clocks disagree, or that hosts do not
+train synchronously."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
     """Medians over the matched steps, in ms: the slowest host minus the median host.
 
-    ``late_ms`` says of each host by how much it starts after the median host (before: negative).
+    ``late_ms`` is by how much each host starts after the median host (negative: before it).
     """
 
     start_ms: float
@@ -35,7 +35,7 @@ class ClockSkew:
     basis: str  # what is assumed of the clocks
 
 
-def skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
+def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
     """Compare when the hosts began and ended the matched steps.
 
     Raises:
@@ -45,7 +45,7 @@ def skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
         if host.clock_missing:
             raise Unavailable(f"{name}: {host.clock_missing}")
     if matching.by is MatchedBy.ORDER:
-        raise Unavailable("no number and no clock tells which steps belong together")
+        raise Unavailable("neither step numbers nor clocks show which steps belong together")
     names = sorted(hosts)
     starts = _late({name: hosts[name].starts_ns for name in names}, matching)
     ends = _late({name: hosts[name].ends_ns for name in names}, matching)
@@ -73,12 +73,12 @@ def _refuse_strange(ends: NDArray[np.float64], hosts: Mapping[str, HostSteps]) -
     if apart > DISAGREE * step:
         raise Unavailable(
             f"the same step ends {apart:.3g} ms apart on different hosts: their clocks disagree, or they do "
-            "not train in step"
+            "not train synchronously"
         )
 
 
 def _one_machine(hosts: Mapping[str, HostSteps]) -> bool:
-    """Say whether all share a machine: the same name, and a monotonic clock that began when theirs did."""
+    """Say whether all hosts are one machine: the same name, and monotonic clocks that began together."""
     boots = [host.boot_ns for host in hosts.values()]
     known = [boot for boot in boots if boot is not None]
     names = {host.machine for host in hosts.values()}

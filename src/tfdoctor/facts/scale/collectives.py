@@ -1,4 +1,4 @@
-"""Collectives between GPUs: how long they take, and how much of that nothing hides."""
+"""Collectives between GPUs: how long they take, and how much of that time is exposed."""
 
 import re
 from collections import Counter
@@ -16,14 +16,14 @@ from tfdoctor.trace.names import COLLECTIVE
 KIND = re.compile(
     r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE
 )
-"""What NCCL's and RCCL's kernels do: ncclDevKernel_AllReduce_Sum_f32_RING_LL, ncclKernel_Broadcast…"""
+"""The operation in the names of NCCL's and RCCL's kernels: ncclDevKernel_AllReduce_Sum_f32_RING_LL, …"""
 
 
 @dataclass(frozen=True, slots=True)
 class Collectives:
     """The busiest GPU's kernels of NCCL or RCCL; ms and numbers per training step, or of the trace.
 
-    A kernel that waits for the other GPUs runs all the while: ``ms`` holds the others' lateness.
+    A collective kernel runs while it waits for the other GPUs: ``ms`` includes that wait.
     """
 
     ms: float
@@ -32,7 +32,7 @@ class Collectives:
 
     @classmethod
     def measure(cls, activities: GpuActivities, steady: SteadySteps) -> Self:
-        """Set the collectives beside the kernels that run with them.
+        """Separate the collectives' time by whether other kernels run meanwhile.
 
         Raises:
             Unavailable: the run used no GPU, or its work was not recorded.

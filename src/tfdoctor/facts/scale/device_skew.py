@@ -7,20 +7,20 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.steps.steady_steps import STEP
-from tfdoctor.facts.tpu.time import COMPUTE, TpuTime
+from tfdoctor.facts.steps.steady_steps import RoundUnit
+from tfdoctor.facts.tpu.time import TpuPart, TpuTime
 from tfdoctor.kinds import DeviceKind
 
 WORKS = 0.01
-"""Of the busiest one's computing time: a device with less is idle, not fast."""
+"""Share of the busiest device's computing time below which a device is idle, not fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceSkew:
-    """The devices of one host that work; ms of computing (no collectives, no copies) per training step.
+    """The working devices of one host; ms of computing (no collectives, no copies) per training step.
 
-    ``exchanging_ms`` is the time in collectives, by device: the fast ones wait there. ``shown`` is the one
-    whose stages Breakdown has.
+    ``exchanging_ms`` is the time in collectives by device, where the fast ones wait. ``shown`` is the
+    device whose stages are in Breakdown.
     """
 
     computing_ms: dict[str, float]
@@ -31,30 +31,24 @@ class DeviceSkew:
     def measure(
         cls, device: Device, gpus: GpuUtilization | Unavailable, tpus: TpuTime | Unavailable
     ) -> Self:
-        """Take the devices' times side by side.
+        """Collect the devices' times.
 
         Raises:
             Unavailable: there are no steps, or fewer than two devices work.
         """
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
-        of = gpus if device.kind == DeviceKind.GPU else tpus
-        if isinstance(of, Unavailable):
-            raise of
-        if of.unit != STEP:
-            raise Unavailable("the trace marks no steps, in which devices could be compared")
-        rows = (
-            {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in of.gpus}
-            if isinstance(of, GpuUtilization)
-            else {core.name: (core.parts[COMPUTE], core.parts["collectives"]) for core in of.cores}
-        )
-        most = max((computing for computing, _ in rows.values()), default=0.0)
-        rows = {name: row for name, row in rows.items() if row[0] > WORKS * most}
-        if len(rows) < 2:  # noqa: PLR2004 - two to compare
+        devices = gpus if device.kind == DeviceKind.GPU else tpus
+        if isinstance(devices, Unavailable):
+            raise devices
+        if devices.unit is not RoundUnit.STEP:
+            raise Unavailable("the trace marks no steps in which to compare devices")
+        times = _working(_times(devices))
+        if len(times) < 2:  # noqa: PLR2004 - two to compare
             raise Unavailable("fewer than two accelerators of this host work in the traced steps")
         return cls(
-            {name: row[0] for name, row in rows.items()},
-            {name: row[1] for name, row in rows.items()},
+            {name: computing for name, (computing, _) in times.items()},
+            {name: exchanging for name, (_, exchanging) in times.items()},
             device.busiest.name if device.busiest else "",
         )
 
@@ -65,23 +59,39 @@ class DeviceSkew:
 
     @property
     def lag_ms(self) -> float:
-        """By how much the slowest is behind the median of the others."""
+        """How much longer the slowest computes than the median of the others, in ms."""
         return self.computing_ms[self.slowest] - median(self._others(self.computing_ms))
 
     @property
     def gain_ms(self) -> float:
-        """What a step would lose if the slowest were as fast as the slowest of the others."""
+        """The time saved per step if the slowest were as fast as the second slowest, in ms."""
         return self.computing_ms[self.slowest] - max(self._others(self.computing_ms))
 
     @property
     def waited_ms(self) -> float:
-        """How much longer the others, in the median, are in collectives than the slowest is."""
+        """How much longer the median of the others is in collectives than the slowest, in ms."""
         return median(self._others(self.exchanging_ms)) - self.exchanging_ms[self.slowest]
 
     @property
     def exchange_ms(self) -> float:
-        """What the collectives take the device that comes last to them: nobody is waited for then."""
+        """The collectives' time on the device that arrives last, so without waiting, in ms."""
         return min(self.exchanging_ms.values())
 
     def _others(self, times: dict[str, float]) -> list[float]:
         return [ms for name, ms in times.items() if name != self.slowest]
+
+
+def _times(devices: GpuUtilization | TpuTime) -> dict[str, tuple[float, float]]:
+    """Return the ms of computing and of collectives by device."""
+    if isinstance(devices, GpuUtilization):
+        return {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in devices.gpus}
+    return {
+        core.name: (core.parts[TpuPart.COMPUTE], core.parts[TpuPart.COLLECTIVE])
+        for core in devices.cores
+    }
+
+
+def _working(times: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Leave out the devices that are idle."""
+    most = max((computing for computing, _ in times.values()), default=0.0)
+    return {name: row for name, row in times.items() if row[0] > WORKS * most}

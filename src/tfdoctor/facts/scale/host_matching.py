@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
 
 NEAR = 0.5
-"""Of the median step: starts of two hosts further apart than that may be of two steps."""
+"""Share of the median step: starts further apart may belong to different steps."""
 
 
 class MatchedBy(StrEnum):
-    """How steps of several hosts were told to be the same."""
+    """How the steps of several hosts were matched."""
 
     NUMBER = "number"
     CLOCK = "clock"
@@ -23,7 +23,7 @@ class MatchedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The m steps that all hosts have: (m,) places among the steps of each host, by its name."""
+    """The m steps that all hosts have: (m,) places among each host's steps, by the host's name."""
 
     by: MatchedBy
     places: Mapping[str, tuple[int, ...]]
@@ -63,10 +63,10 @@ def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
 
 
 def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
-    """Take for each step of one host the nearest of the others', unless another step may be meant.
+    """Match each step of one host with the nearest of the others, unless that is ambiguous.
 
-    That host is the first by name of those with the fewest steps, so that the order in which the hosts are
-    given does not matter.
+    That host is the first by name of those with the fewest steps, so that the order of the hosts does not
+    matter.
     """
     first = min(hosts, key=lambda name: (len(hosts[name].numbers), name))
     starts = np.array(hosts[first].starts_ns, np.int64)
@@ -86,7 +86,7 @@ def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
 
 
 def _nearest(starts: NDArray[np.int64], host: HostSteps) -> list[int | None]:
-    """Return for each start the place of the host's step that begins nearest; None for none or many."""
+    """Return for each start the place of the host's nearest step; None where none or several are near."""
     host_starts = np.array(host.starts_ns, np.int64)
     reach = NEAR * float(np.median(host.total_ms)) * NS_PER_MS
     distance = np.abs(host_starts[None, :] - starts[:, None])

@@ -1,4 +1,4 @@
-"""One host's steps, as they are set beside those of other hosts."""
+"""One host's steps, for comparison with those of other hosts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ COUNTED = frozenset(
 sources count from the start of the trace."""
 
 OWN = tuple(stage for stage in Stage if stage is not Stage.COLLECTIVE)
-"""What a host does itself: in a collective it may be waiting for the others."""
+"""A host's own stages: in a collective it may be waiting for the others."""
 
 STEPPED_MS = 5.0
-"""A wall clock that moved this far against the monotonic one was set: Linux slews both together
-(clock_gettime(2)), and reading the two after each other takes microseconds, or a few ms on a busy machine."""
+"""Shift between wall clock and monotonic clock from which the wall clock was set: Linux slews both together
+(clock_gettime(2)), and reading one after the other takes microseconds, or a few ms on a busy machine."""
 
 NS_PER_MS = 1_000_000
 
@@ -60,7 +60,7 @@ class HostSteps:
     def measure(
         cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown
     ) -> Self:
-        """Put the steps on the wall clock, where trace and manifest tell it.
+        """Put the steps on the wall clock, where trace and manifest hold it.
 
         Raises:
             Unavailable: the trace holds no step.
@@ -84,18 +84,18 @@ class HostSteps:
 
     @property
     def own_ms(self) -> tuple[float, ...]:
-        """(n,) what the host's own work takes: all but collectives and what nobody knows."""
+        """(n,) the time of the host's own work: all but collectives and unknown time."""
         own_parts = [self.parts[part] for part in OWN]
         return tuple(map(sum, zip(*own_parts, strict=True)))
 
     @property
     def median_own_ms(self) -> float:
-        """The median of its own work."""
+        """The median time of the host's own work, in ms per step."""
         return median(self.own_ms)
 
     @property
     def total_ms(self) -> tuple[float, ...]:
-        """(n,) how long the steps took."""
+        """(n,) how long the steps took, in ms."""
         return tuple(map(sum, zip(*self.parts.values(), strict=True)))
 
     @property
@@ -106,9 +106,9 @@ class HostSteps:
 
 def _why_no_clock(trace: Trace, clocks: tuple[Clock, ...]) -> str:
     if trace.started_unix_ns is None:
-        return "its trace has no absolute time (TensorFlow 2.3 and 2.4 write none)"
+        return "the trace has no absolute time (TensorFlow 2.3 and 2.4 write none)"
     offsets = [clock.unix_ns - clock.monotonic_ns for clock in clocks]
     if offsets and max(offsets) - min(offsets) > STEPPED_MS * NS_PER_MS:
         moved = (max(offsets) - min(offsets)) / NS_PER_MS
-        return f"its clock was set by {moved:.0f} ms during the run"
+        return f"the clock was set by {moved:.0f} ms during the run"
     return ""

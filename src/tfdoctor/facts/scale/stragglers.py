@@ -1,14 +1,14 @@
-"""Which host holds up the others, and by what.
+"""Which host is a straggler, and in which stage.
 
-Where training is synchronous all hosts' steps are equally long: the slow ones work, the others wait for them
-in a collective. So what is compared is each host's *own work*, step by step: everything but collectives.
+In synchronous training all hosts' steps are equally long: the slow hosts work while the others wait for them
+in a collective. So each host's *own work* is compared, step by step: everything but collectives.
 
 A host lags when its own work exceeds the median of the others' by more than chance and by more than the
 steps differ among themselves:
 
-- The median excess is told by the sign test (Conover, Practical Nonparametric Statistics, 3rd ed., 3.4; the
-  order statistics give the interval), which assumes no distribution, at the level ALPHA over all hosts
-  together (Bonferroni). It takes steps to be independent of each other.
+- The median excess is tested with the sign test (Conover, Practical Nonparametric Statistics, 3rd ed., 3.4;
+  the order statistics give the interval), which assumes no distribution, at the level ALPHA over all hosts
+  together (Bonferroni). It assumes that steps are independent of each other.
 - The excess must be larger than its own quartile deviation (half the interquartile range), and than MATTERS of
   the step.
 
@@ -27,15 +27,14 @@ from tfdoctor.facts.scale.host_steps import OWN, HostSteps
 from tfdoctor.verdict import Stage
 
 ALPHA = 0.01
-"""How often, at most, a job of equal hosts may have one accused."""
+"""The highest probability of a false straggler in a job of equal hosts."""
 
 MATTERS = 0.05
-"""Of the step: a smaller lag is not worth a reader's time. From there on a saving is a warning."""
+"""Share of the step below which a lag is not worth reporting; from there on a saving is a warning."""
 
 WAITED = 0.5
-"""Of the lag, at least, the others must spend in collectives: some of it they may spend elsewhere, in a
-barrier or in Python."""
-
+"""Share of the lag that the others must spend in collectives at least: they may spend the rest elsewhere,
+in a barrier or in Python."""
 
 Times = NDArray[np.float64]
 
@@ -50,11 +49,11 @@ class Lag:
     stage: str  # which takes most of it
     stage_ms: float
     waited_ms: float  # how much longer the others are in collectives
-    gain_ms: float  # what the step would lose if it were as fast as the slowest of the others
+    gain_ms: float  # the time saved per step if it were as fast as the slowest of the others
 
     @property
     def job_gain_ms(self) -> float:
-        """What every step would lose, at most: no more than the others are seen to wait."""
+        """The most that a step could save: not more than the others wait."""
         return min(self.gain_ms, self.waited_ms)
 
     @property
@@ -65,7 +64,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The hosts that lag, the slowest first, and what was seen of the others."""
+    """The hosts that lag, the slowest first, and how the hosts' own work differs."""
 
     steps: int  # that all hosts have
     steps_needed: int
@@ -81,7 +80,7 @@ class Comparison:
 
 
 def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
-    """Compare the own work of two hosts or more over the steps that all have."""
+    """Compare the own work of two or more hosts over the steps that all have."""
     names = sorted(hosts)
     own = _table({name: hosts[name].own_ms for name in names}, matching)
     needed = ceil(log2(len(names) / ALPHA))
@@ -122,10 +121,10 @@ def _deviation(excess: Times) -> float:
 
 def _lags(excess: Times, hosts: int, step_ms: float) -> bool:
     middle = float(np.median(excess))
-    return lower(excess, ALPHA / hosts) > MATTERS * step_ms and middle > _deviation(excess)
+    return lower_bound(excess, ALPHA / hosts) > MATTERS * step_ms and middle > _deviation(excess)
 
 
-def lower(values: Times, alpha: float) -> float:
+def lower_bound(values: Times, alpha: float) -> float:
     """Return what the median exceeds with probability 1 - alpha, by the sign test; else -inf."""
     ordered = np.sort(values)
     rank, tail = -1, 0.0
@@ -153,7 +152,7 @@ def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: 
     return Lag(
         host=name,
         ms=float(np.median(excess)),
-        at_least_ms=lower(excess, ALPHA / len(names)),
+        at_least_ms=lower_bound(excess, ALPHA / len(names)),
         stage=stage,
         stage_ms=stages[stage],
         waited_ms=max(0.0, waited),

@@ -1,7 +1,7 @@
 """Where a step's time goes; the parts sum to the step.
 
 Each instant of a step belongs to exactly one part, the first of this list that is at work: device,
-collective, transfer, input; what is left inside the call is the host's, outside of it it lies
+collective, transfer, input. The rest of the call is the host's, and the time after the call lies
 between the steps. So a wait for input counts only while nothing else happens: it is *exposed*.
 """
 
@@ -20,27 +20,27 @@ from tfdoctor.trace import Intervals
 from tfdoctor.verdict import Stage
 
 UNKNOWN = "unknown"
-"""The part of a step that the trace says nothing about."""
+"""The part of a step that the trace does not explain."""
 
 PARTS = (*Stage, UNKNOWN)
 
 INPUT_SHARE = 0.05
-"""Of the step. xprof's analyzer and DLProf call a run input-bound from 5 % on."""
+"""Share of the step from which xprof's analyzer and DLProf call a run input-bound."""
 
 READY_MS = 0.2
-"""Per step. Handing over a batch that lies ready costs tf.data about 0.1 ms: on steps of a
-millisecond that is above 5 %, yet nothing waits."""
+"""Per step. Handing over a batch that is ready costs tf.data about 0.1 ms: on steps of a millisecond that
+is above 5 %, yet nothing waits."""
 
 NO_WAIT = 0.005
-"""Of the step: a wait that is rounded away beside it."""
+"""Share of the step below which a wait rounds to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """What the steps' time went to, in ms per training step.
+    """Where the steps' time went, in ms per training step.
 
     ``steps`` has one mapping of part to ms for each of Steps.steps, summing to the step.
-    ``median`` applies the typical steps' shares to the median step, so that it sums to it.
+    ``median`` applies the steady steps' shares to the median step, so that it sums to it.
     """
 
     steps: tuple[Mapping[str, float], ...]
@@ -68,13 +68,13 @@ class Breakdown:
 
     @property
     def waits_for_input(self) -> bool:
-        """Whether the exposed wait for input is worth a word."""
+        """Whether the exposed wait for input is worth reporting."""
         wait = self.median[Stage.INPUT]
         return wait >= INPUT_SHARE * self.step_ms and wait >= READY_MS
 
     @property
     def little_wait(self) -> str:
-        """How steps wait of which ``waits_for_input`` is False: "the step does not wait for input"."""
+        """A sentence for steps of which ``waits_for_input`` is False: "the step does not wait for input"."""
         share = self.median[Stage.INPUT] / self.step_ms if self.step_ms else 0.0
         if share < NO_WAIT:
             return "the step does not wait for input"
@@ -82,7 +82,7 @@ class Breakdown:
 
     @property
     def step_ms(self) -> float:
-        """The median step."""
+        """The time of the median step, in ms."""
         return sum(self.median.values())
 
 
@@ -119,10 +119,10 @@ def _divide(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[s
 
 
 def _owner_of_rest(activity: Activity, device: Device) -> str:
-    """Return whose the rest of the call is.
+    """Return the part that the rest of the call belongs to.
 
-    Nobody knows when the device was not recorded, nor when tf.data itself runs the training: its
-    wait for the next batch is then not told apart.
+    It is unknown when the device was not recorded, or when tf.data itself runs the training, because its
+    wait for the next batch cannot be separated then.
     """
     return UNKNOWN if device.missing or activity.within_data else Stage.HOST
 

@@ -15,14 +15,14 @@ from tfdoctor.verdict import Stage
 class CompileTime:
     """XLA's compilations in the traced steps; ms per training step.
 
-    ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in typical steps,
-    while the device does nothing. ``share`` is the compiler's part of the whole traced time, 0 to 1,
-    ``apart`` which steps hold it that are left out of the typical ones, by their place.
+    ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in steady steps, while
+    the device is idle. ``share`` is the compiler's share of the whole traced time, 0 to 1. ``apart`` has
+    the places of the outlier steps that mostly compile.
     """
 
-    steps: int  # in which something was compiled
+    steps: int  # with a compilation
     of: int  # all steps
-    late: int  # of the second half of the steps, how many
+    late: int  # steps with a compilation in the second half of all steps
     host_ms: float = 0.0
     between_ms: float = 0.0
     longest_ms: float = 0.0  # of one compilation
@@ -57,5 +57,5 @@ class CompileTime:
 
     @property
     def total_ms(self) -> float:
-        """Both."""
+        """The exposed time of compiling, inside and outside of the call, in ms per step."""
         return self.host_ms + self.between_ms

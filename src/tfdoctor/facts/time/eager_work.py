@@ -26,8 +26,8 @@ class EagerWork:
 
     operations: float  # that Python ran one by one
     operations_ms: float
-    functions_ms: float  # that it ran as functions
-    asked: bool | None = None  # Keras was told to run eagerly; None: not recorded, or no Keras
+    functions_ms: float  # in whole functions
+    asked: bool | None = None  # run_eagerly of Keras; None: not recorded, or no Keras
     at: Location | None = None  # the line of fit, or of the loop
 
     @classmethod
@@ -40,7 +40,7 @@ class EagerWork:
             Unavailable: the run is not TensorFlow's, or its calls were not recorded.
         """
         if framework.foreign:
-            raise Unavailable(f"{framework.title} compiles its steps")
+            raise Unavailable(f"a run of {framework.title} compiles its steps")
         lines = trainers(line for line in trace.host_lines if len(line))
         steady = SteadySteps.of(steps)
         single, whole, begun = Intervals(), Intervals(), 0

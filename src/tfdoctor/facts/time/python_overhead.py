@@ -1,4 +1,4 @@
-"""What a training call costs outside of its operations, whatever the size of the batch."""
+"""The fixed cost of a training call outside of its operations."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,7 +12,7 @@ from tfdoctor.verdict import Stage
 
 @dataclass(frozen=True, slots=True)
 class PythonOverhead:
-    """Python's way into the training call and out of it, in ms per training step.
+    """The time to enter and leave the training call from Python, in ms per training step.
 
     ``edges_ms`` lie within the call: before its first operation and after its last, less the waits for
     input. ``between_ms`` is the time between two calls in which nothing works.
@@ -23,14 +23,15 @@ class PythonOverhead:
 
     @classmethod
     def measure(cls, steps: Steps, activity: Activity) -> Self:
-        """Take the typical steps', scaled to the median step as in Breakdown.
+        """Measure the steady steps, scaled to the median step as in Breakdown.
 
         Raises:
             Unavailable: the device's work was not recorded, or tf.data itself runs the training.
         """
         if activity.missing or activity.within_data:
             raise Unavailable(
-                activity.missing or "tf.data itself runs the training: no call from Python is seen"
+                activity.missing
+                or "tf.data itself runs the training, so there are no calls from Python"
             )
         device, waits = activity.of(Stage.DEVICE), activity.wait
         for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
@@ -47,7 +48,7 @@ class PythonOverhead:
 
     @property
     def total_ms(self) -> float:
-        """Both."""
+        """The time at the edges of the calls and between them, in ms per step."""
         return self.edges_ms + self.between_ms
 
 
@@ -55,7 +56,7 @@ def _edges(step: Step, device: Intervals, waits: Intervals) -> int:
     """Return the ps of a call before its first operation and after its last."""
     work = device.within(step.start_ps, step.call_end_ps).spans
     if not work:
-        return 0  # what it did is not seen
+        return 0  # its operations were not recorded
     edges = Intervals.union(((step.start_ps, work[0][0]), (work[-1][1], step.call_end_ps)))
     return (edges - waits).total
 

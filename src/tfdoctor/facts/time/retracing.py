@@ -1,4 +1,4 @@
-"""Which tf.functions were traced again while the run trained, how long that took, and what had changed."""
+"""Which tf.functions were retraced while the run trained, how long that took, and what had changed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -31,25 +31,24 @@ class Retraced:
 
     name: str
     calls: int
-    traced: int  # how many of them traced it anew
+    traced: int  # calls that traced it
     tracings: int  # of the whole run, until the last of these calls
-    changed: tuple[str, ...] = ()  # what an argument was, trace by trace; () where not recorded
+    changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
 
 
 @dataclass(frozen=True, slots=True)
 class Retracing:
     """The functions that were called while the run trained; ms per training step.
 
-    Tracing is building the graph in Python and preparing it to run for the first time. ``between_ms``
-    are those outside the call that is a step, where the step is marked within the function.
+    Tracing is building the graph in Python and preparing it to run for the first time. ``between_ms`` lies
+    outside the call that is a step, where the step is marked within the function. ``calling_ms`` is Python's
+    overhead of calling functions without tracing them, outside of that call.
     """
 
     functions: tuple[Retraced, ...] = ()
     host_ms: float = 0.0
     between_ms: float = 0.0
-    calling_ms: float = (
-        0.0  # Python's way into functions that it does not trace, outside of that call
-    )
+    calling_ms: float = 0.0
 
     @classmethod
     def measure(
@@ -66,7 +65,7 @@ class Retracing:
             Unavailable: the run is not TensorFlow's.
         """
         if framework.foreign:
-            raise Unavailable(f"{framework.title} has no tf.function")
+            raise Unavailable(f"a run of {framework.title} has no tf.function")
         lines = [line for line in trace.host_lines if len(line)]
         whole = steps.steps[0].start_ps, steps.steps[-1].end_ps
         steady = SteadySteps.of(steps)
@@ -85,12 +84,12 @@ class Retracing:
 
     @property
     def total_ms(self) -> float:
-        """Both."""
+        """The time of tracing, inside and outside of the call, in ms per step."""
         return self.host_ms + self.between_ms
 
 
 def _tracing(line: Line) -> Intervals:
-    """Return when a thread traced: it built a graph, or prepared what it had just traced."""
+    """Return when a thread traced: it built a graph, or prepared a new one to run."""
     calls = spans_of(line, _having(line, _is_traced))
     if not calls.spans:
         return calls
@@ -101,7 +100,7 @@ def _tracing(line: Line) -> Intervals:
 
 
 def _having(line: Line, wanted: Callable[[Mapping[str, Value]], bool]) -> NDArray[np.bool_]:
-    """Return (n,) which events of a line have the stats that are wanted."""
+    """Return (n,) whether an event of a line has stats that pass a test."""
     matches = np.zeros(len(line), bool)
     matches[[index for index, stats in line.stats.items() if wanted(stats)]] = True
     return matches
@@ -127,7 +126,7 @@ def _functions(
 
 
 def _changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
-    """Return the values of the first argument that is not the same in all traces of a function."""
+    """Return the values of the first argument that differs between the traces of a function."""
     traces = [
         graph.given
         for graph in (program.graphs if program else ())

@@ -1,12 +1,13 @@
-"""What a TPU core moves beside its work: asynchronous copies and collectives, and the waits for them.
+"""A TPU core's asynchronous copies and collectives, and the waits for them.
 
-XLA starts such work by one operation (copy-start, all-gather-start, send) and waits for it by another
-(copy-done). The time between is hidden, the wait is exposed.
+XLA starts such work with one operation (copy-start, all-gather-start, send) and waits for it with another
+(copy-done). The time between them is hidden, the wait is exposed.
 """
 
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,16 @@ from tfdoctor.trace.hlo import HOST_SPACE
 DONE = re.compile(r"[\w.-]*-done[\w.-]*\(.*%([\w.-]+)\)")
 """The end of asynchronous work in HLO text, and the operation that began it (its last operand)."""
 
-HOST, CHIP, PEERS = "host", "chip", "cores"
-"""Where it goes: over PCIe to or from the host, within the chip's memories, between cores."""
+
+class CopyPlace(StrEnum):
+    """Where a copy goes."""
+
+    HOST = "host"  # over PCIe, to or from the host
+    CHIP = "chip"  # within the chip's memories
+    PEERS = "cores"  # between cores
+
+
+HOST, CHIP, PEERS = CopyPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +38,16 @@ class Copy:
 
     name: str  # "copy-done.5"
     category: str  # XLA's: "copy-done", "all-gather-done"
-    where: str  # HOST, CHIP or PEERS
+    where: CopyPlace
     nbytes: float
-    under_way_ms: float  # from its start to its end
-    exposed_ms: float  # that the core waited for it
+    exposed_ms: float  # in which the core waited for it
     calls: float
 
 
 def copies(
     line: Line, inside: NDArray[np.bool_], rounds: int
 ) -> tuple[tuple[Copy, ...], Intervals]:
-    """Pair the operations of a core's line "XLA Ops", of which (n,) ``inside`` tells those that count.
+    """Pair the operations of a core's line "XLA Ops" that the (n,) mask ``inside`` selects.
 
     Returns the pairs, those waited for the longest first, and when any of them was under way.
     """
@@ -56,7 +64,7 @@ def copies(
             start for start in by_name.get(started[1], ()) if _same_program(kind, line.types[start])
         ]
         spans = _spans(line, np.flatnonzero(np.isin(line.kind, kinds)), ends)
-        pairs.append(_copy(line, kind, spans, ends, rounds))
+        pairs.append(_copy(line, kind, ends, rounds))
         under_way |= Intervals.union(spans.tolist())
     return tuple(sorted(pairs, key=lambda copy: -copy.exposed_ms)), under_way
 
@@ -80,9 +88,7 @@ def _spans(line: Line, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDAr
     return np.stack((began, finish), axis=1)
 
 
-def _copy(
-    line: Line, kind: EventType, spans: NDArray[np.int64], ends: NDArray[np.intp], rounds: int
-) -> Copy:
+def _copy(line: Line, kind: EventType, ends: NDArray[np.intp], rounds: int) -> Copy:
     category = str(kind.stats.get("hlo_category", ""))
     moved = arrays(kind.name)
     return Copy(
@@ -90,18 +96,17 @@ def _copy(
         category,
         _where(category, moved),
         _nbytes(kind, moved) * len(ends) / rounds,
-        float((spans[:, 1] - spans[:, 0]).sum()) / PS_PER_MS / rounds,
         float(line.duration_ps[ends].sum()) / PS_PER_MS / rounds,
         len(ends) / rounds,
     )
 
 
-def _where(category: str, moved: tuple[Array, ...]) -> str:
+def _where(category: str, moved: tuple[Array, ...]) -> CopyPlace:
     if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
         return HOST
     return CHIP if category.startswith(("copy", "slice", "async")) else PEERS
 
 
 def _nbytes(kind: EventType, moved: tuple[Array, ...]) -> float:
-    """Return what one of them moves: the array that it results in, else what the profiler counts."""
+    """Return the bytes that one copy moves: those of its result, else those that the profiler counted."""
     return float(moved[0].nbytes if moved else kind.stats.get("bytes_accessed", 0))

@@ -1,7 +1,7 @@
-"""How the host launches a TPU's programs: what a core idles between two runs, and whether the host was late.
+"""How the host launches a TPU's programs: the gaps between runs, and whether the host was late.
 
-`DoEnqueueProgram` on the host and the run on the line "XLA Modules" share run_id and queue_id. Both lie
-on the host's clock. A core that has nothing queued waits until the next enqueueing ends.
+`DoEnqueueProgram` on the host and the run on the line "XLA Modules" share run_id and queue_id. Both use
+the host's clock. A core that has nothing queued waits until the next enqueueing ends.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,7 @@ class TpuLaunches:
     runs: int
     window_ms: float  # from the first run's start to the last one's end
     between_ms: float  # between two runs, where the core has no program
-    late_ms: float | None  # of it until the host had enqueued the next one; None when not recorded
-    enqueue_ms: float | None  # the median time that enqueueing takes on the host
+    late_ms: float | None  # the part until the host had enqueued the next run; None is unknown
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
@@ -46,10 +45,10 @@ class TpuLaunches:
         )
         runs = sorted(run for module in modules for run in _runs(module))
         if len(runs) < 2:  # noqa: PLR2004 - no time between them
-            raise Unavailable("the trace holds no two runs of compiled programs on a TPU")
+            raise Unavailable("the trace shows fewer than two runs of compiled programs on a TPU")
         gaps = [(end, start, run) for (_, end, _), (start, _, run) in pairwise(runs) if start > end]
         core = device.busiest.name.rpartition(":")[2] if device.busiest else ""
-        queued, lengths = _enqueued(trace, core)
+        queued = _enqueued(trace, core)
         late = [
             min(start, queued[run]) - end
             for end, start, run in gaps
@@ -60,7 +59,6 @@ class TpuLaunches:
             (max(end for _, end, _ in runs) - runs[0][0]) / PS_PER_MS,
             sum(start - end for end, start, _ in gaps) / PS_PER_MS,
             sum(late) / PS_PER_MS if queued else None,
-            float(np.median(lengths)) / PS_PER_MS if lengths else None,
         )
 
 
@@ -69,10 +67,9 @@ def _runs(module: ProgramRuns) -> list[tuple[int, int, Run]]:
     return list(zip(module.starts_ps.tolist(), module.ends_ps.tolist(), names, strict=True))
 
 
-def _enqueued(trace: Trace, core: str) -> tuple[dict[Run, int], list[int]]:
-    """Return when each run of this core was enqueued, and how long that took."""
+def _enqueued(trace: Trace, core: str) -> dict[Run, int]:
+    """Return when each run of this core was enqueued, in ps."""
     queued: dict[Run, int] = {}
-    lengths = []
     for line in trace.host.lines if trace.host else ():
         kinds = [at for at, kind in enumerate(line.types) if kind.name == ENQUEUE]
         for at in np.flatnonzero(np.isin(line.kind, kinds)):
@@ -80,5 +77,4 @@ def _enqueued(trace: Trace, core: str) -> tuple[dict[Run, int], list[int]]:
             if "run_id" in event.stats and str(event.stats.get("device_ordinal", core)) == core:
                 run = (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0)))
                 queued[run] = event.end_ps
-                lengths.append(event.duration_ps)
-    return queued, lengths
+    return queued

@@ -1,4 +1,4 @@
-"""What a TPU's operations achieve: their use of the MXU, of the memory's bandwidth, and what bounds them."""
+"""What a TPU's operations achieve: their use of the MXU and of the memory's bandwidth, and their bounds."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +10,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.copies import name_of
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
@@ -21,10 +22,10 @@ from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS
 
 DEPTHWISE = "DepthwiseConv"
-"""What the types of TensorFlow's depthwise convolutions and of their gradients begin with."""
+"""The prefix of the types of TensorFlow's depthwise convolutions and their gradients."""
 
 MATMUL_CATEGORY = "convolution"
-"""What XLA's categories of operations with a dot or a convolution begin with ("convolution fusion")."""
+"""The prefix of XLA's categories of operations with a dot or a convolution ("convolution fusion")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +53,8 @@ class TpuOperation:
         return bool(self.matmuls) or self.category.startswith(MATMUL_CATEGORY)
 
     @property
-    def rate(self) -> float | None:
-        """The FLOP/s that it achieves."""
-        return self._per_second(self.flops)
-
-    @property
-    def bandwidth(self) -> float | None:
-        """The bytes per second that it moves, on-chip memories included where XLA counts them."""
-        return self._per_second(self.nbytes)
-
-    def _per_second(self, per_call: float | None) -> float | None:
-        return None if per_call is None or not self.ms else per_call * self.calls / (self.ms * 1e-3)
-
-    @property
     def in_float32(self) -> bool:
-        """Whether it multiplies float32 operands, as its program or its operands' types say."""
+        """Whether it multiplies float32 operands, by the types of its operands, else of its results."""
         dtypes = [array.dtype for array in self.arrays[1:]] or [
             array.dtype for array in self.arrays
         ]
@@ -78,7 +66,7 @@ class TpuOperation:
 class TpuOperations:
     """The busiest core's computing operations, the heaviest first. Peaks are those of one core's plane."""
 
-    unit: str  # "step" or "run": what a round is
+    unit: RoundUnit  # what a round is: a step or a run
     rows: tuple[TpuOperation, ...]
     peak_flop_s: float | None
     bandwidth_bytes_s: float | None
@@ -120,18 +108,12 @@ class TpuOperations:
 
     @property
     def compute_ms(self) -> float:
-        """The time of all of them per round."""
+        """The time of all operations, in ms per round."""
         return sum(row.ms for row in self.rows)
-
-    def mxu(self, row: TpuOperation) -> float | None:
-        """Return an operation's share of the MXU's peak, 0 to 1; None where its FLOPs or the peak are unknown."""
-        if not row.is_matmul:
-            return 0.0
-        return row.rate / self.peak_flop_s if row.rate is not None and self.peak_flop_s else None
 
     @cached_property
     def mxu_use(self) -> float | None:
-        """The products' FLOPs over what the MXU could do while the core computes; None where any is unknown."""
+        """The matmuls' FLOPs over what the MXU could do while the core computes; None where any is unknown."""
         flops = [row.flops for row in self.matmuls]
         if not self.peak_flop_s or not self.compute_ms or None in flops:
             return None
@@ -146,19 +128,19 @@ class TpuOperations:
         return self.peak_flop_s / self.bandwidth_bytes_s
 
     def memory_bound(self, row: TpuOperation) -> bool | None:
-        """Say whether the roofline has the memory bound an operation; None where bytes or peaks are unknown."""
+        """Say whether an operation is memory-bound by the roofline; None where bytes or peaks are unknown."""
         if self.ridge is None or row.flops is None or not row.nbytes:
             return None
         return not row.is_matmul or row.flops / row.nbytes < self.ridge
 
     @property
     def memory_bound_ms(self) -> float:
-        """The time in operations that the memory bounds."""
+        """The time in memory-bound operations, in ms per round."""
         return sum(row.ms for row in self.rows if self.memory_bound(row))
 
     @property
     def float32_ms(self) -> float:
-        """The time in products of float32 operands."""
+        """The time in matmuls of float32 operands, in ms per round."""
         return sum(row.ms for row in self.rows if row.in_float32)
 
 
@@ -181,7 +163,7 @@ def _row(
 
 
 def _depthwise(kind: EventType, matmuls: tuple[Instruction, ...]) -> bool:
-    """Say whether it convolves each channel alone: by the program, else by its own type and text."""
+    """Say whether an operation convolves each channel alone: by the program, else by its type and text."""
     sizes = [inner.matmul for inner in matmuls if inner.matmul]
     if sizes:
         return all(matmul.depthwise for matmul in sizes)

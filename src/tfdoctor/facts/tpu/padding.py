@@ -1,9 +1,9 @@
-"""How much of a TPU's products is padding: of what the MXU multiplies, and of what lies in memory.
+"""How much of a TPU's matmuls is padding: of what the MXU multiplies, and of what is stored in memory.
 
-The MXU is a square of 128 x 128, 256 x 256 from v6e on (Google Cloud, TPU architecture). A product whose
-width (the result's dimension in the lanes) or depth (what is summed over) is no multiple of it leaves
-part of the square idle. In memory XLA pads the two minor dimensions to the tile that the layout names:
-8 x 128 up to v6e for 16 bit too, 16 x 128 for bf16 from 7x on; the trace tells, so nothing is assumed.
+The MXU is a square of 128 x 128, 256 x 256 from v6e on (Google Cloud, TPU architecture). A matmul whose
+width (the result's dimension in the lanes) or depth (the summed dimension) is not a multiple of it leaves
+part of the square idle. In memory XLA pads the two minor dimensions to the layout's tile: 8 x 128 up to
+v6e for 16 bit too, 16 x 128 for bf16 from 7x on. The tile is read from the trace.
 """
 
 from collections.abc import Iterable
@@ -20,14 +20,15 @@ from tfdoctor.trace.hlo import Instruction
 
 @dataclass(frozen=True, slots=True)
 class PaddedMatmul:
-    """One operation with a dot or a convolution. Shares from 0 to 1."""
+    """One operation with a dot or a convolution. Shares from 0 to 1.
+
+    ``depth`` is the size of the summed dimension, per position of a convolution's window; None is unknown.
+    """
 
     row: TpuOperation
     side: int  # of the MXU
     width: int  # of the result, in the lanes
-    depth: (
-        int | None
-    )  # that is summed over, per position of a convolution's window; None when unknown
+    depth: int | None
     stored_useful: float | None  # of results and operands in memory; None where no tile is known
     windowed: bool = False  # a convolution's window has more than one position
     tiles: tuple[tuple[int, ...], ...] = ()  # of its arrays: (8, 128)
@@ -52,18 +53,18 @@ class PaddedMatmul:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """All products whose shapes are known, those that lose the most first."""
+    """All matmuls whose shapes are known, those that lose the most first."""
 
     side: int
     matmuls: tuple[PaddedMatmul, ...]
-    unknown_ms: float  # per round, in products whose shapes the trace does not hold
+    unknown_ms: float  # per round, in matmuls whose shapes the trace does not hold
 
     @classmethod
     def measure(cls, operations: TpuOperations, hardware: Hardware) -> Self:
-        """Size every product by the program, else by its instruction's text.
+        """Size every matmul by the program, else by its instruction's text.
 
         Raises:
-            Unavailable: the step runs no product, or the trace holds no shapes.
+            Unavailable: the step runs no matmul, or the trace holds no shapes.
         """
         side = hardware.tile.multiple if hardware.tile else 0
         if not operations.matmuls:
@@ -88,17 +89,17 @@ class Padding:
 
     @property
     def depth_useful(self) -> float | None:
-        """The same of its depth, over the products whose depth is known; None without any."""
+        """The used share of the MXU's depth, over the matmuls whose depth is known; None without any."""
         return _weighted((matmul.row.ms, matmul.depth_useful) for matmul in self.matmuls)
 
     @property
     def stored_useful(self) -> float | None:
-        """The share of the products' arrays in memory that is no padding to tiles, weighted by time."""
+        """The share of the matmuls' arrays in memory that is not padding to tiles, weighted by time."""
         return _weighted((matmul.row.ms, matmul.stored_useful) for matmul in self.matmuls)
 
     @property
     def tiles(self) -> tuple[tuple[int, ...], ...]:
-        """The tiles of those arrays."""
+        """The tiles of the matmuls' arrays."""
         return tuple(sorted({tile for matmul in self.matmuls for tile in matmul.tiles}))
 
 
@@ -109,7 +110,7 @@ def _weighted(shares: Iterable[tuple[float, float | None]]) -> float | None:
 
 
 def padded(size: int, multiple: int) -> int:
-    """Return the size that is computed."""
+    """Return a size with its padding to a multiple."""
     return ceil(size / multiple) * multiple if multiple else size
 
 
@@ -131,7 +132,7 @@ def _sized(row: TpuOperation, side: int) -> PaddedMatmul | None:
 
 
 def _stored(matmul_arrays: tuple[Array, ...]) -> float | None:
-    """Return the share of the arrays' elements in memory that is no padding, where a tile is known."""
+    """Return the share of the arrays' elements in memory that is not padding, where a tile is known."""
     tiled = [array for array in matmul_arrays if array.tile]
     whole = sum(array.stored for array in tiled)
     return sum(array.stored * array.useful for array in tiled) / whole if whole else None

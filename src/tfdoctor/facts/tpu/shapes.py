@@ -1,4 +1,4 @@
-"""Arrays and convolutions as HLO text writes them: "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}", in memory."""
+"""Arrays and convolutions in HLO text, such as "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}"."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import ceil, prod
 from tfdoctor.trace.hlo import Shape
 
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")
-"""A type, sizes, and where it is laid out the order of its dimensions and its tiles and memory space."""
+"""A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space."""
 
 TILE = re.compile(r"T((?:\([\d,*]+\))+)")
 SPACE = re.compile(r"S\((\d+)\)")
@@ -17,7 +17,7 @@ BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")
 
 GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
 LABELS = re.compile(r"dim_labels=\w+->(\w+)")
-"""What a convolution's text tells of its groups, and which of its result's dimensions are the features ("f")."""
+"""A convolution's groups, and the dimension of its result that holds the features ("f")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Array:
 
     @classmethod
     def of(cls, shape: Shape) -> "Array":
-        """Take a shape of a HloProto."""
+        """Convert a shape of a HloProto."""
         tile = shape.tiles[0] if shape.tiles else ()
         return cls(shape.dtype, shape.dims, shape.minor_to_major, tile, shape.space)
 
@@ -71,7 +71,7 @@ class Array:
 
     @property
     def useful(self) -> float:
-        """The share of what is stored that is no padding."""
+        """The share of the stored elements that is not padding."""
         return prod(self.dims) / self.stored if self.stored else 1.0
 
 

@@ -1,12 +1,12 @@
 """Where the time of a TPU's cores goes, per training step, or per run of the program with the most time.
 
 Each instant of a round belongs to one part, the first of the list that is at work, so the parts sum to
-the round. A round lasts from its start to the next one's; what lies between two runs is the later part
-of the earlier one.
+the round. A round lasts from its start to the next one's start.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 
 import numpy as np
@@ -15,22 +15,36 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.facts.tpu.copies import Copy, copies
+from tfdoctor.facts.tpu.copies import Copy, CopyPlace, copies
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
 
-COMPUTE, INFEED, OUTFEED, COLLECTIVE, HOST, COPIES, IDLE = (
-    "compute", "infeed", "outfeed", "collectives", "host transfers", "copies", "idle"
-)  # fmt: skip
-PARTS = (COMPUTE, COLLECTIVE, HOST, COPIES, INFEED, OUTFEED, IDLE)
-"""Parts of a round, by priority. ``HOST`` is send and receive to the host; ``COPIES`` the waits for
-asynchronous copies, of which ``TpuCore.copies`` tells where they go."""
+
+class TpuPart(StrEnum):
+    """A part of a round, by priority.
+
+    ``HOST`` is send and receive to the host; ``COPIES`` the waits for asynchronous copies, which
+    ``TpuCore.copies`` lists by where they go.
+    """
+
+    COMPUTE = "compute"
+    COLLECTIVE = "collectives"
+    HOST = "host transfers"
+    COPIES = "waits for copies"
+    INFEED = "infeed"
+    OUTFEED = "outfeed"
+    IDLE = "idle"
+
+
+COMPUTE, COLLECTIVE, HOST, COPIES, INFEED, OUTFEED, IDLE = TpuPart
+PARTS = tuple(TpuPart)
 
 BARRIER = "barrier-cores"
-"""A core waits for the others, on the line "XLA TraceMe" (v6e, 2025)."""
+"""The event of a core that waits for the others, on the line "XLA TraceMe" (v6e, 2025)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +54,9 @@ class TpuCore:
     name: str  # "/device:TPU:0"
     rounds: int
     round_ms: float
-    parts: Mapping[str, float]
+    parts: Mapping[TpuPart, float]
     copies: tuple[Copy, ...]
-    hidden_ms: float  # that any of them was under way while the core computed
+    hidden_ms: float  # copies under way while the core computed
     barriers_ms: tuple[float, ...]  # each wait for the other cores, in order; of the whole trace
 
     @property
@@ -50,7 +64,7 @@ class TpuCore:
         """The time in which any operation ran, waits for copies included."""
         return self.round_ms - self.parts[IDLE]
 
-    def share(self, part: str) -> float:
+    def share(self, part: TpuPart) -> float:
         """Return a part's share of the time in operations."""
         return self.parts[part] / self.busy_ms if self.busy_ms else 0.0
 
@@ -62,14 +76,14 @@ class TpuCore:
     @property
     def host_bytes(self) -> float:
         """The bytes that asynchronous copies move between the host's memory and the device's."""
-        return sum(copy.nbytes for copy in self.copies if copy.where == "host")
+        return sum(copy.nbytes for copy in self.copies if copy.where is CopyPlace.HOST)
 
 
 @dataclass(frozen=True, slots=True)
 class TpuTime:
     """All cores that work, the busiest first; ``unit`` says what a round is, ``program`` whose runs."""
 
-    unit: str
+    unit: RoundUnit
     program: str
     cores: tuple[TpuCore, ...]
 
@@ -78,7 +92,7 @@ class TpuTime:
         """Divide the rounds of every core by its operations' categories.
 
         Raises:
-            Unavailable: the device is no TPU, did nothing, or nothing tells where a round begins.
+            Unavailable: the device is no TPU, did nothing, or the trace does not show where a round begins.
         """
         if device.kind != DeviceKind.TPU or device.busiest is None:
             raise Unavailable("the run used no TPU")
@@ -99,7 +113,7 @@ class TpuTime:
         return self.cores[0]
 
     @property
-    def skews_ms(self) -> tuple[float, ...]:
+    def barrier_skews_ms(self) -> tuple[float, ...]:
         """How much later the last core came to each barrier than the first; () without barriers."""
         waits = [core.barriers_ms for core in self.cores if core.barriers_ms]
         if len(waits) < 2 or len({len(core_waits) for core_waits in waits}) > 1:  # noqa: PLR2004 - two to compare
@@ -113,7 +127,7 @@ class TpuTime:
         return (max(times) - min(times)) / max(times) if max(times) else 0.0
 
 
-def _core(core: Plane, unit: str, program: str) -> TpuCore | None:
+def _core(core: Plane, unit: RoundUnit, program: str) -> TpuCore | None:
     lines = {line.name: line for line in core.lines}
     operations = lines.get(TPU_OPS)
     starts, end = starts_of(core, unit, program)
@@ -137,13 +151,16 @@ def _core(core: Plane, unit: str, program: str) -> TpuCore | None:
     )
 
 
-def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[str, Intervals]:
+def _layers(
+    line: Line, inside: NDArray[np.bool_], window: tuple[int, int]
+) -> dict[TpuPart, Intervals]:
     """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
     kinds = np.array(
         [PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types]
     )
     mask = inside & counted(line)
-    layers, taken = {}, Intervals()
+    taken = Intervals()
+    layers: dict[TpuPart, Intervals] = {}
     for index, part in enumerate(PARTS[:-1]):
         of_part = mask & (kinds[line.kind] == index)
         begin = line.start_ps[of_part]
@@ -153,7 +170,7 @@ def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> d
     return layers
 
 
-def part_of(category: str) -> str:
+def part_of(category: str) -> TpuPart:
     """Return the part that an operation of XLA's category belongs to."""
     if category in ("infeed", "outfeed"):
         return INFEED if category == "infeed" else OUTFEED

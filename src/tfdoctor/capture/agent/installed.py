@@ -1,0 +1,87 @@
+"""The agent in this process: the traced window and what works together with it, and the hooks of all."""
+
+from __future__ import annotations
+
+from .data_loop import ThreadLoops
+from .feeding import CallArguments
+from .program import ProgramFile
+from .registry import Registry
+from .stack_samples import StackSampler
+from .steps import StepKind
+from .watch import Watch
+from .window import TraceWindow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Protocol
+
+    from .declared import AgentPlan
+    from .imports import Watcher
+    from .journal import Journal
+    from .steps import StepCounter
+
+    class FitWatcher(Protocol):
+        """What watches the fits of one Keras."""
+
+        fit: StepCounter | None
+
+        def join(self, model: object, frame: FrameType) -> None:
+            """Take part in a fit that is running."""
+
+
+class Installed:
+    """The parts of the agent, which the hooks share."""
+
+    finder: Watcher  # set once the hooks are known
+
+    def __init__(self, plan: AgentPlan, log: Journal) -> None:
+        self.log = log
+        self.registry = Registry(log)
+        self.program = ProgramFile(self.registry)
+        self.window = TraceWindow(plan, log, self.registry, self.program)
+        self.local = ThreadLoops(self.window)
+        self.arguments = CallArguments(log)
+        self.samples = StackSampler(log, self.arguments)
+        self.watch = Watch(self.window)
+        self.trainers: Sequence[FitWatcher] = ()
+        self.program.python = self.samples.describe
+        self.window.after_start.append(self.watch.begin)
+        self.window.after_open.append(self._opened)
+        self.window.after_steps.append(self.samples.end)
+
+    def _opened(self, source: StepCounter) -> None:
+        """A window begins at a step of this source; samples cannot separate a session's calls from the rest."""
+        self.arguments.begin()
+        self.samples.begin(None if source.kind is StepKind.SESSION else self.local.loops)
+
+    def again(self, plan: AgentPlan) -> None:
+        """Begin another recording in this process."""
+        window = self.window
+        window.plan = plan
+        self.log.processes = plan["processes"]
+        self.log.begin()
+        self.registry.again()
+        self.program.again()
+        window.reset()
+        window.before_close.clear()
+        self.local = ThreadLoops(window)  # of all threads
+        self.watch.working_since = None
+        if plan.get("seconds"):
+            self.watch.begin()
+        window.save()
+
+    def end(self) -> None:
+        """The recording ends before its process does: say all there is to say, and rest."""
+        self.program.end()
+        self.log.state["finished"] = True
+        self.window.save()
+        self.window.rest()
+        self.window.quiet = self.registry.written = True
+        self.log.pid = None  # what comes now belongs to no recording
+
+    def after_fork(self) -> None:
+        """A fork that was made before TensorFlow was in use trains for itself: begin a recording in it."""
+        self.log.begin()
+        self.window.after_fork()

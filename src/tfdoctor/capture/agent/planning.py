@@ -1,0 +1,55 @@
+"""Which steps to trace: where a window fits into the steps to come, and whether one is worth it now."""
+
+from __future__ import annotations
+
+from .steps import NEVER
+from .tracing import State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .steps import StepCounter
+    from .tracing import Tracing
+
+FEWEST_CALLS = 5
+"""With several steps a call, a window of `--steps` alone could hold a single call."""
+
+MANY_ROUNDS = 3
+"""A fit that is entered so often is itself inside a loop, and the window may outlast it."""
+
+
+def planned(window: Tracing, k: int) -> int:
+    """Return how many steps to trace when a call takes k of them."""
+    steps = window.plan["steps"]
+    return steps if k == 1 else max(steps, FEWEST_CALLS * k)
+
+
+def announce(window: Tracing, source: StepCounter, total: int, k: int, skip: int) -> None:
+    """`total` more steps, `k` a call, are to come: fit the window into them.
+
+    `skip` steps build the graph; they are only traced when there are no others.
+    """
+    if window.state is not State.WAITING or total <= 0:
+        return
+    done, end = source.seen, source.seen + total
+    source.end = end
+    first = max(window.plan["warmup"], done)
+    if end < first + planned(window, k) and source.rounds < MANY_ROUNDS:
+        earliest = done + skip if total > skip else done
+        first = max(earliest, min(first, end - planned(window, k)))
+    source.alarm = max(0, first if source.marks else first - k)
+
+
+def is_worth(window: Tracing, source: StepCounter, number: int, k: int) -> bool:
+    """Say whether a window now may become better than the one there is."""
+    if source.yields_to(window.sources.values()):
+        return False
+    if window.kept is None:
+        return True
+    left = planned(window, k)
+    if source.end is not None and source.rounds < MANY_ROUNDS:
+        left = min(left, source.end - number)
+    good = max(0, number + left - max(number, window.plan["warmup"]))
+    if (good, left) > window.kept.good:
+        return True
+    source.alarm = NEVER  # until it announces more
+    return False

@@ -1,0 +1,66 @@
+"""The modules of TensorFlow that the agent asks: imported only where the script has TensorFlow already."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .declared import Context, Graph, Ops, TraceMarker
+
+
+def context() -> Context:
+    """Return the module that knows whether TensorFlow runs eagerly at this moment."""
+    from tensorflow.python.eager import context as module
+
+    eager: Context = module
+    return eager
+
+
+def default_graph() -> Callable[[], Graph]:
+    """Return the function that returns the graph which is being traced."""
+    from tensorflow.python.framework import ops
+
+    module: Ops = ops
+    return module.get_default_graph
+
+
+def trace_class() -> Callable[..., TraceMarker]:
+    """Return the class of the profiler's markers."""
+    from tensorflow.python.profiler import trace
+
+    marker: Callable[..., TraceMarker] = trace.Trace
+    return marker
+
+
+def is_stateful(type_name: str) -> bool:
+    """Say whether an operation of a type has state, or is unknown."""
+    from tensorflow.python.framework import op_def_registry
+
+    known = op_def_registry.get(type_name)
+    return known is None or bool(known.is_stateful)
+
+
+def probe_dataset_number() -> int:
+    """Make a small dataset and return the number that TensorFlow gave it.
+
+    Raises:
+        LookupError: the serialized dataset has no name.
+    """
+    from tensorflow.core.framework import (
+        dataset_metadata_pb2,
+        graph_pb2,
+    )
+    from tensorflow.python.framework import dtypes, ops
+    from tensorflow.python.ops import gen_dataset_ops
+
+    with ops.device("/CPU:0"):
+        dataset = gen_dataset_ops.range_dataset(
+            start=0, stop=1, step=1, output_types=[dtypes.int64], output_shapes=[[]]
+        )
+        text = gen_dataset_ops.dataset_to_graph_v2(dataset).numpy()
+    for node in graph_pb2.GraphDef.FromString(text).node:
+        if node.op == "RangeDataset":
+            metadata = dataset_metadata_pb2.Metadata.FromString(node.attr["metadata"].s)
+            return int(metadata.name.rpartition(b":")[2])
+    raise LookupError("a serialized dataset has no name")

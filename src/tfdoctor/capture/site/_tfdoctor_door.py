@@ -1,0 +1,98 @@
+"""The way in for the agent: waits in a Python from 3.9 on until its script imports TensorFlow."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+OURS = os.path.dirname(os.path.abspath(__file__))
+
+START = os.getcwd()
+"""The working directory as the script finds it; it may have left it, or deleted it, when the agent comes."""
+
+FIRST = ("tensorflow", "keras", "tf_keras")
+"""Where the modules that the agent patches begin."""
+
+
+def _hide(name: str, value: str | None) -> None:
+    """Show the script a variable as it would be; programs that it starts still inherit ours.
+
+    Only Python's view of the environment changes. What is started with `env=None`, by `os.system`
+    or by multiprocessing gets the environment of the process itself, and with it the agent.
+    """
+    environ: Any = os.environ
+    key, seen = environ.encodekey(name), environ._data  # noqa: SLF001  # no other way
+    if value is None:
+        seen.pop(key, None)
+    else:
+        seen[key] = environ.encodevalue(value)
+
+
+def _users_path() -> str | None:
+    """Return PYTHONPATH without us: None when there was none, for ours twice stands for an empty one."""
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    others = [entry for entry in entries if entry != OURS]
+    if others:
+        return os.pathsep.join(others)
+    return "" if len(entries) > 1 else None
+
+
+def _agent() -> Any:  # noqa: ANN401  # loaded by its path
+    """Load the agent from its folder, under a name that no user has."""
+    import importlib.util  # noqa: PLC0415  # costs, and few processes get here
+
+    name, folder = "_tfdoctor_agent", os.path.join(os.path.dirname(OURS), "agent")
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+        )
+        if spec is None or spec.loader is None:
+            raise ImportError(folder + " cannot be loaded")
+        module: Any = importlib.util.module_from_spec(spec)
+        module.START = START
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+class Door:
+    """A finder that finds nothing, and lets the agent in when the script imports TensorFlow."""
+
+    def __init__(self, plan: str) -> None:
+        self.plan = plan
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return None, or what the agent's own finder says once it is there."""
+        finders: list[Any] = sys.meta_path
+        if name not in FIRST or self not in finders:
+            return None
+        finders.remove(self)
+        try:
+            finder = _agent().enter(self.plan, name)
+        except (
+            Exception
+        ):  # nothing of ours may end the user's run; the agent has noted what it could
+            return None
+        spec: ModuleSpec | None = finder.find_spec(name, path, target)
+        return spec
+
+
+def let_in() -> None:
+    """Prepare this process: `TFDOCTOR_PLAN` is tfdoctor's process, what to hide, and the plan as JSON."""
+    parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
+    if manners == "hidden":
+        _hide("PYTHONPATH", _users_path())
+        _hide("TFDOCTOR_PLAN", None)
+    if os.getppid() == int(parent):
+        _agent().begin(plan)
+    finders: list[Any] = sys.meta_path
+    finders.insert(0, Door(plan))

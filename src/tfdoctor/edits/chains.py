@@ -1,0 +1,186 @@
+"""Chains of dataset transformations: which one is on a line, where it ends, and what precedes it."""
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.splice import Declined
+
+TRANSFORMATIONS = frozenset(
+    [
+        "apply",
+        "batch",
+        "bucket_by_sequence_length",
+        "cache",
+        "concatenate",
+        "enumerate",
+        "filter",
+        "flat_map",
+        "group_by_window",
+        "ignore_errors",
+        "interleave",
+        "map",
+        "padded_batch",
+        "ragged_batch",
+        "rebatch",
+        "repeat",
+        "scan",
+        "shard",
+        "shuffle",
+        "skip",
+        "sparse_batch",
+        "take",
+        "take_while",
+        "unbatch",
+        "unique",
+        "window",
+        "with_options",
+    ]
+)
+"""Methods of tf.data.Dataset that return a dataset, without prefetch."""
+
+MAKERS = frozenset(
+    [
+        "choose_from_datasets",
+        "from_generator",
+        "from_tensor_slices",
+        "from_tensors",
+        "list_files",
+        "load",
+        "random",
+        "range",
+        "sample_from_datasets",
+        "zip",
+    ]
+)
+"""Static methods of tf.data.Dataset that return a dataset."""
+
+
+def only_call(module: SyntaxTree, line: int, methods: Iterable[str]) -> cst.Call:
+    """Return the only call of one of some methods on a line.
+
+    Python 3.10 and older record the line on which the whole expression begins.
+
+    Raises:
+        Declined: the line has several such calls, or none.
+    """
+    _must_be_known(line)
+    wanted = set(methods)
+    chosen = _on_line(module, line, wanted)
+    if len(chosen) != 1:
+        method = f".{next(iter(wanted))}()" if len(wanted) == 1 else "a transformation"
+        many = "several calls" if chosen else "no call"
+        raise Declined(f"line {line} has {many} to {method}")
+    return chosen[0]
+
+
+def whole_chain(module: SyntaxTree, line: int) -> cst.Call:
+    """Return the last call of the only chain of transformations on a line.
+
+    Raises:
+        Declined: the line has several chains, or none.
+    """
+    _must_be_known(line)
+    ends = {_end(module, call) for call in _on_line(module, line, TRANSFORMATIONS | MAKERS)}
+    outer = [call for call in ends if not any(_inside(module, call, other) for other in ends)]
+    if len(outer) != 1:
+        many = "several pipelines" if outer else "no dataset transformation"
+        raise Declined(f"line {line} has {many}")
+    return outer[0]
+
+
+def methods_of(call: cst.Call) -> list[str]:
+    """Return the methods of the chain before a call, and its own."""
+    names: list[str] = []
+    node: cst.BaseExpression = call
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        names.append(last_name(node.func))
+        node = node.func.value
+    return names
+
+
+def assigned_before(module: SyntaxTree, call: cst.Call) -> list[cst.Call]:
+    """Return the calls assigned, above a chain, to the name that the chain starts with."""
+    above = [
+        assignment
+        for assignment in module.all(cst.Assign)
+        if module.span(assignment.value) <= module.span(call)
+    ]
+    names, calls = [module.written(_root(call))], list[cst.Call]()
+    for name in names:  # grows by the earlier names of the dataset
+        for assignment in above:
+            if module.written(assignment.targets[0].target) != name:
+                continue
+            calls += [assignment.value] if isinstance(assignment.value, cst.Call) else []
+            earlier = module.written(_root(assignment.value))
+            names += [earlier] if earlier not in names else []
+    return calls
+
+
+def mapped_before(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
+    """Return the chains up to a call, and the functions of the file that they name."""
+    chains = [call, *assigned_before(module, call)]
+    names = {
+        name.value
+        for name in module.all(cst.Name)
+        if any(_within(module, name, chain) for chain in chains)
+    }
+    functions = [node for node in module.all(cst.FunctionDef) if node.name.value in names]
+    return [*chains, *functions]
+
+
+def _must_be_known(line: int) -> None:
+    """Decline an unknown line (0): a file also has pipelines that do not train."""
+    if not line:
+        raise Declined("the line of the pipeline is unknown")
+
+
+def _on_line(module: SyntaxTree, line: int, methods: Iterable[str]) -> list[cst.Call]:
+    """Return the calls of methods that begin on a line, else those that span it."""
+    calls = [call for call in module.all(cst.Call) if _method(call) in methods]
+    begun = [call for call in calls if _line(module, call) == line]
+    return begun or [call for call in calls if module.covers(call, line)]
+
+
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the expression that a chain of methods starts with."""
+    while isinstance(node, cst.Call | cst.Attribute):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node
+
+
+def _within(module: SyntaxTree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+    (start, end), (first, last) = module.span(node), module.span(outer)
+    return first <= start and end <= last
+
+
+def _end(module: SyntaxTree, call: cst.Call) -> cst.Call:
+    """Return the last transformation of a chain."""
+    while True:
+        method = module.parent(call)
+        outer = module.parent(method) if isinstance(method, cst.Attribute) else None
+        if not isinstance(outer, cst.Call) or outer.func is not method:
+            return call
+        if _method(outer) not in TRANSFORMATIONS | {"prefetch"}:
+            return call
+        call = outer
+
+
+def _inside(module: SyntaxTree, call: cst.Call, other: cst.Call) -> bool:
+    return call is not other and any(node is other for node in module.around(call, cst.Call))
+
+
+def _method(call: cst.CSTNode | None) -> str:
+    """Return the name of the method that is called; a maker counts only after ``Dataset.``."""
+    match call:
+        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name(value=name))):
+            other = name in MAKERS and last_name(value) != "Dataset"
+            return "" if other else name
+        case _:
+            return ""
+
+
+def _line(module: SyntaxTree, call: cst.Call) -> int:
+    """Return the line of the method's name, which Python 3.11 reports for a call in a chain."""
+    return module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call)
