@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import (
@@ -192,24 +192,23 @@ def _shape(shape: tuple[int | None, ...]) -> str:
 def model(chart: Chart) -> tuple[Measure, ...]:
     """List every number that the step model uses."""
     step_model = chart.get(StepModel)
-    if step_model is None:
-        return ()
-    measures = [Measure("measured step (median)", ms(step_model.step_ms))]
-    measures += [
-        Measure(f"{part}, not overlapped", ms(value))
-        for part, value in step_model.exposed.items()
-        if value
-    ]
+    return tuple(_numbers(step_model)) if step_model else ()
+
+
+def _numbers(step_model: StepModel) -> Iterator[Measure]:
+    yield Measure("measured step (median)", ms(step_model.step_ms))
+    for part, value in step_model.exposed.items():
+        if value:
+            yield Measure(f"{part}, not overlapped", ms(value))
     for segment in step_model.segments:
         where = "overlapped" if segment.overlapped else "not overlapped"
         name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
-        measures.append(Measure(f"input work, {where}: {name}", ms(segment.ms)))
+        yield Measure(f"input work, {where}: {name}", ms(segment.ms))
     if step_model.device != DeviceKind.CPU:
-        measures.append(Measure("launch work on the host", ms(step_model.host_work)))
+        yield Measure("launch work on the host", ms(step_model.host_work))
     if step_model.busy_share is not None:
-        measures.append(Measure("share of busy cores", ratio(step_model.busy_share)))
-    measures.append(Measure("unexplained by the model", ms(step_model.residual)))
-    return tuple(measures)
+        yield Measure("share of busy cores", ratio(step_model.busy_share))
+    yield Measure("unexplained by the model", ms(step_model.residual))
 
 
 def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:
