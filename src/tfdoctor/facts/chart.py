@@ -28,7 +28,11 @@ def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
     A parameter with a default, such as a rule's limits, is not supplied.
     """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    return {p.name: p.annotation for p in parameters if p.default is p.empty}
+    return {
+        parameter.name: parameter.annotation
+        for parameter in parameters
+        if parameter.default is parameter.empty
+    }
 
 
 def kind_of(annotation: type | UnionType) -> type:

@@ -88,7 +88,7 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Add up the time of repetitions that broadcasting makes unnecessary."""
-    repetitions = [repeat for repeat in broadcasts.found if repeat.times >= limits.times]
+    repetitions = [repeat for repeat in broadcasts.rows if repeat.times >= limits.times]
     if repetitions:
         on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
         return _judge(Cost(tuple(repetitions), operations, on_cpu), dataflow, limits)

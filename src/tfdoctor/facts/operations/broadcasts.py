@@ -54,7 +54,7 @@ class Broadcast:
 class Broadcasts:
     """The forward pass' needless repetitions, and those that precede operations that could precede them."""
 
-    found: tuple[Broadcast, ...]
+    rows: tuple[Broadcast, ...]
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:

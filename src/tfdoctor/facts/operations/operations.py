@@ -103,7 +103,7 @@ class OperationTime:
         shape = tensors[1][1] if len(tensors) > 1 else None
         if "Filter" in self.type:
             shape = self.operation.outputs[0][1] if self.operation.outputs else None
-        return tuple(s or 0 for s in shape) if shape and None not in shape else None
+        return tuple(size or 0 for size in shape) if shape and None not in shape else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,10 @@ def queued_steps(
 def waits_for(marked: list[Step], runs: list[Step]) -> bool:
     """Say whether each marked step contains the work that it started: equally many runs end in each."""
     ends = np.array([run.call_end_ps for run in runs], np.int64)
-    inside = [int(np.count_nonzero((ends >= s.start_ps) & (ends <= s.call_end_ps))) for s in marked]
+    inside = [
+        int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps)))
+        for step in marked
+    ]
     return len(set(inside)) == 1 and sum(inside) == len(runs)
 
 

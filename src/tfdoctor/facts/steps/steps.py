@@ -157,7 +157,7 @@ class StepSpans:
     @classmethod
     def of(cls, steps: Steps) -> Self:
         """Take the steps that are no outliers."""
-        spans = np.array([(s.start_ps, s.end_ps) for s in steps.steady_steps], np.int64)
+        spans = np.array([(step.start_ps, step.end_ps) for step in steps.steady_steps], np.int64)
         return cls(spans[:, 0], spans[:, 1])
 
     def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
