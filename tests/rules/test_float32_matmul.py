@@ -8,9 +8,11 @@ from tests.builders import Machine, chart, device, line, markers, product, trace
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
-from tfdoctor.facts.run.hardware import Hardware, Narrowing
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Narrowing
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule

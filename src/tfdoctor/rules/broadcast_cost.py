@@ -37,7 +37,8 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind

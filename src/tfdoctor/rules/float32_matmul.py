@@ -45,10 +45,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.kernel_kinds import of_operation
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
 from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
-from tfdoctor.facts.run.hardware import Hardware, Narrowing
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Narrowing
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
