@@ -18,7 +18,7 @@ from types import FrameType
 
 from scripts.mutation.cases import CaseResult, run
 
-CHUNK = 200
+CHUNK = 50
 """Cases that a process takes at a time."""
 
 PATIENCE_S = 30
@@ -34,9 +34,17 @@ def main() -> None:
     began = time.monotonic()
     seeds = range(options.first, options.first + options.cases)
     chunks = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)]
+    outcomes: list[CaseResult] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        outcomes = [outcome for chunk in pool.map(_chunk, chunks) for outcome in chunk]
-    failed = [outcome for outcome in outcomes if outcome.failure]
+        for chunk in pool.map(_chunk, chunks):
+            outcomes += chunk
+            failed = [outcome for outcome in outcomes if outcome.failure]
+            print(
+                f"{len(outcomes)} cases, {len(failed)} failed",
+                end="\r",
+                file=sys.stderr,
+                flush=True,
+            )
     refused = sum(outcome.refused for outcome in outcomes)
     _show(failed)
     print(

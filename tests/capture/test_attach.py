@@ -167,7 +167,7 @@ def test_an_unreachable_worker_costs_the_others_nothing(
     for name in names:
         worker = Recording.open(out / "workers" / name)
         assert worker.traces == (traces[0].with_name(f"{name}.xplane.pb"),)
-        assert "nothing listens there" in missing(worker)[f"trace of {dead}"]
+        assert "nothing listens on this port" in missing(worker)[f"trace of {dead}"]
         assert {"program", "samples"} < missing(worker).keys()
         assert said(worker).finished
         assert said(worker).host.name == os.uname().nodename
@@ -176,7 +176,7 @@ def test_an_unreachable_worker_costs_the_others_nothing(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "traced 2 of 3 workers for 0.5 s" in printed.err
-    assert f"no trace of {dead}: nothing listens there" in printed.err
+    assert f"{dead} was not traced: nothing listens on this port" in printed.err
 
 
 @pytest.mark.tensorflow
@@ -197,7 +197,7 @@ def test_a_report_follows(jobs: tuple[Job, Job], tmp_path: Path) -> None:
     assert done.exit_code == 0
     written = {path.name for path in out.iterdir()}
     assert written == {"plugins", "tfdoctor.json", "report.json", "report.md"}
-    assert "the job was running already" in (out / "report.md").read_text()
+    assert "of an attached job are unknown" in (out / "report.md").read_text()
     assert said(Recording.open(out)).plan is not None
     again = CliRunner().invoke(cli.app, arguments).exception
     assert isinstance(again, OutputError)
@@ -207,7 +207,7 @@ def test_a_report_follows(jobs: tuple[Job, Job], tmp_path: Path) -> None:
 @pytest.mark.tensorflow
 def test_a_busy_profiler_is_said_and_its_trace_is_left_alone(tmp_path: Path) -> None:
     with job(tmp_path, BUSY) as busy:
-        with pytest.raises(CaptureError, match="another profile is being taken there"):
+        with pytest.raises(CaptureError, match="another profile is running there"):
             attach(busy.address, 0.2, tmp_path / "out")
         assert not (tmp_path / "out").exists()
         busy.end()
@@ -242,7 +242,7 @@ def test_when_nobody_answers_nothing_is_left(tmp_path: Path) -> None:
     with pytest.raises(CaptureError) as error:
         attach(f"{dead},host.invalid:6009", 0.2, tmp_path / "runs" / "out")
     assert re.fullmatch(
-        rf"No trace was taken: {dead}: nothing listens there: [^;]*; host\.invalid:6009: [^;]*\.",
+        rf"No job could be traced: {dead}: nothing listens on this port: [^;]*; host\.invalid:6009: [^;]*\.",
         str(error.value),
     )
     assert not (tmp_path / "runs" / "out").exists()
@@ -319,7 +319,7 @@ def test_the_machine_is_described_only_when_it_is_this_one() -> None:
     ],
 )
 def test_what_is_no_address_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match=r"is no address|is given twice"):
+    with pytest.raises(CaptureError, match=r"is not an address|is listed twice"):
         attach(text, 1.0, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -62,7 +62,7 @@ def test_a_block_that_does_not_train_leaves_a_recording_that_says_so(script: Pat
         "    print(run.path.name, run.recording, run)\n"
         "print(run.recording.root.name)\n",
     )
-    assert done.stdout == "out None <tfdoctor: the block is not over>\nout\n"
+    assert done.stdout == "out None <tfdoctor: the block is still running>\nout\n"
     assert done.stderr.startswith(
         "tfdoctor: no steps traced (TensorFlow was not imported by the end"
     )
@@ -112,7 +112,7 @@ def test_what_a_block_raises_is_recorded_and_passed_on(
             "record('train.py/x').__enter__()",
             "train.py/x cannot be written (Not a directory): choose another folder.",
         ),
-        ("Recorder()", "Import Keras before making a Recorder"),
+        ("Recorder()", "Import Keras before you create a Recorder"),
     ],
 )
 def test_an_argument_that_makes_no_sense_is_one_sentence_before_anything_starts(
@@ -123,7 +123,7 @@ def test_an_argument_that_makes_no_sense_is_one_sentence_before_anything_starts(
         f"try:\n    tfdoctor.{call}\nexcept Exception as error:\n    print(type(error).__name__, error)\n",
     )
     assert said in done.stdout
-    assert done.stdout.startswith(("CaptureError ", "OutputError "))
+    assert done.stdout.startswith(("CaptureError ", "NotEmptyError ", "OutputError "))
     assert done.stderr == ""
     assert [path.name for path in script.parent.iterdir()] == ["train.py"]
 
@@ -138,7 +138,7 @@ def test_a_recording_inside_another_is_refused_and_the_outer_goes_on(script: Pat
         "with tfdoctor.record('after'):\n    pass\n",
     )
     assert done.stdout.startswith("CaptureError The recording ")
-    assert done.stdout.endswith("outer is not over: end it before another begins.\n")
+    assert done.stdout.endswith("outer is still running: end it before you start another.\n")
     assert not (script.parent / "inner").exists()
     assert manifest(script.parent / "outer").finished
     assert manifest(script.parent / "after").finished
@@ -154,7 +154,7 @@ def test_a_block_that_is_never_left_is_ended_with_the_process(script: Path) -> N
     run(script, "run = tfdoctor.record('out').__enter__()\n")
     assert manifest(script.parent / "out").finished
     assert manifest(script.parent / "out").outcome.exit_code is None
-    assert "did not come to its end" in missing(script.parent / "out")["end of the block"]
+    assert "did not finish" in missing(script.parent / "out")["end of the block"]
 
 
 def test_a_fork_leaves_the_recording_to_its_parent(script: Path) -> None:
@@ -178,8 +178,10 @@ def test_under_tfdoctor_profile_record_steps_aside(script: Path, tmp_path: Path)
     )
     found = profiled(script, tmp_path / "outer", sample_every_ms=0)
     assert found.code == 0
-    assert found.stdout.startswith("runs\nNone None <tfdoctor: `tfdoctor profile` records this run")
-    said = "tfdoctor: `tfdoctor profile` records this run already: record() leaves it to that.\n"
+    assert found.stdout.startswith(
+        "runs\nNone None <tfdoctor: `tfdoctor profile` already records this run"
+    )
+    said = "tfdoctor: `tfdoctor profile` already records this run, so record() does nothing.\n"
     assert found.stderr.count(said) == 1
     assert not (script.parent / "inner").exists()
 
@@ -195,9 +197,9 @@ def test_what_is_not_there_cannot_be_reported_on(script: Path) -> None:
         "try:\n    run.report(['pdf'])\nexcept tfdoctor.errors.CaptureError as error:\n    print(error)\n",
     )
     *first, html, last = done.stdout.splitlines()
-    assert first == ["There is nothing to report on: nothing is recorded yet."] * 3
+    assert first == ["There is no recording to report on: nothing has been recorded yet."] * 3
     assert html == "None"
-    assert last.startswith("'pdf' is no format of a report: take html, ")
+    assert last.startswith("Unknown report format 'pdf': use html, ")
 
 
 # Sampling

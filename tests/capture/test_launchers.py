@@ -70,7 +70,7 @@ def test_a_child_has_the_hook_and_does_not_see_it(folder: Path, tmp_path: Path, 
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
     assert run.stdout.endswith("[]\nextra None\n")
     found = [
-        process for process in run.manifest.processes if process.why == "it took no training step"
+        process for process in run.manifest.processes if process.why == "it ran no training step"
     ]
     assert len(found) == 1
     assert found[0].trained is False
@@ -89,7 +89,7 @@ def test_a_command_passes_it_on_by_hand(folder: Path, tmp_path: Path) -> None:
     assert "capture/site" not in run.stdout
     assert [process.why for process in run.manifest.processes] == [
         "it did not import TensorFlow",
-        "it took no training step",
+        "it ran no training step",
     ]
     assert run.manifest.command[-1] == "launch.py"
 

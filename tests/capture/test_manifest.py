@@ -143,13 +143,13 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
         ),
         (
             '{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}',
-            "os.execv) after 7 steps or more, before the traced window: let it come to its end",
+            "os.execv) after at least 7 steps, before tracing started: let it finish",
         ),
         ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
         ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
         ('{"wanted": "tensorflow", "finished": true}', "the script did not import TensorFlow"),
-        ('{"wanted": "tensorflow"}', "too abruptly (killed, or by os._exit or os.execv) before"),
-        ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "too abruptly"),
+        ('{"wanted": "tensorflow"}', "abruptly (killed, or by os._exit or os.execv) before"),
+        ('{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}', "abruptly"),
         ("[]", "is damaged"),
         ("{", "is damaged"),
     ],
@@ -170,16 +170,16 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
         (
             1,
             '{"wanted": "tensorflow", "finished": true}',
-            "the script ended with exit code 1, and its import of TensorFlow had failed: fix that",
+            "the script ended with exit code 1: importing TensorFlow failed",
         ),
-        (3, '{"wanted": "tensorflow"}', "exit code 3 before the traced window: fix that first"),
-        (-15, '{"wanted": "tensorflow"}', "ended by SIGTERM before the traced window: let it come"),
-        (-36, '{"wanted": "tensorflow"}', "the script was ended by signal 36 before the traced"),
+        (3, '{"wanted": "tensorflow"}', "exit code 3 before tracing started: fix that first"),
+        (-15, '{"wanted": "tensorflow"}', "ended by SIGTERM before tracing started: let it finish"),
+        (-36, '{"wanted": "tensorflow"}', "the script was ended by signal 36 before tracing"),
         (
             -15,
             '{"window": {"steps": 0}, "versions": {"tensorflow": "2"}}',
             (
-                "ended by SIGTERM while it was traced, which leaves no trace: let it come to its end, "
+                "ended by SIGTERM during tracing, so there is no trace: let it finish, "
                 "trace fewer steps with --steps, or end it with --stop-after"
             ),
         ),
@@ -219,7 +219,7 @@ def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
     ended = manifest.end(manifest.begin(plan, ["python3"]), 1, (), [process])
     (gap,) = manifest.of_process(ended, process).missing
     assert gap.why == (
-        "the script ended with exit code 1: tensorflow.py beside what was run hides TensorFlow: rename it first"
+        "the script ended with exit code 1: tensorflow.py in the folder of the script hides TensorFlow: rename it"
     )
 
 

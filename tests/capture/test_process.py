@@ -227,4 +227,4 @@ def test_a_hook_that_cannot_be_installed_is_reported(script: Path, tmp_path: Pat
     wrapper.chmod(0o755)
     run = profiled(script, tmp_path / "out", python=str(wrapper), sample_every_ms=0)
     assert (run.code, run.stdout) == (0, "runs\n")
-    assert "the hook did not start" in run.missing()["steps"]
+    assert "the recorder did not start" in run.missing()["steps"]

@@ -118,7 +118,7 @@ def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
     assert said(recording).steps.seen == 30
     assert [(each.pid, each.trained, each.why) for each in said(recording).processes] == [
         (8, True, ""),
-        (7, False, "it took no training step"),
+        (7, False, "it ran no training step"),
         (9, False, "it did not import TensorFlow"),
     ]
 

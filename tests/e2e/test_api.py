@@ -149,7 +149,7 @@ def test_the_users_own_profiler_comes_first_though_its_name_was_known_before(did
 
 def test_a_recorder_inside_a_recorded_block_steps_aside(did: Did) -> None:
     assert not (did.script.parent / "within").exists()
-    assert did.stderr.count("outer is not over: end it before another begins.\n") == 1
+    assert did.stderr.count("outer is still running: end it before you start another.\n") == 1
 
 
 def test_what_does_not_train_is_no_step(did: Did) -> None:
@@ -166,7 +166,7 @@ def test_how_a_block_ended_is_recorded(did: Did) -> None:
     outcome = json.loads((did.script.parent / "raising" / "tfdoctor.json").read_text())["outcome"]
     assert (outcome["exit_code"], outcome["error"]) == (1, "KeyError: 'the block broke'")
     assert did.manifest("broken").outcome.exit_code is None
-    assert "did not come to its end" in did.missing("broken")["end of the fit"]
+    assert "did not finish" in did.missing("broken")["end of the fit"]
 
 
 def test_a_function_that_was_traced_before_is_known_by_its_gradients(did: Did) -> None:

@@ -264,7 +264,7 @@ def test_a_run_that_ends_in_warm_up_says_so(profile: Profile) -> None:
     assert run.recording.traces == ()
     assert run.manifest.window is None
     assert run.missing() == {
-        "trace": "the run ended after 7 steps, during warm-up (10): run with --warmup 3"
+        "trace": "the run ended after 7 steps, during warm-up (10): use --warmup 3"
     }
     assert run.program["layers"]
     assert "no steps traced" in run.stderr

@@ -1,4 +1,4 @@
-"""Several hosts to render: one that holds up the others, and others that cannot be compared."""
+"""Several hosts to render: one that the others wait for, and others that cannot be compared."""
 
 from tfdoctor.diagnosis import HostFinding, HostRow, Hosts, Saving
 from tfdoctor.rule import Topic
@@ -38,12 +38,12 @@ def hosts(prefix: str = "worker-", count: int = 3) -> Hosts:
     """Return a chief and workers of whom the second is slow, and a parameter server."""
     names = [f"{prefix}{number}" for number in range(count)]
     rows = [row(name, 46.0 if name == names[1] else 12.0) for name in names]
-    server = HostRow(name=f"{prefix}ps", missing="it took no training step")
+    server = HostRow(name=f"{prefix}ps", missing="it ran no training step")
     return Hosts(
         rows=(*rows, server),
         shown=names[1],
-        why_shown="it holds up the others",
-        slowest=f"{names[1]} holds up the others: its own work takes 34.0 ms more per step",
+        why_shown="the others wait for it",
+        slowest=f"The other hosts wait for {names[1]}: its own work takes 34.0 ms more per step",
         straggler=names[1],
         stage="input",
         lag_ms=34.0,

@@ -216,9 +216,9 @@ def test_the_list_of_rules_is_also_data() -> None:
     [
         ("input-bond", "unknown rule 'input-bond': did you mean 'input-bound'?"),
         ("INPUT-BOUND", "unknown rule 'INPUT-BOUND': did you mean 'input-bound'?"),
-        ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists those that there are."),
-        ("ALL", "ALL is no rule but several: `tfdoctor rules` lists them."),
-        ("input", "input is no rule but several: `tfdoctor rules` lists them."),
+        ("zzz", "unknown rule 'zzz': `tfdoctor rules` lists all rules."),
+        ("ALL", "ALL stands for several rules: `tfdoctor rules` lists them."),
+        ("input", "input stands for several rules: `tfdoctor rules` lists them."),
     ],
 )
 def test_an_unknown_rule_is_explained_by_the_nearest(name: str, said: str, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
     assert code == 0
     sentence = f"doctor/slow_callbacks.py{said}"
     assert f"Your own rule slow-callbacks failed: {sentence}" in " ".join(shown.split())
-    assert "failed in tfdoctor itself" not in shown
+    assert "a defect of tfdoctor" not in shown
     results = json.loads((tmp_path / "report.json").read_text())["results"]
     (mine,) = (each for each in results if each["rule"] == "slow-callbacks")
     assert (mine["outcome"], sentence in mine["reason"]) == ("errored", True)

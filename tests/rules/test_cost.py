@@ -18,7 +18,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
-from tfdoctor.report.sentences import verdict
+from tfdoctor.report import sentences
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.cost import LIMITS, check
 from tfdoctor.units import Quantity, Unit
@@ -91,24 +91,23 @@ def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int
 
 
 def outcome(price: Price | None) -> object:
-    found = diagnose(Recording.open(SAMPLE), all_rules(), "x", ask_xprof=False, price=price)
-    return next(result.outcome for result in found.results if result.rule.name == "cost")
+    diagnosis = diagnose(Recording.open(SAMPLE), all_rules(), "x", ask_xprof=False, price=price)
+    return next(result.outcome for result in diagnosis.results if result.rule.name == "cost")
 
 
 def test_a_report_says_what_its_savings_are_worth() -> None:
-    found = outcome(PRICE)
-    assert isinstance(found, Finding)
-    last = found.evidence[-1]
+    finding = outcome(PRICE)
+    assert isinstance(finding, Finding)
+    last = finding.evidence[-1]
     assert isinstance(last, Measure)
-    assert "when all findings are followed" in last.label
     assert last.value.unit is Unit.US_DOLLARS
-    assert 0 < last.value.value < 1000 * measures(found)["cost per step"]
+    assert 0 < last.value.value < 1000 * measures(finding)["cost per step"]
 
 
 def test_without_a_price_the_rule_says_what_is_missing() -> None:
-    found = outcome(None)
-    assert isinstance(found, NotApplicable)
-    assert "--usd-per-hour" in found.reason
+    verdict = outcome(None)
+    assert isinstance(verdict, NotApplicable)
+    assert "--usd-per-hour" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,8 @@ def test_the_sentence_says_what_a_price_is(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert "nan is no price of an hour: give US dollars" in done.stderr
+    assert "nan" in done.stderr
+    assert "US dollars" in done.stderr
 
 
 @pytest.mark.parametrize("idle", ["0", "1"], ids=["a finding", "healthy"])
@@ -178,6 +178,6 @@ def test_the_money_is_one_line_and_no_change(idle: str, tmp_path: Path) -> None:
 
 def test_a_price_alone_is_no_fault() -> None:
     rules = [rule for rule in all_rules() if rule.name == "cost"]
-    found = diagnose(Recording.open(SAMPLE), rules, "x", ask_xprof=False, price=PRICE)
-    assert isinstance(found.results[0].outcome, Finding)
-    assert "fault was found" not in " ".join(verdict(found))
+    diagnosis = diagnose(Recording.open(SAMPLE), rules, "x", ask_xprof=False, price=PRICE)
+    assert isinstance(diagnosis.results[0].outcome, Finding)
+    assert "One problem found" not in " ".join(sentences.verdict(diagnosis))

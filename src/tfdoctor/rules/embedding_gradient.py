@@ -132,16 +132,13 @@ def _finding(
     hardware: Hardware,
 ) -> Finding:
     total_ms = sum(table.ms for table in one_hot) + sum(update.ms for update in updates)
-    faults = [*["one-hot matmuls"] * bool(one_hot), *["optimizer updates"] * bool(updates)]
-    what = " and ".join(faults).capitalize()
+    share = ratio(total_ms / operations.total_ms)
     return Finding(
-        summary=f"{what} process every row of an embedding table: {milliseconds(total_ms)} per step",
+        summary=f"{_faults(one_hot, updates)} process every row of an embedding table: "
+        f"{milliseconds(total_ms)} per step",
         evidence=(
             Measure("time processing whole embedding tables per step", ms(total_ms)),
-            Measure(
-                "share of the compute time processing whole embedding tables",
-                ratio(total_ms / operations.total_ms),
-            ),
+            Measure("share of the compute time processing whole embedding tables", share),
             _table(one_hot, updates),
         ),
         remedies=_remedies(one_hot, updates),
@@ -150,6 +147,11 @@ def _finding(
             *(_partial_update(update) for update in updates),
         ),
     )
+
+
+def _faults(one_hot: tuple[OneHotTable, ...], updates: tuple[DenseUpdate, ...]) -> str:
+    names = {"one-hot matmuls": one_hot, "optimizer updates": updates}
+    return " and ".join(name for name, tables in names.items() if tables).capitalize()
 
 
 def _lookup(table: OneHotTable, operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:

@@ -122,18 +122,23 @@ def check(
     if narrowing is None:
         why = hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
         return NotApplicable(reason=why)
-    if not operations.matrix and operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    if not operations.matrix:
-        return Healthy(summary="The step runs no matmul or convolution")
     if not any(row.precision for row in operations.matrix):
-        return NotApplicable(reason=UNKNOWN_PRECISION)
+        return _without_precision(operations)
     matmuls = Float32.of(operations, hardware, narrowing, _kept_layers(program))
     if not matmuls.slow:
         return _without_gain(operations, matmuls)
     finding = _finding(matmuls, operations, reduced, program)
     on_cpu = hardware.kind == DeviceKind.CPU
     return _if_large_enough(finding, operations, limits) if on_cpu else finding
+
+
+def _without_precision(operations: Operations) -> Verdict:
+    """Say why no matmul of a known precision runs."""
+    if operations.matrix:
+        return NotApplicable(reason=UNKNOWN_PRECISION)
+    if operations.why_unnamed:
+        return NotApplicable(reason=operations.why_unnamed)
+    return Healthy(summary="The step runs no matmul or convolution")
 
 
 def _kept_layers(program: Program | None) -> set[str]:

@@ -33,6 +33,8 @@ cost as part of the neighboring convolution.
 - [tf.nn.conv2d, data_format](https://www.tensorflow.org/api_docs/python/tf/nn/conv2d)
 """
 
+from collections.abc import Iterator
+
 from tfdoctor.facts.operations.layouts import Conversion, Layouts
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -98,8 +100,6 @@ def _finding(
     operations: Operations,
     hardware: Hardware,
 ) -> Finding:
-    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
-    removed = [row for conversion in layouts.superfluous for row in conversion.rows]
     share = ratio(total_ms / operations.total_ms)
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
@@ -109,11 +109,16 @@ def _finding(
             _table(layouts.superfluous, inside),
         ),
         remedies=_remedies(layouts.superfluous, inside, hardware),
-        effects=(
-            *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=bound) for row in removed),
-            *(_effect_inside(row, time) for row, time in inside),
-        ),
+        effects=(*_effects(layouts, hardware), *(_effect_inside(*entry) for entry in inside)),
     )
+
+
+def _effects(layouts: Layouts, hardware: Hardware) -> Iterator[Effect]:
+    """Remove the superfluous conversions of the model."""
+    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
+    for conversion in layouts.superfluous:
+        for row in conversion.rows:
+            yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=bound)
 
 
 def _effect_inside(row: OperationTime, time: float) -> Effect:

@@ -83,17 +83,12 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
         return Healthy(summary="The step computes no gradient of max pooling")
     total_ms = sum(row.ms for row in rows)
     share = total_ms / operations.total_ms
-    summary = (
-        f"The gradients of max pooling take {milliseconds(total_ms)} per step, "
-        f"{percent(share)} of the compute time"
-    )
+    taken = f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time"
+    summary = f"The gradients of max pooling take {taken}"
+    label = "share of the compute time in gradients of max pooling"
     measures = (
         Measure("gradients of max pooling per step", ms(total_ms)),
-        Measure(
-            "share of the compute time in gradients of max pooling",
-            ratio(share),
-            ratio(limits.share),
-        ),
+        Measure(label, ratio(share), ratio(limits.share)),
     )
     slow = [row for row in rows if not _by_onednn(row)]
     if not slow:

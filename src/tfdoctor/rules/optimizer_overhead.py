@@ -105,15 +105,12 @@ def check(
     if small.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
         summary = f"The optimizer's operations on small tensors take {small.taken}"
         return Healthy(summary=summary, evidence=evidence)
-    number = counted(round(small.calls), "small operation")
+    scheduling = (_scheduling(small, breakdown),) if on_cpu else ()
     return Finding(
-        summary=f"The optimizer runs {number}: {small.taken}",
+        summary=f"The optimizer runs {counted(round(small.calls), 'small operation')}: {small.taken}",
         evidence=evidence,
         remedies=_remedies(small, on_cpu=on_cpu),
-        effects=(
-            *(_effect(row) for row in small.rows),
-            *((_scheduling(small, breakdown),) if on_cpu else ()),
-        ),
+        effects=(*(_effect(row) for row in small.rows), *scheduling),
     )
 
 

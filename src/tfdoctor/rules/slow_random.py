@@ -101,15 +101,9 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
         return Healthy(summary="The step draws no random numbers from an expensive distribution")
     total_ms = sum(row.ms for row in rows)
     share = total_ms / operations.total_ms
-    label = "share of the compute time drawing from expensive distributions"
-    measures = (
-        Measure("time drawing from expensive distributions per step", ms(total_ms)),
-        Measure(label, ratio(share), ratio(limits.share)),
-    )
-    summary = (
-        f"Drawing from expensive random distributions takes {milliseconds(total_ms)} per step, "
-        f"{percent(share)} of the compute time"
-    )
+    taken = f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time"
+    summary = f"Drawing from expensive random distributions takes {taken}"
+    measures = _measures(total_ms, share, limits)
     if share < limits.share:
         return Healthy(summary=summary, evidence=measures)
     return Finding(
@@ -117,6 +111,14 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
         evidence=(*measures, _table(rows)),
         remedies=(_remedy(rows),),
         effects=tuple(_effect(row, hardware) for row in rows),
+    )
+
+
+def _measures(total_ms: float, share: float, limits: Limits) -> tuple[Measure, ...]:
+    label = "share of the compute time drawing from expensive distributions"
+    return (
+        Measure("time drawing from expensive distributions per step", ms(total_ms)),
+        Measure(label, ratio(share), ratio(limits.share)),
     )
 
 

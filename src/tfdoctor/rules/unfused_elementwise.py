@@ -102,12 +102,7 @@ def check(
         return NotApplicable(reason=f"elementwise operations take {taken}; {ON_CPU}")
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
-    label = "share of the compute time in elementwise operations"
-    evidence = (
-        Measure("time in elementwise operations per step", ms(total_ms)),
-        Measure(label, ratio(share), ratio(limits.share)),
-        Measure("elementwise operations per step", count(calls), count(limits.operations)),
-    )
+    evidence = _evidence(total_ms, share, calls, limits)
     if share < limits.share or calls < limits.operations:
         return Healthy(summary=f"Elementwise operations take {taken}", evidence=evidence)
     number = counted(round(calls), "elementwise operation")
@@ -128,6 +123,15 @@ def _elementwise(
         for row in operations.rows
         if row.type in ELEMENTWISE and row.layer not in norms and row not in optimizer.rows
     ]
+
+
+def _evidence(total_ms: float, share: float, calls: float, limits: Limits) -> tuple[Measure, ...]:
+    label = "share of the compute time in elementwise operations"
+    return (
+        Measure("time in elementwise operations per step", ms(total_ms)),
+        Measure(label, ratio(share), ratio(limits.share)),
+        Measure("elementwise operations per step", count(calls), count(limits.operations)),
+    )
 
 
 def _finding(summary: str, evidence: tuple[Measure, ...], rows: list[OperationTime]) -> Finding:

@@ -34,6 +34,7 @@ class RunEnd:
         self.installed.program.end()
         self.log.state["finished"] = True
         self.installed.window.save()
+        self.installed.window.rest()  # nobody would stop a profiler that starts from here on
 
 
 def install(installed: Installed) -> None:

@@ -6,6 +6,7 @@ import time
 
 from . import state_file
 from .captures import Capture
+from .collectives import UnsafeError
 from .planning import planned
 from .profiler import Session
 from .steps import NEVER
@@ -92,6 +93,8 @@ def _refused(window: Tracing, source: StepCounter | None, why: str) -> None:
 
 
 def _why_refused(error: Exception) -> str:
+    if isinstance(error, UnsafeError):
+        return str(error)
     return (
         "the profiler could not be started, most likely because another profiler was running: "
         "run only one profiler at a time "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from . import tensorflow_api
+from . import collectives, tensorflow_api
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Session:
         self.api = api
         self.trace = tensorflow_api.trace_class()
         self.stopped_ns: int | None = None
+        self.unnumbered = collectives.Unnumbered()
 
     @classmethod
     def start(cls, api: ProfilerApi, out: str) -> Session:
@@ -41,9 +42,11 @@ class Session:
         if api.running():
             raise RuntimeError("another profiler is running")
         session = cls(api)
+        session.unnumbered.begin()
         try:
             api.start(out)
         except Exception:
+            session.unnumbered.end()
             # Refused by a profiler server's session: TensorFlow keeps a dead object that would
             # refuse every later start of the user's. Dropping it writes nothing.
             if api.running():
@@ -63,7 +66,10 @@ class Session:
     def stop(self, capture: Capture) -> None:  # noqa: ARG002  # the profiler knows where to write
         """Stop and write the trace."""
         self.finish()
-        self.api.stop()
+        try:
+            self.api.stop()
+        finally:
+            self.unnumbered.end()
 
 
 class Borrowed(Session):

@@ -8,8 +8,14 @@ import re
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypedDict
 
-    Rank = dict[str, str | int | None]  # "name", "rank" and "size"; None is unknown
+    class Rank(TypedDict):
+        """A worker's place in its job; None is unknown."""
+
+        name: str
+        rank: int | None
+        size: int | None
 
 
 CLUSTERS = ("TF_CONFIG", "CLUSTER_SPEC")

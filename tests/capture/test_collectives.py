@@ -1,0 +1,97 @@
+"""Jobs with collectives are traced without the crash of TensorFlow's profiler; nothing starts after the end."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.capture import agent
+from tests.capture.running import environment
+from tests.capture.windows import Session, make
+
+collectives: Any = agent.load("collectives")
+
+ENTRY = """
+import ctypes, sys
+import tensorflow as tf
+from tests.capture import agent
+collectives = agent.load("collectives")
+collectives.present = lambda: True
+unnumbered, slot = collectives.Unnumbered(), collectives._slot()
+before = collectives._read(slot)
+unnumbered.begin()
+during = collectives._read(slot)
+assert ctypes.CFUNCTYPE(ctypes.c_int64)(during)() == 0, "an activity has a number"
+unnumbered.end()
+assert collectives._read(slot) == before != during
+unnumbered.end()
+assert collectives._read(slot) == before
+"""
+
+
+def devices(*kinds: str, server: object = None) -> SimpleNamespace:
+    """Return TensorFlow's module of contexts with such devices."""
+    devices = [SimpleNamespace(device_type=kind) for kind in kinds]
+    context = SimpleNamespace(_collective_ops_server_def=server, _logical_devices=devices)
+    return SimpleNamespace(_context=context)
+
+
+@pytest.mark.parametrize(
+    ("module", "present"),
+    [
+        (None, False),
+        (SimpleNamespace(_context=None), False),
+        (devices("CPU"), False),
+        (devices("CPU", "GPU"), False),
+        (devices("CPU", "GPU", "GPU"), True),
+        (devices("CPU", server=object()), True),
+    ],
+)
+def test_collectives_are_expected_between_workers_and_between_equal_devices(
+    module: object, *, present: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, collectives.CONTEXT, module)
+    assert collectives.present() == present
+
+
+def test_a_trace_that_could_crash_the_run_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, collectives.CONTEXT, devices("CPU", "CPU"))
+    monkeypatch.setattr(collectives, "LIBRARY", "no such library")
+    with pytest.raises(RuntimeError, match="can crash a job with collectives"):
+        collectives.Unnumbered().begin()
+
+
+def test_the_recording_says_why_there_is_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch)
+    monkeypatch.setattr(Session, "refuse", collectives.UnsafeError())
+    window.open_for(None, 1.0)
+    (missing,) = window.log.state["missing"]
+    assert missing["what"] == "trace"
+    assert missing["why"].endswith("profile a single worker")
+
+
+@pytest.mark.tensorflow
+def test_activities_have_no_number_while_a_trace_is_open() -> None:
+    root = str(Path(__file__).parents[2])
+    env = environment(PYTHONPATH=root)
+    done = subprocess.run(
+        [sys.executable, "-c", ENTRY], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_window_opens_once_the_run_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch)
+    program = SimpleNamespace(end=lambda: None)
+    installed = SimpleNamespace(window=window, log=window.log, program=program)
+    agent.load("ending").RunEnd(installed).finish()
+    window.open_for(None, 1.0)
+    assert window.state == "done"
+    assert window.session is None
