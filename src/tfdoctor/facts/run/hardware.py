@@ -25,7 +25,7 @@ from tfdoctor.facts.run.gpu_rates import (
     PLAIN_TURING,
     SCALAR_RATES,
 )
-from tfdoctor.facts.run.matrix_units import CPU_UNITS, ONEDNN_TILE, Narrowing, Tile
+from tfdoctor.facts.run.matrix_units import CPU_UNITS, ONEDNN_TILE, SixteenBit, Tile
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.trace import Plane
@@ -44,7 +44,7 @@ class Hardware:
     kind: DeviceKind
     name: str
     matrix_unit: str = ""
-    narrowing: Narrowing | None = None
+    sixteen_bit: SixteenBit | None = None
     tile: Tile | None = None
     peak_flop_s: float | None = None  # dense, in the fastest 16-bit type
     bandwidth_bytes_s: float | None = None
@@ -76,9 +76,9 @@ class Hardware:
             return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
-        for flag, unit, narrowing in CPU_UNITS:
+        for flag, unit, sixteen_bit in CPU_UNITS:
             if flag in flags:
-                return cls(DeviceKind.CPU, name, unit, narrowing, tile, cores=cores)
+                return cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
         return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
 
@@ -90,13 +90,13 @@ class Hardware:
         hbm = float(stats.get("peak_hbm_bw_gigabytes_per_second") or 0) * 1e9 or None
         wide = any(generation in name for generation in ("v6", "v7", "7x"))
         tile = Tile(256 if wide else 128, TPU_GUIDE)
-        narrowing = Narrowing(
+        sixteen_bit = SixteenBit(
             "bfloat16",
             0.5,
             Bound.AT_MOST,
             "half the bytes; the MXU multiplies in bfloat16 either way",
         )
-        return cls(DeviceKind.TPU, name, "MXU", narrowing, tile, peak, hbm, cores)
+        return cls(DeviceKind.TPU, name, "MXU", sixteen_bit, tile, peak, hbm, cores)
 
     @classmethod
     def _gpu(cls, plane: Plane | None, cores: float | None) -> Self:
@@ -127,7 +127,7 @@ class Hardware:
         scalar = SCALAR_RATES.get(capability)
         return replace(
             unknown_unit, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
-            narrowing=Narrowing(dtype, full / half, Bound.AT_MOST, source, scalar and scalar / half),
+            sixteen_bit=SixteenBit(dtype, full / half, Bound.AT_MOST, source, scalar and scalar / half),
             peak_flop_s=peak_rate(stats, half), multiplies=tensor_core_types(capability),
             strict=capability < (8, 0),
         )  # fmt: skip
@@ -147,7 +147,7 @@ class Hardware:
             return cls(DeviceKind.GPU, name, cores=cores, missing=why, without_unit=True)
         source = f"{full:g} FLOP per compute unit and clock now, {half:g} in {dtype}"
         return cls(
-            DeviceKind.GPU, name, "Matrix Core", Narrowing(dtype, full / half, Bound.AT_MOST, source), None,
+            DeviceKind.GPU, name, "Matrix Core", SixteenBit(dtype, full / half, Bound.AT_MOST, source), None,
             peak_rate(stats, half), bandwidth * transfers if bandwidth else None, cores,
             multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip

@@ -6,7 +6,7 @@ from tfdoctor.verdict import Bound
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class SixteenBit:
     """How 16 bit changes the time of a matmul or convolution that runs in float32 now.
 
     ``scales`` is the time in 16 bit relative to float32; ``scalar_scales`` the same for matmuls that
@@ -40,11 +40,11 @@ ONEDNN_TILE = Tile(
 )
 
 
-CPU_UNITS: tuple[tuple[str, str, Narrowing], ...] = (
+CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
     (
         "amx_bf16",
         "AMX",
-        Narrowing(
+        SixteenBit(
             "bfloat16",
             1 / 16,
             Bound.AT_MOST,
@@ -54,7 +54,7 @@ CPU_UNITS: tuple[tuple[str, str, Narrowing], ...] = (
     (
         "avx512_bf16",
         "AVX512-BF16",
-        Narrowing(
+        SixteenBit(
             "bfloat16",
             0.6,
             Bound.EXPECTED,
@@ -62,4 +62,4 @@ CPU_UNITS: tuple[tuple[str, str, Narrowing], ...] = (
         ),
     ),
 )
-"""CPU flag, unit, narrowing; the first that the CPU has. Instruction sets by Intel's and AMD's manuals."""
+"""CPU flag, unit, gain from 16 bit; the first that the CPU has. Instruction sets by Intel's and AMD's manuals."""
