@@ -25,8 +25,9 @@ GRAPH_LOOP = StepSource.GRAPH_LOOP
 
 HIDDEN = (
     "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
-    "whole loop as one program); call the function once per step to measure the steps"
+    "whole loop as one program)"
 )
+CALL_PER_STEP = "call the function once per step to measure the steps"
 
 
 KnownSteps = tuple[StepSource, list[Step], bool]
@@ -82,7 +83,7 @@ def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
         source, steps = CALL, train_function_calls(trace)
     if not steps:
         if in_graph:
-            raise Unavailable(HIDDEN)
+            raise Unavailable(HIDDEN, CALL_PER_STEP)
         return StepSource.NONE, [], False
     if source == CALL:
         return _closed(source, chain(steps), trace)

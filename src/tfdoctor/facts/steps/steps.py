@@ -31,7 +31,7 @@ from tfdoctor.trace.names import FUNCTION_RUNS
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 
 
-NO_TIME = "the traced steps take no time: the trace is damaged; record again"
+NO_TIME = "the traced steps take no time: the trace is damaged"
 
 
 OUTLIER_IQRS = 3.0
@@ -71,12 +71,12 @@ class Steps:
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
-            raise Unavailable(_why_none(trace, recording, framework))
+            raise _none(trace, recording, framework)
         recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
         compiling = compilations(trace)
         chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
         if not chosen.median_ms > 0.0:
-            raise Unavailable(NO_TIME)
+            raise Unavailable(NO_TIME, "record again")
         return replace(chosen, program=program)
 
     @classmethod
@@ -164,16 +164,17 @@ def _recorded(seen: StepsSeen) -> StepSource | None:
     return StepSource(seen.source) if seen.source in set(StepSource) else None
 
 
-def _why_none(trace: Trace, recording: Recording, framework: Framework) -> str:
+def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:
+    """Return why there are no steps: as the recorder says, else by what the trace lacks."""
     gaps = recording.manifest.missing if recording.manifest else ()
     for missing in gaps:
         if missing.what in ("steps", "trace"):
-            return missing.why
+            return Unavailable(missing.why)
     if framework.foreign:
-        return f"the trace marks no training step; {framework.how_to_record}"
-    return (
-        f"no training step was found in the trace{_calls_seen(trace)}; record with `tfdoctor profile`, "
-        "which marks the steps"
+        return Unavailable("the trace marks no training step", framework.how_to_record)
+    return Unavailable(
+        f"no training step was found in the trace{_calls_seen(trace)}",
+        "record with `tfdoctor profile`, which marks the steps",
     )
 
 
