@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from tests.builders import product
-from tfdoctor.facts.operations.operations import Operations, OperationTime
-from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict

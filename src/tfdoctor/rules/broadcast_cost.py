@@ -38,7 +38,8 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
@@ -89,7 +90,7 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Add up the time of repetitions that broadcasting makes unnecessary."""
-    repetitions = [repeat for repeat in broadcasts.found if repeat.times >= limits.times]
+    repetitions = [repeat for repeat in broadcasts.rows if repeat.times >= limits.times]
     if repetitions:
         on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
         return _judge(Cost(tuple(repetitions), operations, on_cpu), dataflow, limits)

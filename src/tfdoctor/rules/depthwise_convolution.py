@@ -31,7 +31,8 @@ the step time of a small separable network), so there the rule only reports the 
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds, percent

@@ -31,7 +31,8 @@ x 32 x 32 x 32 values (TensorFlow 2.21 on an AMD EPYC).
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind

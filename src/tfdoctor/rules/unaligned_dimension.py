@@ -36,9 +36,11 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from tfdoctor.facts.operations.layer_matmuls import heads, is_gradient, owner
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
-from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.humanize import counted, milliseconds

@@ -39,7 +39,8 @@ from dataclasses import dataclass
 from math import prod
 
 from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.humanize import counted, milliseconds
