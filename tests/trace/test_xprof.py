@@ -60,6 +60,7 @@ def test_a_gpus_wait_is_seen_without_the_device_only(tmp_path: Path) -> None:
     called = truth.step_ms - truth.between_ms
     assert opinion.host_input_percent == pytest.approx(100 * truth.input_wait_ms / called, abs=2)
     assert opinion.input_percent is not None
+    assert opinion.host_input_percent is not None
     assert opinion.input_percent < opinion.host_input_percent / 2
 
 

@@ -114,22 +114,7 @@ def _line(
     origin_ns: int,
 ) -> Line:
     """Read a line's events but for the noise, and those of a type that is not described."""
-    base = (line.timestamp_ns - origin_ns) * 1000
-    kinds: list[int] = []
-    starts: list[int] = []
-    durations: list[int] = []
-    found: dict[int, dict[str, Value]] = {}
-    for event in line.events:
-        kind = index.get(event.metadata_id)
-        if kind is None:
-            continue
-        start, duration = base + event.offset_ps, event.duration_ps
-        if event.stats and (stats := _stats(event.stats, names.wanted, names.all)):
-            found[len(kinds)] = stats
-            start, duration = _device_time(stats, start, duration)
-        kinds.append(kind)
-        starts.append(start)
-        durations.append(duration)
+    kinds, starts, durations, stats = _columns(line, index, names, origin_ns)
     start_ps, duration_ps = _times(starts), np.maximum(_times(durations), 0)
     order = np.lexsort((-duration_ps, start_ps))
     return Line(
@@ -139,8 +124,32 @@ def _line(
         kind=np.array(kinds, np.int32)[order],
         start_ps=start_ps[order],
         duration_ps=duration_ps[order],
-        stats=_reordered(found, order),
+        stats=_reordered(stats, order),
     )
+
+
+Columns = tuple[list[int], list[int], list[int], dict[int, dict[str, Value]]]
+"""The n events of a line in their order on disk: types, starts and durations, (n,), and the stats of some."""
+
+
+def _columns(line: Message, index: Mapping[int, int], names: StatNames, origin_ns: int) -> Columns:
+    base = (line.timestamp_ns - origin_ns) * 1000
+    kinds: list[int] = []
+    starts: list[int] = []
+    durations: list[int] = []
+    kept: dict[int, dict[str, Value]] = {}
+    for event in line.events:
+        kind = index.get(event.metadata_id)
+        if kind is None:
+            continue
+        start, duration = base + event.offset_ps, event.duration_ps
+        if event.stats and (stats := _stats(event.stats, names.wanted, names.all)):
+            kept[len(kinds)] = stats
+            start, duration = _device_time(stats, start, duration)
+        kinds.append(kind)
+        starts.append(start)
+        durations.append(duration)
+    return kinds, starts, durations, kept
 
 
 def _with_tasks(line: Line, raw: Message, plane: Message, origin_ns: int) -> Line:

@@ -42,14 +42,15 @@ def subject(chart: Chart, title: str) -> Subject:
     """Describe what was examined."""
     device, hardware, framework = chart.get(Device), chart.get(Hardware), chart.get(Framework)
     trace, manifest = chart.fact(Trace), chart.fact(Recording).manifest
+    seen = device if device and device.visible else None
     return Subject(
         title=title,
         command=manifest.command if manifest else (),
         device=device.kind if device else None,
         device_name=hardware.name if hardware else "",
-        devices_used=device.used if device and device.visible else None,
-        devices_visible=(device.visible or None) if device else None,
-        framework=_framework(manifest) | (_foreign(framework) if framework else {}),
+        devices_used=seen.used if seen else None,
+        devices_visible=seen.visible if seen else None,
+        framework=_framework(manifest) | _foreign(framework),
         hosts=tuple(filter(None, trace.hostnames)),
         exit_code=manifest.outcome.exit_code if manifest else None,
     )
@@ -64,9 +65,11 @@ BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for
 """Versions that TensorFlow was built for; the machine may have others."""
 
 
-def _foreign(framework: Framework) -> dict[str, str]:
-    """Return a framework other than TensorFlow, as the trace identifies it."""
-    return {framework.name: framework.version or "version unknown"} if framework.foreign else {}
+def _foreign(framework: Framework | None) -> dict[str, str]:
+    """Return a framework that is not TensorFlow, with the version that the trace gives."""
+    if framework is None or not framework.foreign:
+        return {}
+    return {framework.name: framework.version or "version unknown"}
 
 
 def steps(chart: Chart) -> StepsSummary:
