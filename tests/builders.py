@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operations import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import HostMachine, Manifest

@@ -22,7 +22,7 @@ class Severity(IntEnum):
 
 
 CRITICAL, WARNING = 0.20, 0.05
-"""Shares from which a finding is critical, or a warning (design/architecture.md)."""
+"""Shares of the step time that a finding must save to be critical, or a warning."""
 
 
 class Stage(StrEnum):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result, Together
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.time.breakdown import PARTS, Breakdown
 from tfdoctor.kinds import DeviceKind

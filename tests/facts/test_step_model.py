@@ -18,7 +18,7 @@ from tests.builders import (
     v100,
     wait,
 )
-from tfdoctor.facts.input.input_pipeline import PipelineSegment
+from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.time.breakdown import PARTS

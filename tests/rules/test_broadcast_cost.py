@@ -6,7 +6,8 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind

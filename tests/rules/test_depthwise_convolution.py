@@ -6,7 +6,8 @@ import pytest
 
 from tests.builders import chart, line, marker, markers, trace
 from tfdoctor.diagnose import engine
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule

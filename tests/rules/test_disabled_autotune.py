@@ -6,7 +6,8 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, Program

@@ -8,9 +8,11 @@ from tests.builders import Machine, chart, device, line, markers, product, trace
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
-from tfdoctor.facts.run.hardware import Hardware, Narrowing
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
@@ -26,7 +28,7 @@ from tfdoctor.verdict import (
     Verdict,
 )
 
-TO_BF16 = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "measured")
+TO_BF16 = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "measured")
 CPU = Hardware(DeviceKind.CPU, "x", "AVX512-BF16", TO_BF16)
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", TO_BF16)
 TPU = Hardware(DeviceKind.TPU, "x", "MXU", TO_BF16, bandwidth_bytes_s=1e12)

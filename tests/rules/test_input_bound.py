@@ -7,7 +7,8 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rule import Rule

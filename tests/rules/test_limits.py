@@ -5,13 +5,16 @@ from functools import partial
 
 import pytest
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.operations.batch_norm import MOMENTS
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule

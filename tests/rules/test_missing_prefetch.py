@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -6,8 +6,9 @@ import pytest
 
 from tests.builders import recording
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import python_input

@@ -20,7 +20,8 @@ from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, DatasetParameters

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random

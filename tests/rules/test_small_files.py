@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import small_files

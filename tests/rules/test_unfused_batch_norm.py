@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, LayerConfig, Operation, Program
 from tfdoctor.kinds import DeviceKind

@@ -1,4 +1,4 @@
-"""Real traces are read, and hold what was measured in them by hand (shared/traces/README.md)."""
+"""Real traces are read, and hold what was measured in them by hand (the README of the traces)."""
 
 from dataclasses import dataclass
 

@@ -12,7 +12,12 @@ R = TypeVar("R")
 
 
 class Unavailable(Exception):  # noqa: N818 - it is an answer, not a fault
-    """What a fact needs is missing; the message says what, and how to get it."""
+    """What a fact needs is missing; the message is the reason and, where there is one, the remedy."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        """Keep the remedy apart, so that nobody has to find it in the message."""
+        super().__init__(f"{reason}; {remedy}" if remedy else reason)
+        self.remedy = remedy
 
 
 class Fact(Protocol):
@@ -28,7 +33,11 @@ def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
     A parameter with a default, such as a rule's limits, is not supplied.
     """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    return {p.name: p.annotation for p in parameters if p.default is p.empty}
+    return {
+        parameter.name: parameter.annotation
+        for parameter in parameters
+        if parameter.default is parameter.empty
+    }
 
 
 def kind_of(annotation: type | UnionType) -> type:

@@ -36,14 +36,14 @@ class Epoch:
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
-        """Read the cardinality that tf.data told.
+        """Read the cardinality of the feeding dataset.
 
         Raises:
-            Unavailable: it is not recorded, not known or without end.
+            Unavailable: it was not recorded, is unknown or infinite.
         """
         record = recording.program or ProgramRecord()
         sizes = [dataset.cardinality for dataset in record.datasets if dataset.id == record.feeds]
         steps = sizes[0] if sizes else None
         if steps is None or steps <= 0:
-            raise Unavailable("how many steps an epoch has is not recorded")
+            raise Unavailable("the number of steps per epoch was not recorded")
         return cls(steps)

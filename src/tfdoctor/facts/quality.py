@@ -128,8 +128,7 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
 
 
 def _of_none(why: Unavailable) -> Iterator[Doubt]:
-    _, _, remedy = str(why).rpartition("; ")
-    yield Doubt("no training step was found in the trace", remedy, grave=True)
+    yield Doubt("no training step was found in the trace", why.remedy or str(why), grave=True)
 
 
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:

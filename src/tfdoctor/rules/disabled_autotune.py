@@ -37,7 +37,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -36,7 +36,8 @@ saving is computed from the bytes that the lookup moves.
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.embedding_tables import DenseUpdate, EmbeddingTables, OneHotTable
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import milliseconds

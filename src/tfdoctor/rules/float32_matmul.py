@@ -45,10 +45,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.kernel_kinds import of_operation
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
 from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
-from tfdoctor.facts.run.hardware import Hardware, Narrowing
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
@@ -116,13 +118,13 @@ def check(
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Price every float32 matmul and convolution at the 16-bit rate."""
-    narrowing = hardware.narrowing
-    if narrowing is None:
+    sixteen_bit = hardware.sixteen_bit
+    if sixteen_bit is None:
         why = hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
         return NotApplicable(reason=why)
     if not any(row.precision for row in operations.matrix):
         return _without_precision(operations)
-    matmuls = Float32.of(operations, hardware, narrowing, _kept_layers(program))
+    matmuls = Float32.of(operations, hardware, sixteen_bit, _kept_layers(program))
     if not matmuls.slow:
         return _without_gain(operations, matmuls)
     finding = _finding(matmuls, operations, reduced, program)
@@ -153,18 +155,18 @@ class Float32:
     slow: tuple[OperationTime, ...]  # that 16 bit makes faster
     others: tuple[OperationTime, ...]  # that gain nothing
     hardware: Hardware
-    narrowing: Narrowing
+    sixteen_bit: SixteenBit
 
     @classmethod
     def of(
-        cls, operations: Operations, hardware: Hardware, narrowing: Narrowing, kept: set[str]
+        cls, operations: Operations, hardware: Hardware, sixteen_bit: SixteenBit, kept: set[str]
     ) -> Self:
         """Separate what is faster in 16 bit from what is not."""
         rows = [
             row for row in operations.matrix if row.precision == "float32" and row.layer not in kept
         ]
         slow = tuple(row for row in rows if _is_faster(row, hardware))
-        return cls(slow, tuple(row for row in rows if row not in slow), hardware, narrowing)
+        return cls(slow, tuple(row for row in rows if row not in slow), hardware, sixteen_bit)
 
     @property
     def gains(self) -> Iterator[Effect]:
@@ -172,7 +174,7 @@ class Float32:
         on_cpu = self.hardware.kind == DeviceKind.CPU
         for row in self.slow:
             scales = self._scales_on_cpu(row) if on_cpu else self._scales(row)
-            bound = self.narrowing.bound
+            bound = self.sixteen_bit.bound
             yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=bound)
 
     @property
@@ -186,15 +188,15 @@ class Float32:
 
     def _scales_on_cpu(self, row: OperationTime) -> float:
         fixed, casts = _fixed_ms(row) / row.ms, CAST_MS * row.calls / row.ms
-        return casts + fixed + self.narrowing.scales * (1.0 - fixed)
+        return casts + fixed + self.sixteen_bit.scales * (1.0 - fixed)
 
     def _scales(self, row: OperationTime) -> float:
-        scalar = self.narrowing.scalar_scales if self.avoids_unit(row) else None
-        return scalar or self.narrowing.scales
+        scalar = self.sixteen_bit.scalar_scales if self.avoids_unit(row) else None
+        return scalar or self.sixteen_bit.scales
 
     def avoids_unit(self, row: OperationTime) -> bool:
         """Say whether its kernels leave the unit unused although it multiplies float32 (as TF32)."""
-        return self.narrowing.scalar_scales is not None and of_operation(row.ran) is False
+        return self.sixteen_bit.scalar_scales is not None and of_operation(row.ran) is False
 
 
 def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
@@ -236,12 +238,12 @@ def _without_gain(operations: Operations, matmuls: Float32) -> Verdict:
 def _finding(
     matmuls: Float32, operations: Operations, reduced: ReducedPrecision, program: Program | None
 ) -> Finding:
-    narrowing = matmuls.narrowing
+    sixteen_bit = matmuls.sixteen_bit
     total_ms = sum(row.ms for row in matmuls.slow)
     share = ratio(total_ms / operations.total_ms)
     return Finding(
         summary=f"Float32 matmuls and convolutions take {milliseconds(total_ms)} per step; they run faster in "
-        f"{narrowing.dtype} ({matmuls.hardware.matrix_unit})",
+        f"{sixteen_bit.dtype} ({matmuls.hardware.matrix_unit})",
         evidence=(
             Measure("time in float32 matmuls and convolutions per step", ms(total_ms)),
             Measure("share of the compute time in float32 matmuls and convolutions", share),
@@ -250,7 +252,7 @@ def _finding(
             *_elsewhere(reduced),
             *_not_counted(operations),
         ),
-        remedies=(_remedy(narrowing, _first_line(program)),),
+        remedies=(_remedy(sixteen_bit, _first_line(program)),),
         effects=(*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs),
     )
 
@@ -272,16 +274,16 @@ def _if_large_enough(finding: Finding, operations: Operations, limits: Limits) -
 
 def _ratios(matmuls: Float32) -> Iterator[Measure]:
     """Yield the ratios that the saving is computed from, with the time that each applies to."""
-    narrowing = matmuls.narrowing
+    sixteen_bit = matmuls.sixteen_bit
     scalar = [row for row in matmuls.slow if matmuls.avoids_unit(row)]
     if len(scalar) < len(matmuls.slow):
-        label = f"{narrowing.dtype} time relative to float32 ({narrowing.source})"
-        yield Measure(label, ratio(narrowing.scales))
+        label = f"{sixteen_bit.dtype} time relative to float32 ({sixteen_bit.source})"
+        yield Measure(label, ratio(sixteen_bit.scales))
     if scalar:
         label = "time in kernels that do not use the Tensor Cores, not even as TF32"
         yield Measure(label, ms(sum(row.ms for row in scalar)))
-        label = f"{narrowing.dtype} time relative to kernels without Tensor Cores, by peak rates"
-        yield Measure(label, ratio(narrowing.scalar_scales or narrowing.scales))
+        label = f"{sixteen_bit.dtype} time relative to kernels without Tensor Cores, by peak rates"
+        yield Measure(label, ratio(sixteen_bit.scalar_scales or sixteen_bit.scales))
 
 
 def _elsewhere(reduced: ReducedPrecision) -> list[Measure]:
@@ -316,8 +318,8 @@ def _first_line(program: Program | None) -> Location | None:
     return next((layer.at for layer in layers if layer.at), None)
 
 
-def _remedy(narrowing: Narrowing, at: Location | None) -> Remedy:
-    policy = f"mixed_{narrowing.dtype}"
+def _remedy(sixteen_bit: SixteenBit, at: Location | None) -> Remedy:
+    policy = f"mixed_{sixteen_bit.dtype}"
     code = (
         f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created\n'
         '...\noutputs = keras.layers.Dense(classes, dtype="float32")(x)  # the last layer stays float32'
@@ -336,8 +338,8 @@ def healthy() -> Verdict:
 
 
 def _hardware() -> Hardware:
-    narrowing = Narrowing("bfloat16", 0.6, Bound.EXPECTED, "an example")
-    return Hardware(DeviceKind.CPU, "example", "AVX512-BF16", narrowing)
+    sixteen_bit = SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example")
+    return Hardware(DeviceKind.CPU, "example", "AVX512-BF16", sixteen_bit)
 
 
 def _conv(dtype: str) -> OperationTime:

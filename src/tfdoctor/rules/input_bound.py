@@ -33,7 +33,8 @@ arrays) do not appear as input.
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit

@@ -36,7 +36,8 @@ cost as part of the neighboring convolution.
 from collections.abc import Iterator
 
 from tfdoctor.facts.operations.layouts import Conversion, Layouts
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.humanize import counted, milliseconds
@@ -103,7 +104,7 @@ def _finding(
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
         evidence=(
-            Measure("avoidable layout changes per step", ms(total_ms)),
+            Measure("time in avoidable layout changes per step", ms(total_ms)),
             Measure("share of the compute time in avoidable layout changes", share),
             _table(layouts.superfluous, inside),
         ),

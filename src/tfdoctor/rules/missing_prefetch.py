@@ -28,7 +28,8 @@ TensorFlow 2.3 and later. tf.data adds a prefetch to most pipelines by itself (a
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds

@@ -32,7 +32,8 @@ two variables instead saved 6 of 10 ms.) XLA is often slower on a CPU, so compil
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -33,8 +33,9 @@ import re
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -32,7 +32,8 @@ recordings of `tfdoctor profile`, if the training loop does not iterate over a d
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.time.retracing import Retracing

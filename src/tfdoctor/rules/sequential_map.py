@@ -33,7 +33,8 @@ import re
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -37,7 +37,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime, feeds
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
 from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device

@@ -34,7 +34,8 @@ bound.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind

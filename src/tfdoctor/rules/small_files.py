@@ -31,7 +31,8 @@ opened by Python code are covered by python-input.
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number

@@ -38,7 +38,8 @@ does not judge.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.cpu_pressure import CpuPressure

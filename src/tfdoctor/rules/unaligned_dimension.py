@@ -36,9 +36,11 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from tfdoctor.facts.operations.layer_matmuls import heads, is_gradient, owner
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
-from tfdoctor.facts.run.hardware import Hardware, Tile
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.humanize import counted, milliseconds
@@ -273,8 +275,7 @@ def _finding(
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
     layers = counted(len({padded.layer for padded in wasteful}), "layer")
     return Finding(
-        summary=f"Padding takes {milliseconds(lost_ms)} per step: {layers} with widths that are not "
-        f"multiples of {tile.multiple}",
+        summary=f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}",
         evidence=(
             Measure("time spent on padding per step", ms(lost_ms)),
             Measure("multiple to which the hardware pads", count(tile.multiple)),

@@ -30,7 +30,8 @@ TensorFlow 2.21: up to 7 times), so nothing is advised and only a trial shows wh
 from collections import defaultdict
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program

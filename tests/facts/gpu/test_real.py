@@ -1,4 +1,4 @@
-"""The GPUs' facts over the real traces are those measured in them by hand (shared/traces/README.md)."""
+"""The GPUs' facts over the real traces are those measured in them by hand (the README of the traces)."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -45,5 +45,5 @@ def test_what_the_kernel_does_not_tell_is_unknown() -> None:
 
 @pytest.mark.parametrize("rows", [[], [sample(1, throttled_us=3)]])
 def test_a_difference_needs_two_samples(rows: list[dict[str, Any]]) -> None:
-    with pytest.raises(Unavailable, match="not sampled twice"):
+    with pytest.raises(Unavailable, match="sampled less than twice"):
         CpuPressure.measure(recording(samples=rows))

@@ -6,9 +6,9 @@ import pytest
 
 from tests.builders import chart, device, line, product, trace
 from tfdoctor.facts.operations.eligibility import eligibility
-from tfdoctor.facts.operations.operations import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.timeline.activity import UNNAMED
+from tfdoctor.facts.timeline.host_events import UNNAMED
 
 
 def gpu(major: int, minor: int, **stats: Any) -> Hardware:

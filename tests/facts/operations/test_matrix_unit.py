@@ -16,7 +16,8 @@ from tests.builders import (
 )
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 

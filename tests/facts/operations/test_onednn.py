@@ -5,7 +5,8 @@ import pytest
 from tests.builders import manifest, product, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.onednn import OneDnn
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.kinds import DeviceKind

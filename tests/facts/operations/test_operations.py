@@ -18,7 +18,8 @@ from tests.builders import (
     v100,
 )
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.time.breakdown import Breakdown

@@ -4,7 +4,8 @@ import pytest
 
 from tests.builders import product
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind

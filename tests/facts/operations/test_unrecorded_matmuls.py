@@ -3,7 +3,8 @@
 import pytest
 
 from tests.builders import product
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 
 DENSE = product("MatMul", ms=1.0, layer="dense")

@@ -41,9 +41,9 @@ def tpu(name: str, **stats: Any) -> Hardware:
 def test_a_v100_multiplies_in_float16() -> None:
     found = chart(trace([], gpus=[v100(KERNEL)])).fact(Hardware)
     assert found.matrix_unit == "Tensor Core"
-    assert found.narrowing
-    assert (found.narrowing.dtype, found.narrowing.scales) == ("float16", 1 / 8)
-    assert found.narrowing.bound is Bound.AT_MOST
+    assert found.sixteen_bit
+    assert (found.sixteen_bit.dtype, found.sixteen_bit.scales) == ("float16", 1 / 8)
+    assert found.sixteen_bit.bound is Bound.AT_MOST
     assert found.peak_flop_s == pytest.approx(125.3e12, rel=1e-3)
     assert found.bandwidth_bytes_s == 900_096_000_000
     assert found.tile
@@ -66,14 +66,14 @@ def test_from_ampere_on_float32_runs_as_tf32_already(
     capability: tuple[int, int], dtype: str, scales: float
 ) -> None:
     found = capable(*capability)
-    assert found.narrowing
-    assert (found.narrowing.dtype, found.narrowing.scales) == (dtype, scales)
+    assert found.sixteen_bit
+    assert (found.sixteen_bit.dtype, found.sixteen_bit.scales) == (dtype, scales)
 
 
 @pytest.mark.parametrize("capability", [(6, 0), (6, 1), (3, 7), (8, 7), (13, 0)])
 def test_a_gpu_that_is_not_in_the_table_is_unknown(capability: tuple[int, int]) -> None:
     found = capable(*capability, gpu_device_name="Tesla")
-    assert (found.matrix_unit, found.narrowing, found.tile, found.peak_flop_s) == (
+    assert (found.matrix_unit, found.sixteen_bit, found.tile, found.peak_flop_s) == (
         "",
         None,
         None,
@@ -86,9 +86,9 @@ def test_a_gpu_that_is_not_in_the_table_is_unknown(capability: tuple[int, int]) 
 def test_a_turing_card_without_tensor_cores_is_told_by_its_name() -> None:
     """Compute capability 7.5 is also that of the GTX 16 series, which has none."""
     found = capable(7, 5, gpu_device_name="NVIDIA GeForce GTX 1660 Ti")
-    assert (found.matrix_unit, found.narrowing) == ("", None)
+    assert (found.matrix_unit, found.sixteen_bit) == ("", None)
     assert "GTX 1660 Ti" in found.missing
-    assert capable(7, 5, gpu_device_name="NVIDIA GeForce RTX 2060").narrowing
+    assert capable(7, 5, gpu_device_name="NVIDIA GeForce RTX 2060").sixteen_bit
 
 
 def amd(major: int, minor: int, **stats: Any) -> Hardware:
@@ -124,14 +124,14 @@ def test_the_memory_of_amds_hbm3_is_twice_what_rocm_writes() -> None:
 
 def test_an_amd_board_is_told_by_its_name_first() -> None:
     assert amd(9, 0, gpu_device_name="AMD Instinct MI300X").peak_flop_s is None
-    assert amd(9, 0, gpu_device_name="AMD Instinct MI210").narrowing
+    assert amd(9, 0, gpu_device_name="AMD Instinct MI210").sixteen_bit
     assert amd(0, 0, gpu_device_name="gfx90a:sramecc+:xnack-").matrix_unit == "Matrix Core"
 
 
 def test_an_amd_gpu_that_is_not_in_the_table_is_unknown() -> None:
     for version in ((11, 0), (9, 0)):
         found = amd(*version, core_count=96)
-        assert (found.matrix_unit, found.narrowing, found.without_unit) == ("", None, False)
+        assert (found.matrix_unit, found.sixteen_bit, found.without_unit) == ("", None, False)
         assert "AMD" in found.missing
     old = amd(9, 0, core_count=64)
     assert (old.matrix_unit, old.without_unit) == ("", True)
@@ -139,7 +139,7 @@ def test_an_amd_gpu_that_is_not_in_the_table_is_unknown() -> None:
 
 
 def test_a_gpu_that_does_not_say_what_it_is_is_unknown() -> None:
-    assert gpu().narrowing is None
+    assert gpu().sixteen_bit is None
     assert gpu().name == "of unknown model"
     assert "does not name the GPU" in gpu().missing
 
@@ -208,7 +208,7 @@ def test_a_cpus_flags_tell_its_unit(flags: tuple[str, ...], unit: str, tile: int
     found = cpu(*flags)
     assert found.matrix_unit == unit
     assert (found.tile.multiple if found.tile else None) == tile
-    assert (found.narrowing is None) == (not unit)
+    assert (found.sixteen_bit is None) == (not unit)
     assert bool(found.missing) == (not unit)
 
 
@@ -219,9 +219,9 @@ def test_the_cores_that_the_run_may_use() -> None:
 
 def test_a_cpu_that_nobody_recorded_is_unknown() -> None:
     found = chart(trace([])).fact(Hardware)
-    assert (found.kind, found.narrowing) == ("CPU", None)
+    assert (found.kind, found.sixteen_bit) == ("CPU", None)
     assert "tfdoctor profile" in found.missing
-    assert cpu("amx_bf16", model="").narrowing is None
+    assert cpu("amx_bf16", model="").sixteen_bit is None
 
 
 # TPUs

@@ -120,5 +120,5 @@ def test_the_lines_that_make_batches_count_where_they_make_them_anew() -> None:
 
 
 def test_an_older_record_does_not_tell() -> None:
-    with pytest.raises(Unavailable, match="was not recorded"):
+    with pytest.raises(Unavailable, match="was not sampled"):
         chart(trace(), recording({"graphs": []})).fact(StackSamples)

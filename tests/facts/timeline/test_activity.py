@@ -18,7 +18,9 @@ from tests.builders import (
     v100,
     wait,
 )
-from tfdoctor.facts.timeline.activity import Activity, Work, leaves, operation_label
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.host_events import leaves, operation_label
+from tfdoctor.facts.timeline.work import Work
 from tfdoctor.trace import EventType, Trace
 from tfdoctor.verdict import Stage
 

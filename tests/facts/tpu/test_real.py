@@ -1,4 +1,4 @@
-"""Real traces of JAX on TPUs and AMD GPUs: each statement of shared/traces/README.md, within 5 %."""
+"""Real traces of JAX on TPUs and AMD GPUs: each statement of the README of the traces, within 5 %."""
 
 import pytest
 

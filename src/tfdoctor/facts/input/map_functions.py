@@ -15,15 +15,15 @@ GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))
 """Types of operations that compute nothing."""
 
 NAMED = "Dataset_map_"
-"""How tf.data begins the name of the graph of a map's function."""
+"""The prefix of tf.data's name for the graph of a map's function."""
 
 BETWEEN = frozenset(
     ("Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Repeat", "Cache", "Take", "Skip")
 )  # fmt: skip
-"""Kinds of datasets that may stand between a map and its batch, which take single elements as they are."""
+"""Kinds of datasets that may lie between a map and its batch, because they pass on single elements."""
 
 OPEN = re.compile(r"shape=\([^)]*None|<unknown>|Ragged|Sparse|Variant|Dataset")
-"""What an element_spec says of elements that differ in shape."""
+"""Parts of an element_spec of elements that differ in shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class MapFunction:
     """One function: the types of its operations, and the bytes that they write for each element.
 
     ``nbytes`` is None where a shape is open. ``batch`` is how many of its results the next batch
-    takes; 0 where none follows. ``fixed`` says that all elements that it takes are of one shape.
+    takes; 0 where none follows. ``fixed`` says that all its input elements have the same shape.
     """
 
     types: frozenset[str]
@@ -43,7 +43,7 @@ class MapFunction:
 
 @dataclass(frozen=True, slots=True)
 class MapFunctions:
-    """The functions by the number of their dataset; those that could not be told apart are missing."""
+    """The functions by the id of their dataset, without those whose names are ambiguous."""
 
     by_dataset: Mapping[int, MapFunction] = field(default_factory=dict)
 
@@ -59,13 +59,13 @@ class MapFunctions:
             if graph.kind == "dataset" and graph.name.startswith(NAMED):
                 graphs.setdefault(graph.name.removeprefix(NAMED), []).append(graph)
         if not graphs:
-            raise Unavailable("what the functions of the pipeline's maps compute is not recorded")
-        found = {
-            one.id: _function(graphs[name][0], one, program)
-            for one in program.datasets
-            if len(graphs.get(name := one.function.strip("<>"), ())) == 1
+            raise Unavailable("the functions of the pipeline's maps were not recorded")
+        functions = {
+            dataset.id: _function(graphs[name][0], dataset, program)
+            for dataset in program.datasets
+            if len(graphs.get(name := dataset.function.strip("<>"), ())) == 1
         }
-        return cls(found)
+        return cls(functions)
 
 
 def _function(graph: RecordedGraph, dataset: Dataset, program: Program) -> MapFunction:
@@ -92,10 +92,10 @@ def _nbytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:
 
 def _batch(dataset: Dataset, program: Program) -> int:
     """Return the size of the batch that takes a map's results one by one, or 0."""
-    for one in _consumers(dataset, program):
-        if one.kind.strip("_").startswith(("BatchDataset", "ParallelBatchDataset")):
-            return one.parameters.batch_size or 0
-        if one.kind.strip("_").partition("Dataset")[0] not in BETWEEN:
+    for consumer in _consumers(dataset, program):
+        if consumer.kind.strip("_").startswith(("BatchDataset", "ParallelBatchDataset")):
+            return consumer.parameters.batch_size or 0
+        if consumer.kind.strip("_").partition("Dataset")[0] not in BETWEEN:
             return 0
     return 0
 
@@ -104,12 +104,14 @@ def _consumers(dataset: Dataset, program: Program) -> Iterator[Dataset]:
     """Yield what takes a dataset's elements, nearest first."""
     current: Dataset | None = dataset
     while current is not None:
-        current = next((one for one in program.feeding if current.id in one.inputs), None)
+        current = next(
+            (candidate for candidate in program.feeding if current.id in candidate.inputs), None
+        )
         if current is not None:
             yield current
 
 
 def _fixed(dataset: Dataset, program: Program) -> bool:
     """Whether all elements that a map takes have the same shape, as far as the record tells."""
-    spec = next((one.element for one in program.datasets if one.id in dataset.inputs), "")
+    spec = next((source.element for source in program.datasets if source.id in dataset.inputs), "")
     return bool(spec) and not OPEN.search(spec)

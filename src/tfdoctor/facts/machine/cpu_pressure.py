@@ -13,7 +13,7 @@ NS_PER_US = 1000
 
 @dataclass(frozen=True, slots=True)
 class CpuPressure:
-    """Counters of the kernel over the traced window, or the samples around it; None is not told.
+    """Counters of the kernel over the traced window, or the samples around it; None is unknown.
 
     ``throttled`` is the time for which the control group's quota stopped the run, per time that
     passed; each processor's queue counts, so it may exceed 1. ``waiting`` (0 to 1) is the share of the
@@ -33,9 +33,7 @@ class CpuPressure:
         """
         rows = _around_window(recording)
         if len(rows) < 2:  # noqa: PLR2004 - a difference needs two
-            raise Unavailable(
-                "the host's processor was not sampled twice; record with `tfdoctor profile`"
-            )
+            raise Unavailable("the CPU was sampled less than twice; record with `tfdoctor profile`")
         return cls(
             _share(rows, lambda host: host.throttled_us),
             _share(rows, lambda host: host.psi_cpu_us),

@@ -1,4 +1,4 @@
-"""How fast the GPUs' clocks ran while they were busy, and what held them back."""
+"""How fast the GPUs' clocks ran while they were busy, and why they were throttled."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -15,26 +15,26 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuSample
 
 BUSY_PCT = 50
-"""Of the time with a kernel on the GPU: an idle GPU lowers its clock, and nothing is lost by that."""
+"""Percent of the time with a kernel on the GPU from which it is busy: an idle GPU may lower its clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuClock:
-    """One GPU while it is busy. ``told`` counts the samples that say what holds the clock back."""
+    """One GPU while it is busy. ``told`` counts the samples with the reasons for throttling."""
 
     name: str
     index: int  # NVML's
     told: int
     reasons: Mapping[str, int]  # samples by reason; one sample may have several
     held_mhz: Mapping[str, float]  # mean clock of the multiprocessors by reason, where sampled
-    top_mhz: float | None  # the highest that the GPU has
+    top_mhz: float | None  # the GPU's highest clock
 
     def share(self, reason: str) -> float:
-        """Return how much of the busy time a reason held the clock back."""
+        """Return the share of the busy time that a reason throttled the clock."""
         return self.reasons.get(reason, 0) / self.told if self.told else 0.0
 
     def ratio(self, reason: str) -> float | None:
-        """Return the clock so held over the highest; None when one of them is not known."""
+        """Return the throttled clock relative to the highest; None when one of them is unknown."""
         held = self.held_mhz.get(reason)
         return min(1.0, held / self.top_mhz) if held and self.top_mhz else None
 
@@ -57,8 +57,8 @@ class GpuClocks:
             for gpu in sample.gpu:
                 if gpu.visible is not False and (gpu.gpu_pct or 0) >= BUSY_PCT:
                     rows[gpu.index].append(gpu)
-        found = [_clock(index, mine, device) for index, mine in sorted(rows.items())]
-        known = tuple(gpu for gpu in found if gpu.told)
+        clocks = [_clock(index, samples, device) for index, samples in sorted(rows.items())]
+        known = tuple(gpu for gpu in clocks if gpu.told)
         if not known:
             raise Unavailable(_unseen(device, framework))
         return cls(known)
@@ -66,17 +66,17 @@ class GpuClocks:
 
 def _unseen(device: Device, framework: Framework) -> str:
     if device.kind != DeviceKind.GPU:
-        return f"clocks are sampled of NVIDIA GPUs, and the run was on a {device.kind}"
-    return (
-        f"no busy GPU's clock was sampled (some seconds of an NVIDIA GPU){framework.with_tfdoctor}"
-    )
+        return f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
+    return f"no clock of a busy NVIDIA GPU was sampled{framework.with_tfdoctor}"
 
 
 def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
-    told = [(row, row.throttle) for row in rows if row.throttle is not None]
-    reasons = Counter(reason for _, held in told for reason in set(held))
+    throttle_samples = [(row, row.throttle) for row in rows if row.throttle is not None]
+    reasons = Counter(reason for _, held in throttle_samples for reason in set(held))
     clocks = {
-        reason: [float(row.sm_mhz) for row, held in told if reason in held and row.sm_mhz]
+        reason: [
+            float(row.sm_mhz) for row, held in throttle_samples if reason in held and row.sm_mhz
+        ]
         for reason in reasons
     }
     plane = device.busiest.stats if device.busiest else {}
@@ -84,8 +84,12 @@ def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
     return GpuClock(
         name=rows[-1].name or f"GPU {index}",
         index=index,
-        told=len(told),
+        told=len(throttle_samples),
         reasons=dict(reasons),
-        held_mhz={reason: float(np.mean(mine)) for reason, mine in clocks.items() if mine},
+        held_mhz={
+            reason: float(np.mean(clocks_mhz))
+            for reason, clocks_mhz in clocks.items()
+            if clocks_mhz
+        },
         top_mhz=top or float(plane.get("clock_rate") or 0) / 1000 or None,
     )

@@ -16,11 +16,9 @@ class HostMemory:
     """Bytes, and shares from 0 to 1; over all samples of the run."""
 
     total: float
-    used: float  # by all programs, the most
-    by_run: float | None = None  # resident, the most
-    stalled: float | None = (
-        None  # share of the time in which some task of the machine waited for memory
-    )
+    used: float  # the most in use by all programs
+    by_run: float | None = None  # the run's highest RSS
+    stalled: float | None = None  # share of the time in which some task waited for memory
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -33,22 +31,22 @@ class HostMemory:
         hosts = [host for _, host in rows if host.memory_total_bytes]
         if not hosts:
             raise Unavailable(f"the machine's memory was not sampled{framework.with_tfdoctor}")
-        mine = [float(host.run_rss_bytes) for host in hosts if host.run_rss_bytes]
+        run_bytes = [float(host.run_rss_bytes) for host in hosts if host.run_rss_bytes]
         return cls(
             total=float(hosts[-1].memory_total_bytes or 0),
             used=max(float(host.memory_used_bytes or 0) for host in hosts),
-            by_run=max(mine, default=None),
+            by_run=max(run_bytes, default=None),
             stalled=_stalled(rows),
         )
 
     @property
     def share(self) -> float:
-        """How full the memory was at most."""
+        """The highest share of the memory in use, 0 to 1."""
         return self.used / self.total
 
 
 def _stalled(rows: list[tuple[int, HostSample]]) -> float | None:
-    """Return the kernel's own count of waits for memory (PSI, "some") over the sampled time."""
+    """Return the kernel's count of waits for memory (PSI, "some") relative to the sampled time."""
     counts = [(at, host.psi_memory_us) for at, host in rows if host.psi_memory_us is not None]
     if not counts:
         return None

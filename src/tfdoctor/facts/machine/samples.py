@@ -1,4 +1,4 @@
-"""What the sampler saw of the machine while the steps were traced."""
+"""The sampled load of the machine while the steps were traced."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,16 +48,19 @@ class Samples:
         long = _window_s(recording) >= GPU_PERIOD_S
         return cls(
             count=len(host),
-            run_cores=_mean((one.run_cpu_pct for one in host), 0.01),
-            other_cores=_mean((one.other_cpu_pct for one in host), 0.01),
-            run_bytes=max((one.run_rss_bytes for one in host if one.run_rss_bytes), default=None),
+            run_cores=_mean((host_row.run_cpu_pct for host_row in host), 0.01),
+            other_cores=_mean((host_row.other_cpu_pct for host_row in host), 0.01),
+            run_bytes=max(
+                (host_row.run_rss_bytes for host_row in host if host_row.run_rss_bytes),
+                default=None,
+            ),
             gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
             tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
         )
 
 
 def _window_s(recording: Recording) -> float:
-    """Return how long steps were traced; without end where that is not known, for all samples count."""
+    """Return how long steps were traced; infinite where unknown, because all samples count then."""
     window = recording.manifest.window if recording.manifest else None
     if window is None or not window.stopped_unix_ns:
         return float("inf")

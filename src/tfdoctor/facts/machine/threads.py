@@ -15,7 +15,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.steps.steps import Steps, StepSpans
-from tfdoctor.facts.timeline.activity import Activity, executors, leaves, operation_label, select
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD

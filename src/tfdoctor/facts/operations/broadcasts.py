@@ -5,7 +5,8 @@ from math import prod
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 
 REPEATS = frozenset(("Tile", "BroadcastTo"))
@@ -54,7 +55,7 @@ class Broadcast:
 class Broadcasts:
     """The forward pass' needless repetitions, and those that precede operations that could precede them."""
 
-    found: tuple[Broadcast, ...]
+    rows: tuple[Broadcast, ...]
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.operations import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 
 

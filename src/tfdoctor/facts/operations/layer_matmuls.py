@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
-from tfdoctor.facts.operations.operations import BACKPROP, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import BACKPROP
 
 
 def is_gradient(row: OperationTime) -> bool:

@@ -7,7 +7,8 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
 from tfdoctor.facts.run.program import Operation, Shape
 

@@ -9,7 +9,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.eligibility import eligibility
 from tfdoctor.facts.operations.kernel_kinds import Kernel, kernel, of_operation
 from tfdoctor.facts.operations.kernel_names import KernelRole
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind

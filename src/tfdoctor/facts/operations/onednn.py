@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
@@ -63,16 +64,16 @@ class OneDnn:
         matmuls = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
         if not matmuls:
             raise Unavailable("the traced steps hold no matmul or convolution by name")
-        ran_ms = [
-            sum(row.ms for row in matmuls if _ran_as(row, prefixes))
-            for prefixes in (ONEDNN, EIGEN_FUSED)
-        ]
-        rest = sum(row.ms for row in matmuls) - sum(ran_ms)
+        onednn, fused = _ran_ms(matmuls, ONEDNN), _ran_ms(matmuls, EIGEN_FUSED)
+        rest = sum(row.ms for row in matmuls) - (onednn + fused)
         host = recording.manifest.host if recording.manifest else None
-        best = _instructions(
-            host, reduced_precision=all(row.precision in HALVES for row in matmuls)
-        )
-        return cls(ran_ms[0], ran_ms[1], max(0.0, rest), best, "" if best else _why(host))
+        halves = all(row.precision in HALVES for row in matmuls)
+        best = _instructions(host, reduced_precision=halves)
+        return cls(onednn, fused, max(0.0, rest), best, "" if best else _why(host))
+
+
+def _ran_ms(rows: list[OperationTime], prefixes: tuple[str, ...]) -> float:
+    return sum(row.ms for row in rows if _ran_as(row, prefixes))
 
 
 def _ran_as(row: OperationTime, prefixes: tuple[str, ...]) -> bool:

@@ -11,99 +11,48 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.flops import flops_of, nbytes_of
-from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_of
+from tfdoctor.facts.operations.kernel_kinds import multiplies
+from tfdoctor.facts.operations.operation_time import OF_HOST, OperationTime
 from tfdoctor.facts.operations.traced_shapes import TracedShapes
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.operation_types import COMPILED, DEPTHWISE, MATRIX_TYPES, base_type
+from tfdoctor.facts.run.operation_types import COMPILED, base_type
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.timeline.activity import UNNAMED, Activity, Work
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.host_events import UNNAMED
+from tfdoctor.facts.timeline.work import Work
 from tfdoctor.humanize import percent
 from tfdoctor.trace import EventType
-from tfdoctor.verdict import Location, Stage
+from tfdoctor.verdict import Stage
 
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
 """The prefix that inlining a function or a loop's body adds to its operations' names."""
+
 
 FUSED_WITHIN = 12
 """Distance in the graph's order within which a bias or activation was fused with an earlier operation: a
 layer builds a handful of operations between them."""
 
+
 BACKPROP = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
 """Parts of an operation's name or type in a backward pass: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
+
 
 XLA_MODULE = "XlaModule"
 """XLA's operation name for every kernel of a program that JAX compiled."""
 
-OF_HOST = re.compile(r"[^:]:\w+$")
-"""The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
-
-HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
-"""The type of an HLO instruction's result, on a TPU."""
 
 MOSTLY_NAMED = 0.1
 """Share of unnamed work up to which "there is no such operation" can be said."""
 
+
 STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
 """Operations that only read and write their tensors: they run at the memory's rate."""
 
+
 LARGE = 1_000_000
 """Bytes per call from which an operation exceeds the caches and its fixed costs do not matter."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationTime:
-    """One operation of the step, with its share of the wall time, per training step."""
-
-    name: str
-    type: str
-    ms: float
-    calls: float = 1.0
-    ran: tuple[str, ...] = ()  # kernels, or the rewritten operation
-    ran_ms: tuple[float, ...] = ()  # the part of ``ms`` of each of ``ran``; () is unknown
-    layer: str = ""
-    at: Location | None = None
-    operation: Operation | None = None  # as the program built it
-    category: str = ""  # XLA's, on TPU
-    flops: float | None = None  # per call
-    nbytes: float | None = None  # per call
-
-    @property
-    def dtype(self) -> str:
-        """The type of its first floating-point operand, "" when unknown."""
-        tensors = self.operation.inputs if self.operation else ()
-        return next((dtype for dtype, _ in tensors if "float" in dtype), "")
-
-    @property
-    def precision(self) -> str:
-        """The type it computes in, by the program, else by its kernels' names; "" is unknown."""
-        if self.dtype:
-            return self.dtype
-        kernels = tuple(name for name in self.ran if not OF_HOST.search(name))
-        return WIDE.get(precision_of(kernels), "") or _hlo_type(kernels)
-
-    @property
-    def is_matrix(self) -> bool:
-        """Whether it multiplies matrices or convolves: by its type, else by its kernels' names."""
-        xla = self.category.startswith("convolution") and not self.is_depthwise
-        return self.type in MATRIX_TYPES or xla or (self.type == UNNAMED and multiplies(self.ran))
-
-    @property
-    def is_depthwise(self) -> bool:
-        """Whether it convolves each channel alone."""
-        return self.type in DEPTHWISE
-
-    @property
-    def kernel(self) -> tuple[int, ...] | None:
-        """The shape of a convolution's or matmul's weights; None when unknown."""
-        if self.operation is None or self.operation.type != self.type:
-            return None
-        tensors = self.operation.inputs
-        shape = tensors[1][1] if len(tensors) > 1 else None
-        if "Filter" in self.type:
-            shape = self.operation.outputs[0][1] if self.operation.outputs else None
-        return tuple(s or 0 for s in shape) if shape and None not in shape else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +142,6 @@ class Operations:
         for row in rows:
             groups[row.layer or row.name].append(row)
         return groups
-
-
-def _hlo_type(names: tuple[str, ...]) -> str:
-    """Return the type of the first HLO instruction's result, "" where there is none."""
-    result = next((match for name in names if (match := HLO_TYPE.search(name))), None)
-    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}[result[1]] if result else ""
 
 
 def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

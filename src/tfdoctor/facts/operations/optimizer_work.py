@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 
 UPDATES = re.compile(r"^(?:Assign(?:Sub|Add)?VariableOp|Resource(?:SparseApply|Apply|Scatter)\w*)$")
 """Operations that change a variable."""

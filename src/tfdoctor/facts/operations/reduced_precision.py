@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.batch_norm import CAST_PASSES, BatchNorms
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware

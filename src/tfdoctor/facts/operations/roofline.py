@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operations import LARGE, Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import LARGE, Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 

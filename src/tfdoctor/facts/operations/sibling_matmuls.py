@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operations import Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Operation, Shape
 from tfdoctor.verdict import Location

@@ -14,7 +14,7 @@ from typing import Self
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Tensor
-from tfdoctor.facts.timeline.activity import operation_label
+from tfdoctor.facts.timeline.host_events import operation_label
 from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.operations.operations import MOSTLY_NAMED, Operations, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import MOSTLY_NAMED, Operations
 from tfdoctor.humanize import milliseconds, number
 
 WHERE = (

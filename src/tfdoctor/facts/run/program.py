@@ -1,4 +1,4 @@
-"""What the run built: operations, layers, datasets and settings, as the hook recorded them."""
+"""The run's program: operations, layers, datasets and settings, as the agent recorded them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -81,11 +81,11 @@ class Dataset:
     function: str = ""
     function_at: Location | None = None
     python: bool = False  # its function runs Python for every element
-    trace_name: str = ""  # "MapDataset:4", as the iterators of the trace are called
+    trace_name: str = ""  # "MapDataset:4", the name of its iterators in the trace
     at: Location | None = None
     types: frozenset[str] | None = None  # of its function's operations; None: not recorded
-    stateful: frozenset[str] | None = None  # of those, what may give something else each time
-    element: str = ""  # its element_spec in words, at most 500 characters
+    stateful: frozenset[str] | None = None  # those of them whose result may change each time
+    element: str = ""  # its element_spec as text, at most 500 characters
     cardinality: int | None = None  # elements; -1 infinite, None unknown
     options: Mapping[str, Setting] | None = (
         None  # tf.data options that were set; None: not recorded
@@ -95,7 +95,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What the run built, and how it was set up."""
+    """The operations, layers and datasets that the run built, and its settings."""
 
     operations: tuple[Operation, ...] = ()
     layers: tuple[Layer, ...] = ()
@@ -113,18 +113,19 @@ class Program:
         """
         record = recording.program
         if record is None and framework.foreign:
-            raise Unavailable(f"how a run of {framework.title} is built is not recorded")
+            raise Unavailable(f"the program of a run of {framework.title} is not recorded")
         if record is None:
             raise Unavailable(
-                "the trace does not say what the program built (shapes, layers, lines); "
-                "record the run with `tfdoctor profile`"
+                "the trace does not hold the program (shapes, layers, lines); record with `tfdoctor profile`"
             )
         return cls._of(record, Places.of(recording))
 
     @classmethod
     def _of(cls, record: ProgramRecord, place: "Places") -> Self:
         return cls(
-            tuple(one for graph in _graphs(record) for one in _operations(graph, place)),
+            tuple(
+                operation for graph in _graphs(record) for operation in _operations(graph, place)
+            ),
             tuple(_layer(layer, place) for layer in record.layers or ()),
             tuple(_dataset(dataset, place) for dataset in record.datasets),
             record.feeds,
@@ -140,41 +141,41 @@ class Program:
     @cached_property
     def position(self) -> Mapping[str, int]:
         """The index in ``operations`` of each name; neighbours there are neighbours in the graph."""
-        found: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for at, operation in enumerate(self.operations):
-            found.setdefault(operation.name, at)
-        return found
+            positions.setdefault(operation.name, at)
+        return positions
 
     @cached_property
     def layer_by_name(self) -> Mapping[str, Layer]:
-        """The layers by name, but for names that several layers of different lines share."""
-        found: dict[str, Layer] = {}
+        """The layers by name, without names that layers of different lines share."""
+        layers: dict[str, Layer] = {}
         shared: set[str] = set()
         for layer in self.layers:
-            if layer.name in found and found[layer.name].at != layer.at:
+            if layer.name in layers and layers[layer.name].at != layer.at:
                 shared.add(layer.name)
-            found.setdefault(layer.name, layer)
-        return {name: layer for name, layer in found.items() if name not in shared}
+            layers.setdefault(layer.name, layer)
+        return {name: layer for name, layer in layers.items() if name not in shared}
 
     @property
     def batch_size(self) -> int | None:
-        """How many examples a step trains on: as fit was told, else as the last batch() was; or None."""
+        """The examples per step: from fit, else from the last batch(); None is unknown."""
         sizes = [self.settings.batch_size]
         sizes += [dataset.parameters.batch_size for dataset in self.feeding]
         return next((size for size in sizes if size), None)
 
     @cached_property
     def feeding(self) -> tuple[Dataset, ...]:
-        """The dataset that feeds the training loop and all that it is made of, consumers first."""
+        """The dataset that feeds the training loop and all datasets upstream, consumers first."""
         by_id = {dataset.id: dataset for dataset in self.datasets}
-        found: list[Dataset] = []
+        feeding: list[Dataset] = []
         ahead = [self.feeds] if self.feeds is not None else []
         while ahead:
             dataset = by_id.pop(ahead.pop(0), None)
             if dataset is not None:
-                found.append(dataset)
+                feeding.append(dataset)
                 ahead.extend(dataset.inputs)
-        return tuple(found)
+        return tuple(feeding)
 
     def shape(self, shape: Shape | None) -> tuple[int, ...] | None:
         """Fill the open batch dimension of a shape; None when another dimension is open."""

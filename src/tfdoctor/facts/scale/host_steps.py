@@ -68,7 +68,10 @@ class HostSteps:
         clocks = recording.manifest.clock if recording.manifest else ()
         missing = _why_no_clock(trace, clocks)
         start = 0 if missing else trace.started_unix_ns or 0
-        moments = [(start + s.start_ps // 1000, start + s.call_end_ps // 1000) for s in steps.steps]
+        moments = [
+            (start + step.start_ps // 1000, start + step.call_end_ps // 1000)
+            for step in steps.steps
+        ]
         return cls(
             numbers=tuple(step.number for step in steps.steps),
             counted=steps.source in COUNTED,

@@ -1,4 +1,4 @@
-"""Into how many equal parts the job divides its batch, and who else works for it beside this process."""
+"""How many replicas share a batch, and how many processes train."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -13,16 +13,16 @@ ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """What the script asked for; None is unknown."""
+    """The distribution that the script requested; None is unknown."""
 
     strategy: str = ""  # "MirroredStrategy", "" for none or Keras' default
     count: int | None = None  # replicas in sync
     granted: int | None = (
-        None  # accelerators that TensorFlow may use: the script may have hidden some
+        None  # accelerators visible to TensorFlow: the script may have hidden some
     )
     workers: int = 1  # processes that train
-    batch: int | None = None  # as it was written
-    divided: bool = False  # tf.data divides it among the replicas; else each gets as much
+    batch: int | None = None  # as written in the script
+    divided: bool = False  # tf.data divides the batch among the replicas; else each gets all of it
 
     @classmethod
     def measure(cls, recording: Recording, program: Program | None) -> Self:
@@ -35,12 +35,13 @@ class Replicas:
             granted=_granted(settings.devices),
             workers=_workers(recording),
             batch=program.batch_size if program else None,
-            divided=program is not None and any("Rebatch" in d.kind for d in program.datasets),
+            divided=program is not None
+            and any("Rebatch" in dataset.kind for dataset in program.datasets),
         )
 
     @property
     def each(self) -> float | None:
-        """Examples of a step for each replica; None when it is not known."""
+        """Examples per step and replica; None is unknown."""
         if not self.batch or not self.count:
             return None
         return self.batch / self.count if self.divided else float(self.batch)

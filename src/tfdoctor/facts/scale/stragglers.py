@@ -143,7 +143,10 @@ def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: 
     def part(stage: str) -> Times:
         return _table({n: hosts[n].parts[stage] for n in names}, matching)
 
-    stages = {str(s): float(np.median(part(s)[at] - _others(part(s), at))) for s in OWN}
+    stages = {
+        str(own_stage): float(np.median(part(own_stage)[at] - _others(part(own_stage), at)))
+        for own_stage in OWN
+    }
     stage = max(stages, key=lambda name: stages[name])
     waiting = part(Stage.COLLECTIVE)
     waited = float(np.median(_others(waiting, at) - waiting[at]))

@@ -51,7 +51,7 @@ def queued_steps(
         name, steps = compiled_steps(programs, "run" if runs else "call")
     except Unavailable as why:
         if not marked:
-            raise Unavailable(f"{why}; {framework.how_to_record}") from why
+            raise Unavailable(str(why), framework.how_to_record) from why
         return "", StepSource.NONE, _in_time(marked, device)
     if runs and not (marked and waits_for(marked, steps)):
         return name, MODULE_RUNS, steps
@@ -63,7 +63,10 @@ def queued_steps(
 def waits_for(marked: list[Step], runs: list[Step]) -> bool:
     """Say whether each marked step contains the work that it started: equally many runs end in each."""
     ends = np.array([run.call_end_ps for run in runs], np.int64)
-    inside = [int(np.count_nonzero((ends >= s.start_ps) & (ends <= s.call_end_ps))) for s in marked]
+    inside = [
+        int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps)))
+        for step in marked
+    ]
     return len(set(inside)) == 1 and sum(inside) == len(runs)
 
 
@@ -79,6 +82,7 @@ def _in_time(steps: list[Step], device: Device) -> list[Step]:
     if late > np.median([step.end_ps - step.start_ps for step in steps]):
         raise Unavailable(
             "the host ran ahead of the device, which was still working after the last step, so step times are "
-            "unknown; wait for the result inside each step (`jax.block_until_ready(loss)`) and record again"
+            "unknown",
+            "wait for the result inside each step (`jax.block_until_ready(loss)`) and record again",
         )
     return steps

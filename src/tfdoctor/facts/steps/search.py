@@ -51,8 +51,8 @@ def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[St
     if len(cycle) < FEWEST and cycle.call not in TRAINING_CALLS:
         rounds = "a single whole round" if len(cycle) == 1 else f"only {len(cycle)} whole rounds"
         raise Unavailable(
-            f"{cycle.where} trains, but the trace shows {rounds} of it, too few to identify the steps; "
-            "record for longer"
+            f"{cycle.where} trains, but the trace shows {rounds} of it, too few to identify the steps",
+            "record for longer",
         )
     pairs = zip(cycle.starts_ps.tolist(), cycle.ends_ps.tolist(), strict=True)
     return cycle.source, [
@@ -81,9 +81,9 @@ def choose(cycles: list[Cycle]) -> Cycle:
 
 def _undecided(cycle: Cycle, other: Cycle, why: str) -> Unavailable:
     return Unavailable(
-        f"{cycle.where} and {other.where} both train, {why}, so the steps are ambiguous; "
+        f"{cycle.where} and {other.where} both train, {why}, so the steps are ambiguous",
         "record a window with only one of them, or mark the steps with "
-        "`tf.profiler.experimental.Trace('train', step_num=n, _r=1)`"
+        "`tf.profiler.experimental.Trace('train', step_num=n, _r=1)`",
     )
 
 

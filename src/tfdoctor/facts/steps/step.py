@@ -29,9 +29,9 @@ class Step:
 def chain(steps: Iterable[Step]) -> list[Step]:
     """Sort steps and let each end, with its call, where the next one begins at the latest."""
     ordered = sorted(steps, key=lambda step: step.start_ps)
-    following = [step.start_ps for step in ordered[1:]]
+    next_starts = [step.start_ps for step in ordered[1:]]
     chained = [
-        replace(s, call_end_ps=min(s.call_end_ps, nxt), end_ps=nxt)
-        for s, nxt in zip(ordered, following, strict=False)
+        replace(step, call_end_ps=min(step.call_end_ps, following_ps), end_ps=following_ps)
+        for step, following_ps in zip(ordered, next_starts, strict=False)
     ]
     return chained + ordered[len(chained) :]

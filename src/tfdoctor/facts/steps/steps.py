@@ -5,7 +5,7 @@ A step lasts from its own start to the start of the next one, so that the time b
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import quantiles
 from typing import Self
@@ -18,32 +18,25 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.compilations import compilations, exceptions
-from tfdoctor.facts.steps.cycle import CALL
 from tfdoctor.facts.steps.graph_calls import graph_calls
-from tfdoctor.facts.steps.markers import marked, step_line, train_function_calls
-from tfdoctor.facts.steps.queued_steps import MODULE_RUNS, module_steps, queued_steps
-from tfdoctor.facts.steps.search import FEWEST, search
-from tfdoctor.facts.steps.step import PS_PER_MS, Step, chain
-from tfdoctor.kinds import DeviceKind, StepSource
+from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
+from tfdoctor.facts.steps.search import FEWEST
+from tfdoctor.facts.steps.step import PS_PER_MS, Step
+from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import StepsSeen
-from tfdoctor.trace import Event, Intervals, Line, Trace
-from tfdoctor.trace.names import END_OF_WINDOW, FUNCTION_RUNS
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.names import FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 
-GRAPH_LOOP = StepSource.GRAPH_LOOP
-"""The recorder's name for a loop inside a tf.function: a marker around its call is not a step."""
 
-HIDDEN = (
-    "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
-    "whole loop as one program); call the function once per step to measure the steps"
-)
+NO_TIME = "the traced steps take no time: the trace is damaged"
 
-NO_TIME = "the traced steps take no time: the trace is damaged; record again"
 
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
+
 
 OUTLIER_FLOOR = 1.3
 """An outlier takes at least this many times the median: very even steps have a tiny interquartile range."""
@@ -73,17 +66,17 @@ class Steps:
         Raises:
             Unavailable: the trace does not show, or not with certainty, where a step begins.
         """
-        program, known_steps = _recorded_steps(trace, recording, device, xla_programs, framework)
-        source, steps, closed = known_steps or _searched(trace, in_graph=False)
+        program, known_steps = recorded_steps(trace, recording, device, xla_programs, framework)
+        source, steps, closed = known_steps or searched_steps(trace, in_graph=False)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
-            raise Unavailable(_why_none(trace, recording, framework))
+            raise _none(trace, recording, framework)
         recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
         compiling = compilations(trace)
         chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
         if not chosen.median_ms > 0.0:
-            raise Unavailable(NO_TIME)
+            raise Unavailable(NO_TIME, "record again")
         return replace(chosen, program=program)
 
     @classmethod
@@ -157,7 +150,7 @@ class StepSpans:
     @classmethod
     def of(cls, steps: Steps) -> Self:
         """Take the steps that are no outliers."""
-        spans = np.array([(s.start_ps, s.end_ps) for s in steps.steady_steps], np.int64)
+        spans = np.array([(step.start_ps, step.end_ps) for step in steps.steady_steps], np.int64)
         return cls(spans[:, 0], spans[:, 1])
 
     def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -171,16 +164,17 @@ def _recorded(seen: StepsSeen) -> StepSource | None:
     return StepSource(seen.source) if seen.source in set(StepSource) else None
 
 
-def _why_none(trace: Trace, recording: Recording, framework: Framework) -> str:
+def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:
+    """Return why there are no steps: as the recorder says, else by what the trace lacks."""
     gaps = recording.manifest.missing if recording.manifest else ()
     for missing in gaps:
         if missing.what in ("steps", "trace"):
-            return missing.why
+            return Unavailable(missing.why)
     if framework.foreign:
-        return f"the trace marks no training step; {framework.how_to_record}"
-    return (
-        f"no training step was found in the trace{_calls_seen(trace)}; record with `tfdoctor profile`, "
-        "which marks the steps"
+        return Unavailable("the trace marks no training step", framework.how_to_record)
+    return Unavailable(
+        f"no training step was found in the trace{_calls_seen(trace)}",
+        "record with `tfdoctor profile`, which marks the steps",
     )
 
 
@@ -213,86 +207,3 @@ def _within_fence(times: list[float]) -> tuple[bool, ...]:
     low, middle, high = quantiles(times, method="inclusive")
     fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
     return tuple(time <= fence for time in times)
-
-
-KnownSteps = tuple[StepSource, list[Step], bool]
-"""How the steps were found, the steps, and whether the last one's end is known."""
-
-
-def _recorded_steps(
-    trace: Trace,
-    recording: Recording,
-    device: Device,
-    xla_programs: XlaPrograms,
-    framework: Framework,
-) -> tuple[str, KnownSteps | None]:
-    """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
-    known_steps = _marked(trace, recording, device, framework)
-    if framework.foreign:
-        marked_steps = known_steps[1] if known_steps else []
-        program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
-        return program, known_steps if known_steps and source is StepSource.NONE else _closed(
-            source, steps, trace
-        )
-    if known_steps is None and device.kind == DeviceKind.TPU:
-        program, steps = module_steps(device, xla_programs)
-        return program, _closed(MODULE_RUNS, steps, trace) if steps else None
-    return "", known_steps
-
-
-def _marked(
-    trace: Trace, recording: Recording, device: Device, framework: Framework
-) -> KnownSteps | None:
-    """Return the steps that the recorder, markers or the device recorded; None where none did."""
-    manifest = recording.manifest
-    if manifest and GRAPH_LOOP in (
-        manifest.steps.source,
-        manifest.window and manifest.window.source,
-    ):
-        return _searched(trace, in_graph=True)
-    if steps := marked(trace, manifest, any_name=framework.foreign):
-        return _closed(StepSource.MARKERS, steps, trace)
-    if steps := step_line(device.busiest):
-        return _closed(
-            StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS,
-            steps,
-            trace,
-        )
-    return None
-
-
-def _searched(trace: Trace, *, in_graph: bool) -> KnownSteps:
-    """Look for steps that nobody marked; Keras' train function is known by its name."""
-    source, steps = search(trace, in_graph=in_graph)
-    if not steps and not in_graph:
-        source, steps = CALL, train_function_calls(trace)
-    if not steps:
-        if in_graph:
-            raise Unavailable(HIDDEN)
-        return StepSource.NONE, [], False
-    if source == CALL:
-        return _closed(source, chain(steps), trace)
-    return source, chain(steps), True
-
-
-def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
-    """Let the last step end with the traced window, where the trace shows when that ended."""
-    end = _window_end(trace, steps[-1])
-    if end is None:
-        return source, steps, False
-    return source, [*steps[:-1], replace(steps[-1], end_ps=end)], True
-
-
-def _window_end(trace: Trace, last: Step) -> int | None:
-    ends = [
-        event.start_ps
-        for line in trace.host_lines
-        for event in _named(line, END_OF_WINDOW)
-        if event.start_ps >= last.call_end_ps
-    ]
-    return min(ends, default=None)
-
-
-def _named(line: Line, name: str) -> Iterator[Event]:
-    kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
-    return (line.event(int(i)) for i in np.flatnonzero(np.isin(line.kind, kinds)))

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.timeline.activity import executors
+from tfdoctor.facts.timeline.host_events import executors
 from tfdoctor.trace import EventType, Line, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 

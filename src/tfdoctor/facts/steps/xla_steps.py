@@ -84,18 +84,7 @@ def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgr
 
     JAX's calls return before the work is done, so runs and not calls show the time of a step.
     """
-    spans: dict[tuple[str, int], tuple[int, int]] = {}
-    for line in lines:
-        for index, stats in line.stats.items():
-            if "hlo_op" in stats and "run_id" in stats:
-                run = (
-                    f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})",
-                    int(stats["run_id"]),
-                )
-                start = int(line.start_ps[index])
-                end = start + int(line.duration_ps[index])
-                known = spans.get(run, (start, end))
-                spans[run] = min(known[0], start), max(known[1], end)
+    spans = _run_spans(lines)
     programs = []
     for program in dict.fromkeys(name for name, _ in spans):
         program_spans = np.array(
@@ -106,6 +95,21 @@ def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgr
             _timed(title, program_spans[:, 0], program_spans[:, 1], xla_programs, program, [])
         )
     return programs
+
+
+def _run_spans(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[int, int]]:
+    """Return when each run of a program started and ended, by the program's name and the run's id."""
+    spans: dict[tuple[str, int], tuple[int, int]] = {}
+    for line in lines:
+        for index, stats in line.stats.items():
+            if "hlo_op" in stats and "run_id" in stats:
+                name = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
+                run = (name, int(stats["run_id"]))
+                start = int(line.start_ps[index])
+                end = start + int(line.duration_ps[index])
+                known = spans.get(run, (start, end))
+                spans[run] = min(known[0], start), max(known[1], end)
+    return spans
 
 
 def _outer(line: Line, indices: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -140,16 +144,7 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     Raises:
         Unavailable: no program trains as far as the trace shows, or several do and none qualifies.
     """
-    gradients = [program for program in programs if program.gradients]
-    if not gradients:
-        raise Unavailable(_why_none(programs, what))
-    main = max(gradients, key=lambda program: program.total_ps)
-    for other in gradients:
-        if other is not main and not _keeps_step(main, other):
-            raise Unavailable(
-                f"{main.name} and {other.name} both take gradients without alternating, so the training steps "
-                "are ambiguous"
-            )
+    main = _taking_gradients(programs, what)
     outer = max(
         (_outermost(main, program) for program in programs),
         key=lambda program: (program.trains, program.total_ps),
@@ -168,6 +163,21 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     return chosen.name, chain(
         Step(number, start, end, end) for number, (start, end) in enumerate(pairs)
     )
+
+
+def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
+    """Return the longest program that takes gradients; any others must alternate with it."""
+    gradients = [program for program in programs if program.gradients]
+    if not gradients:
+        raise Unavailable(_why_none(programs, what))
+    main = max(gradients, key=lambda program: program.total_ps)
+    for other in gradients:
+        if other is not main and not _keeps_step(main, other):
+            raise Unavailable(
+                f"{main.name} and {other.name} both take gradients without alternating, so the training steps "
+                "are ambiguous"
+            )
+    return main
 
 
 def _outermost(main: TimedProgram, other: TimedProgram) -> TimedProgram:

@@ -1,4 +1,4 @@
-"""Where Python was between the calls that train, as the recorder saw it by looking now and then."""
+"""Where Python was between the training calls, by samples of its stack."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from tfdoctor.verdict import Location
 
 @dataclass(frozen=True, slots=True)
 class SampledLine:
-    """A line at which Python was seen, and how often."""
+    """A line in the stack samples, and how often it was sampled."""
 
     at: Location | None
     seen: int
-    callback: str = ""  # "Weights.on_train_batch_end": what of a Keras callback ran
-    makes: bool | None = None  # it makes the arguments of the function that trains; None: not known
+    callback: str = ""  # the method of a Keras callback: "Weights.on_train_batch_end"
+    makes: bool | None = None  # it makes the arguments of the training function; None is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class StackSamples:
-    """What the trainer's thread was at, most often first; looks while TensorFlow trained are left out.
+    """The lines of the trainer's thread, the most frequent first, without samples taken while TensorFlow trained.
 
     ``anew`` has the shapes of the arguments that were other arrays at the next call.
     """
@@ -39,12 +39,12 @@ class StackSamples:
         """Read the program record.
 
         Raises:
-            Unavailable: the recording does not tell.
+            Unavailable: the recording has no stack samples.
         """
         record = recording.program.python if recording.program else None
         if record is None:
             raise Unavailable(
-                f"where Python was between two steps was not recorded{framework.with_tfdoctor}"
+                f"the stack of Python between two steps was not sampled{framework.with_tfdoctor}"
             )
         place, fed = Places.of(recording), record.fed or FedCall()
         return cls(
@@ -59,14 +59,14 @@ class StackSamples:
 
     @property
     def sample_count(self) -> int:
-        """How often Python was seen outside of the calls that train."""
+        """The number of stack samples outside of the training calls."""
         return sum(place.seen for place in self.places)
 
     @property
     def makers(self) -> tuple[SampledLine, ...]:
-        """The lines that make what the function that trains is given."""
+        """The lines that make the arguments of the training function."""
         return tuple(place for place in self.places if place.makes) if self.anew else ()
 
     def share(self, places: Iterable[SampledLine]) -> float:
-        """Return which part of the looks fell on some places, 0 to 1."""
+        """Return the share of the stack samples at these places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0

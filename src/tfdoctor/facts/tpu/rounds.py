@@ -8,7 +8,7 @@ from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
 from tfdoctor.facts.run.xla_runs import module_runs
 from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
-from tfdoctor.facts.timeline.activity import leaves
+from tfdoctor.facts.timeline.host_events import leaves
 from tfdoctor.trace import Line, Plane
 
 STEP_LINE = "Steps"

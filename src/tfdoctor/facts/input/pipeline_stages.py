@@ -1,0 +1,109 @@
+"""The stages of the input pipeline, and the segments that work in parallel."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.verdict import Location
+
+ROOTS = ("Root", "Model")
+"""tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""
+
+
+INJECTED = "inject/"
+"""The prefix of the names of stages that tf.data adds by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """One stage of the pipeline. Times are ms per training step."""
+
+    path: str
+    kind: str  # "Map", "ParallelMapV2", "MapAndBatch"
+    name: str = ""  # tf.data's
+    work_ms: float = 0.0  # own work, summed over threads
+    wall_ms: float = 0.0  # own work, in which parallel threads count once
+    calls: float = 1.0
+    python_ms: float = 0.0  # inside the Python interpreter
+    reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
+    reads: float = 0.0  # of whole files, per training step
+    asynchronous: bool = False
+    parallelism: int | None = None  # as tf.data reports it
+    dataset: Dataset | None = None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is tf.data's own root of the pipeline."""
+        return self.path in ROOTS
+
+    @property
+    def injected(self) -> bool:
+        """Whether tf.data added it by itself."""
+        return self.name.startswith(INJECTED)
+
+    @property
+    def title(self) -> str:
+        """The stage in the user's terms: "Map(decode)"."""
+        return (
+            f"{self.kind}({self.dataset.function})"
+            if self.dataset and self.dataset.function_at
+            else self.kind
+        )
+
+    @property
+    def concurrency(self) -> float:
+        """The mean number of threads at work in the stage while it works."""
+        return self.work_ms / self.wall_ms if self.wall_ms else 1.0
+
+    @property
+    def at(self) -> Location | None:
+        """The user's line that made it."""
+        return self.dataset.at if self.dataset else None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSegment:
+    """Stages that work one after the other on one thread, or one stage's function on several threads.
+
+    ``stages`` has the ms per training step of each stage, by path. The trainer's own segment is not
+    ``overlapped``: it works while the trainer waits.
+    """
+
+    stages: Mapping[str, float]
+    overlapped: bool
+
+    @property
+    def ms(self) -> float:
+        """How long the segment takes for one training step's batches."""
+        return sum(self.stages.values())
+
+
+def segments_of(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
+    """Divide stages into segments: those of each thread, and each asynchronous stage's function."""
+    owners = {stage.path: _owner(stage.path, stages) for stage in stages}
+    segments = []
+    for owner in dict.fromkeys(owners.values()):
+        members = {
+            stage.path: stage.wall_ms
+            for stage in stages
+            if owners[stage.path] == owner and not stage.asynchronous
+        }
+        if members:
+            segments.append(PipelineSegment(members, overlapped=bool(owner)))
+    segments += [
+        PipelineSegment({stage.path: stage.wall_ms}, overlapped=True)
+        for stage in stages
+        if stage.asynchronous and stage.wall_ms
+    ]
+    return segments
+
+
+def _owner(path: str, stages: tuple[StageTime, ...]) -> str:
+    """Return the nearest asynchronous consumer of a stage, on whose thread the stage runs."""
+    above = [stage.path for stage in stages if stage.asynchronous and feeds(path, stage.path)]
+    return max(above, key=len, default="")
+
+
+def feeds(path: str, consumer: str) -> bool:
+    """Whether a stage is upstream of another: "Zip[1]::Map" is upstream of "Zip"."""
+    return path.startswith((f"{consumer}::", f"{consumer}["))

@@ -1,0 +1,65 @@
+"""What a matrix unit gains from 16 bit and pads to, and the matrix units of CPUs."""
+
+from dataclasses import dataclass
+
+from tfdoctor.verdict import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class SixteenBit:
+    """How 16 bit changes the time of a matmul or convolution that runs in float32 now.
+
+    ``scales`` is the time in 16 bit relative to float32; ``scalar_scales`` the same for matmuls that
+    avoid the matrix unit although float32 could use it (as TF32), else None.
+    """
+
+    dtype: str  # "bfloat16" or "float16"
+    scales: float
+    bound: Bound
+    source: str
+    scalar_scales: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The multiple to which the matrix unit pads the channels of a matmul.
+
+    ``faster_above`` says that the next multiple above is faster too, because whole tiles use other
+    kernels; elsewhere it costs as much as the padded width does now.
+    """
+
+    multiple: int
+    source: str
+    faster_above: bool = False
+
+
+ONEDNN_TILE = Tile(
+    16,
+    "oneDNN's AVX-512 convolutions work on blocks of 16 channels; measured with "
+    "benchmarks/channels.py: 33 channels take 1.6 times as long as 32 when one side is padded",
+)
+
+
+CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
+    (
+        "amx_bf16",
+        "AMX",
+        SixteenBit(
+            "bfloat16",
+            1 / 16,
+            Bound.AT_MOST,
+            "AMX's 1024 against AVX-512's 64 FLOP per core and clock",
+        ),
+    ),
+    (
+        "avx512_bf16",
+        "AVX512-BF16",
+        SixteenBit(
+            "bfloat16",
+            0.6,
+            Bound.EXPECTED,
+            "median of benchmarks/precision.py on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21",
+        ),
+    ),
+)
+"""CPU flag, unit, gain from 16 bit; the first that the CPU has. Instruction sets by Intel's and AMD's manuals."""

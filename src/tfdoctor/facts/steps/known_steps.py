@@ -1,0 +1,113 @@
+"""The steps by precedence: what the recorder, markers or the device recorded, else what a search finds."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.steps.cycle import CALL
+from tfdoctor.facts.steps.markers import marked, step_line, train_function_calls
+from tfdoctor.facts.steps.queued_steps import MODULE_RUNS, module_steps, queued_steps
+from tfdoctor.facts.steps.search import search
+from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.kinds import DeviceKind, StepSource
+from tfdoctor.recording import Recording
+from tfdoctor.trace import Event, Line, Trace
+from tfdoctor.trace.names import END_OF_WINDOW
+
+GRAPH_LOOP = StepSource.GRAPH_LOOP
+"""The recorder's name for a loop inside a tf.function: a marker around its call is not a step."""
+
+
+HIDDEN = (
+    "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
+    "whole loop as one program)"
+)
+CALL_PER_STEP = "call the function once per step to measure the steps"
+
+
+KnownSteps = tuple[StepSource, list[Step], bool]
+"""How the steps were found, the steps, and whether the last one's end is known."""
+
+
+def recorded_steps(
+    trace: Trace,
+    recording: Recording,
+    device: Device,
+    xla_programs: XlaPrograms,
+    framework: Framework,
+) -> tuple[str, KnownSteps | None]:
+    """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
+    known_steps = _marked(trace, recording, device, framework)
+    if framework.foreign:
+        marked_steps = known_steps[1] if known_steps else []
+        program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
+        return program, known_steps if known_steps and source is StepSource.NONE else _closed(
+            source, steps, trace
+        )
+    if known_steps is None and device.kind == DeviceKind.TPU:
+        program, steps = module_steps(device, xla_programs)
+        return program, _closed(MODULE_RUNS, steps, trace) if steps else None
+    return "", known_steps
+
+
+def _marked(
+    trace: Trace, recording: Recording, device: Device, framework: Framework
+) -> KnownSteps | None:
+    """Return the steps that the recorder, markers or the device recorded; None where none did."""
+    manifest = recording.manifest
+    if manifest and GRAPH_LOOP in (
+        manifest.steps.source,
+        manifest.window and manifest.window.source,
+    ):
+        return searched_steps(trace, in_graph=True)
+    if steps := marked(trace, manifest, any_name=framework.foreign):
+        return _closed(StepSource.MARKERS, steps, trace)
+    if steps := step_line(device.busiest):
+        return _closed(
+            StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS,
+            steps,
+            trace,
+        )
+    return None
+
+
+def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
+    """Look for steps that nobody marked; Keras' train function is known by its name."""
+    source, steps = search(trace, in_graph=in_graph)
+    if not steps and not in_graph:
+        source, steps = CALL, train_function_calls(trace)
+    if not steps:
+        if in_graph:
+            raise Unavailable(HIDDEN, CALL_PER_STEP)
+        return StepSource.NONE, [], False
+    if source == CALL:
+        return _closed(source, chain(steps), trace)
+    return source, chain(steps), True
+
+
+def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
+    """Let the last step end with the traced window, where the trace shows when that ended."""
+    end = _window_end(trace, steps[-1])
+    if end is None:
+        return source, steps, False
+    return source, [*steps[:-1], replace(steps[-1], end_ps=end)], True
+
+
+def _window_end(trace: Trace, last: Step) -> int | None:
+    ends = [
+        event.start_ps
+        for line in trace.host_lines
+        for event in _named(line, END_OF_WINDOW)
+        if event.start_ps >= last.call_end_ps
+    ]
+    return min(ends, default=None)
+
+
+def _named(line: Line, name: str) -> Iterator[Event]:
+    kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
+    return (line.event(int(i)) for i in np.flatnonzero(np.isin(line.kind, kinds)))

@@ -1,0 +1,60 @@
+"""The events of a GPU or TPU by stage."""
+
+from collections.abc import Mapping
+
+from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
+from tfdoctor.facts.timeline.work import Work, tabulate
+from tfdoctor.facts.timeline.xla_cpu_work import DEPTHWISE
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.trace import EventType
+from tfdoctor.trace.model import Value
+from tfdoctor.trace.names import (
+    COLLECTIVE,
+    COPY,
+    TPU_COLLECTIVES,
+    TPU_INFEEDS,
+    TPU_TRANSFERS,
+)
+from tfdoctor.verdict import Stage
+
+
+def work_by_stage(device: Device, xla_programs: XlaPrograms) -> dict[Stage, Work]:
+    """Sort the events of the busiest GPU or TPU by stage."""
+    stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
+    for line in work_lines(device.busiest) if device.busiest else ():
+        for event in line.events():
+            if event.type.stats.get("hlo_category") in CONTAINERS:
+                continue
+            stage = _stage(device.kind, event.type)
+            label = _device_label(event.type, event.stats)
+            if xla_programs.is_depthwise(
+                str(event.type.stats.get("program_id")), event.type.display_name
+            ):
+                label = (label[0], DEPTHWISE, label[2])
+            row = (label, event.type, event.start_ps, event.end_ps)
+            stages.setdefault(stage, []).append(row)
+    return {stage: tabulate(rows) for stage, rows in stages.items()}
+
+
+def _stage(device: DeviceKind, kind: EventType) -> Stage:
+    if device == DeviceKind.GPU:
+        if COPY.match(kind.name):
+            return Stage.TRANSFER
+        return Stage.COLLECTIVE if COLLECTIVE.match(kind.name) else Stage.DEVICE
+    category = str(kind.stats.get("hlo_category", ""))
+    if category in TPU_INFEEDS:
+        return Stage.INPUT
+    if category in TPU_TRANSFERS:
+        return Stage.TRANSFER
+    return Stage.COLLECTIVE if category.startswith(TPU_COLLECTIVES) else Stage.DEVICE
+
+
+def _device_label(kind: EventType, stats: Mapping[str, Value]) -> tuple[str, str, str]:
+    """Return (operation, type, kernel); TensorFlow 2.3 and 2.4 store the operation as "annotation"."""
+    for key in ("tf_op", "annotation", "level 0"):
+        text = str(stats.get(key) or kind.stats.get(key) or "")
+        if ":" in text:
+            name, _, ending = text.rpartition(":")
+            return name, ending.split("#")[0], kind.name
+    return "", "", kind.name

@@ -1,0 +1,73 @@
+"""Events of the host's threads: operations, executors, and events that contain no others."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.trace import EventType, Line
+from tfdoctor.trace.names import (
+    EAGER_OPERATION,
+    EXECUTOR,
+    WAIT,
+    XLA_ON_CPU,
+)
+
+UNNAMED = "compiled or unnamed"
+"""The type given to work whose operation the trace does not name."""
+
+
+def select(line: Line, mask: NDArray[np.bool_]) -> Line:
+    """Return a line with the selected events, without their stats."""
+    return Line(
+        line.name, line.id, line.types, line.kind[mask], line.start_ps[mask], line.duration_ps[mask]
+    )
+
+
+def operation_label(kind: EventType) -> tuple[str, str, str] | None:
+    """Return (name, type, what ran) of an operation's event, or None for any other event."""
+    if XLA_ON_CPU.fullmatch(kind.name):
+        return "", UNNAMED, kind.name
+    if eager := EAGER_OPERATION.fullmatch(kind.name):
+        return eager[1], eager[1], kind.name
+    name, colon, ending = kind.name.rpartition(":")
+    if not colon or not name or name.endswith(":") or ending != kind.display_name:
+        return None
+    if WAIT.fullmatch(kind.name) or ending.startswith(("IteratorGetNext", "_Arg", "_Ret")):
+        return None
+    return name, ending, kind.name
+
+
+def leaves(line: Line) -> NDArray[np.bool_]:
+    """Return (n,) whether an event contains no other event of its line."""
+    if not len(line):
+        return np.zeros(0, dtype=bool)
+    ends = line.start_ps + line.duration_ps
+    following = np.append(line.start_ps[1:], np.iinfo(np.int64).max)
+    return ends <= following
+
+
+def executors(
+    line: Line, name: str = EXECUTOR
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+    """Return the start, end and execution id of every stretch of an executor on this thread."""
+    kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
+    indices = np.flatnonzero(np.isin(line.kind, kinds))
+    starts = line.start_ps[indices]
+    ids = [int(line.stats.get(int(i), {}).get("id", 0)) for i in indices]
+    return starts, starts + line.duration_ps[indices], ids
+
+
+def executions_of(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.uint64]:
+    """Return (n,) the id of the execution that an event lies in, 0 for none.
+
+    ``wanted``, (number of kinds,), picks events by kind; (n,) is then their number.
+    """
+    starts, ends, ids = executors(line)
+    times = line.start_ps if wanted is None else line.start_ps[wanted[line.kind]]
+    if not len(starts):
+        return np.zeros(len(times), np.uint64)
+    latest = np.searchsorted(starts, times, side="right") - 1
+    inside = (latest >= 0) & (times < ends[latest])
+    executions: NDArray[np.uint64] = np.where(
+        inside, np.array(ids, np.uint64)[latest], np.uint64(0)
+    )
+    return executions
