@@ -1,4 +1,4 @@
-"""Everything a report shows, and the one thing that renderers see.
+"""The diagnosis: everything a report shows, and the only input of renderers.
 
 Times are milliseconds per training step unless a name says otherwise.
 """
@@ -15,7 +15,7 @@ from tfdoctor.verdict import Bound, Location, Measure, Outcome, Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What was examined. Unknown text is "", unknown numbers are None."""
+    """The run that was examined. Unknown text is "", unknown numbers are None."""
 
     title: str
     command: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """One training step: its number, its time and what the time went to."""
+    """One training step: its number, its time and the parts of its time."""
 
     number: int
     total_ms: float
@@ -39,12 +39,12 @@ class StepRow:
 
 
 PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
-"""The parts of a step, in the order in which they are shown."""
+"""The parts of a step, in display order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsSummary:
-    """How long the steps took. A step lasts until the next one starts, so it holds ``between``."""
+    """The times of the steps. A step lasts until the next one starts, so it includes ``between``."""
 
     source: StepSource  # how the steps were found
     missing: str = ""  # why there are none
@@ -60,7 +60,7 @@ class StepsSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineStage:
-    """One iterator of the input pipeline, in the order of the data: the source is last."""
+    """One iterator of the input pipeline; consumers come before producers."""
 
     name: str  # "Map", "Prefetch", ...: what ran
     parent: int | None  # index of the consumer in the tuple of stages
@@ -75,7 +75,7 @@ class PipelineStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRow:
-    """Where the compute time went: one type of operation of one layer."""
+    """Compute time of one operation type in one layer."""
 
     layer: str  # "" when it belongs to none
     operation: str  # "Conv2D"
@@ -87,7 +87,7 @@ class OperationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """How far the figures can be trusted, and why not further."""
+    """How far the figures can be trusted, with reasons."""
 
     level: TrustLevel
     reasons: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondOpinion:
-    """What xprof says of the same trace."""
+    """The verdict of xprof on the same trace."""
 
     conclusion: str
     agrees: bool | None  # None: it has no opinion to compare
@@ -104,13 +104,13 @@ class SecondOpinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
-    """What a change saves, computed by the step model."""
+    """The saving of a change, computed by the step model."""
 
     per_step: Quantity
     share: float
     bound: Bound
     how: str
-    after: tuple[str, ...] = ()  # rules to be followed first; until then it saves little or nothing
+    after: tuple[str, ...] = ()  # rules to fix first; before that it saves little or nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A rule and what came of it."""
+    """A rule and its outcome."""
 
     rule: Rule
     outcome: Outcome
@@ -139,18 +139,18 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """What all findings save when all are followed."""
+    """The saving of all changes combined."""
 
     per_step: Quantity
     share: float
     rules: tuple[str, ...]
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
-    more_than_alone: bool = False  # than one by one: what overlaps gains only together
+    more_than_alone: bool = False  # than the sum of the single savings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRow:
-    """One of several hosts; times in ms per training step, unknown ones None."""
+    """One of several hosts; times in ms per training step, None where unknown."""
 
     name: str
     device: str = ""  # "Tesla V100-SXM2-16GB"
@@ -166,7 +166,7 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFinding:
-    """A fault, and on which hosts it was found; the summary and saving are of the worst of them."""
+    """A finding and its hosts; the summary and the saving are those of the most affected host."""
 
     rule: str
     title: str
@@ -180,17 +180,17 @@ class HostFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hosts:
-    """Several hosts of one job, compared; the rest of a diagnosis is of the one that is ``shown``."""
+    """Comparison of the hosts of a job; the rest of the diagnosis describes the host in ``shown``."""
 
     rows: tuple[HostRow, ...]
     shown: str
     why_shown: str
-    slowest: str  # which host holds up the others and by what, or why nothing is said
-    straggler: str = ""  # its name, when one is told
+    slowest: str  # which host the others wait for, or why none is named
+    straggler: str = ""  # its name, if there is one
     stage: str = ""  # of PARTS: what makes it slow
     lag_ms: float | None = None  # of its own work behind the others' median
     gain_ms: float | None = None  # what the job gains at most until other hosts are faster too
-    matched_by: str = ""  # how steps were told to be the same
+    matched_by: str = ""  # how steps were matched
     matched: int = 0  # steps that all compared hosts have
     skew_start_ms: float | None = None  # the slowest host minus the median host
     skew_end_ms: float | None = None
@@ -199,17 +199,17 @@ class Hosts:
 
 
 class Relationship(StrEnum):
-    """How a finding stands to others."""
+    """How a finding relates to others."""
 
-    FIRST = "first"  # the others are to be followed before it
-    INSTEAD = "instead"  # it and the other exclude each other
-    UNNEEDED = "unneeded"  # once the others are followed, it saves nothing more
-    CEILING = "ceiling"  # it says what a whole stage costs; the others are about parts of that
+    FIRST = "first"  # fix the others before it
+    INSTEAD = "instead"  # fix it or the others
+    UNNEEDED = "unneeded"  # saves nothing more after the others
+    CEILING = "ceiling"  # bounds the cost of a whole stage; the others are about parts of it
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """How one finding stands to others, and why (of a ceiling: for which stage)."""
+    """How a finding relates to others, and why (for ``CEILING``: the stage)."""
 
     kind: Relationship
     rule: str
@@ -219,7 +219,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A finding, and what it saves once those before it are followed."""
+    """A finding and its saving after the fixes before it."""
 
     rule: str
     saves: Quantity
@@ -228,7 +228,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """In which order to follow findings that bear on each other."""
+    """The order in which to fix findings that affect each other."""
 
     turns: tuple[Turn, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -236,7 +236,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Off:
-    """A rule that was not applied, because the user wants it so."""
+    """A rule that the user switched off."""
 
     rule: str
     title: str
@@ -245,7 +245,7 @@ class Off:
 
 @dataclass(frozen=True, slots=True)
 class LimitSet:
-    """A rule's limit that has another value than its own."""
+    """A limit of a rule that the user changed."""
 
     rule: str
     name: str
@@ -256,7 +256,7 @@ class LimitSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the user chose and set of the rules; empty when they are as they come."""
+    """The user's settings for the rules; empty without any."""
 
     off: tuple[Off, ...] = ()
     limits: tuple[LimitSet, ...] = ()
@@ -265,13 +265,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """The whole examination of one recording."""
+    """The result of examining one recording."""
 
     version: str  # of tfdoctor
     subject: Subject
     steps: StepsSummary
     trust: Trust
-    results: tuple[Result, ...]  # the gravest finding first; then healthy, not-applicable, errored
+    results: tuple[
+        Result, ...
+    ]  # the most severe finding first; then healthy, not-applicable, errored
     together: Together | None = None
     xprof: SecondOpinion | None = None
     pipeline: tuple[PipelineStage, ...] = ()
@@ -281,7 +283,7 @@ class Diagnosis:
     model: tuple[Measure, ...] = ()  # every number the step model uses
     machine: tuple[tuple[str, str], ...] = ()  # ("cores the run may use", "2"), ...
     samples: tuple[Measure, ...] = ()  # means over the traced window
-    device_time: tuple[Measure, ...] = ()  # what the GPUs do in a step, and while they do nothing
+    device_time: tuple[Measure, ...] = ()  # parts of the accelerators' time in a step
     device_time_missing: str = ""  # why that is not known
     unrecorded: tuple[str, ...] = ()  # what could not be recorded, and why
     hosts: Hosts | None = None  # when the job had several

@@ -16,7 +16,7 @@ SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sour
 
 
 class Topic(StrEnum):
-    """The part of training a rule looks at."""
+    """The part of training that a rule checks."""
 
     INPUT = "input"
     PRECISION = "precision"
@@ -27,9 +27,9 @@ class Topic(StrEnum):
 
 
 def limit(default: float, why: str, *, least: float = 0.0, most: float = inf) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
-    """Return a field of a rule's ``Limits``: its default, and what it limits, in which unit and why.
+    """Return a field of a rule's ``Limits``: its default, and what it limits, with unit and reason.
 
-    No value below ``least`` or above ``most`` is taken: a share that can be no more than the whole has 1.
+    Values below ``least`` or above ``most`` are refused: a share is at most 1.
 
     A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a
     last parameter ``limits: Limits = LIMITS``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
@@ -62,7 +62,7 @@ class RuleDoc:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that can be wrong with a training run, and how to see it."""
+    """One problem that a training run can have, and how to detect it."""
 
     name: str
     topic: Topic
@@ -75,7 +75,7 @@ class Rule:
     limits: object | None = None
     """An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own."""
     own: bool = False
-    """Whether the user wrote it."""
+    """Whether it is the user's own rule."""
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
@@ -98,5 +98,5 @@ class Rule:
         )
 
     def bound(self) -> Callable[..., Verdict]:
-        """Return ``check`` with the limits that hold: what is left to supply are facts."""
+        """Return ``check`` with the current limits, so that it takes only facts."""
         return self.check if self.limits is None else partial(self.check, limits=self.limits)

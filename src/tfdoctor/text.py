@@ -1,19 +1,19 @@
-"""Names and prose as visible characters: nothing in them can hide, reorder or break a line."""
+"""Names and sentences as visible characters, so that none hides, reorders or breaks a line."""
 
 import re
 import unicodedata
 
 NAME_LIMIT = 160
-"""Longer names are shortened in the middle: C++ symbols reach 10 kB; their ends tell the most."""
+"""Longer names are shortened in the middle: C++ symbols reach 10 kB, and their ends matter most."""
 
 PROSE_LIMIT = 1200
-"""A sentence of a rule, with the names it quotes."""
+"""Characters of a sentence of a rule, including names."""
 
 BLOCK_LIMIT = 20_000
-"""A snippet or a traceback."""
+"""Characters of a snippet or a traceback."""
 
 PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
-"""Names that are written small even where a sentence starts."""
+"""Names in lowercase, even at the start of a sentence."""
 
 _LINE_BREAKS = re.compile(r"\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
@@ -32,17 +32,17 @@ def prose(text: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Return prose that starts like a sentence; a name in front keeps its spelling."""
-    said = prose(text)
-    first = said.partition(" ")[0]
+    """Return prose that starts like a sentence; a name at its start keeps its spelling."""
+    words = prose(text)
+    first = words.partition(" ")[0]
     is_word = first.isalpha() and first.islower() and first not in PROGRAMS
-    return said[0].upper() + said[1:] if is_word else said
+    return words[0].upper() + words[1:] if is_word else words
 
 
 def sentence(text: str) -> str:
     """Return prose that starts and ends like a sentence."""
-    said = capitalized(text)
-    return said if not said or said[-1] in ".!?…" else f"{said}."
+    words = capitalized(text)
+    return words if not words or words[-1] in ".!?…" else f"{words}."
 
 
 def block(text: str) -> str:

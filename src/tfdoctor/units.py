@@ -19,7 +19,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit; it becomes text only in ``report/humanize.py``."""
+    """A number with its unit; only ``humanize`` turns it into text."""
 
     value: float
     unit: Unit

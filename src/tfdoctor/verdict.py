@@ -1,4 +1,4 @@
-"""What a rule may say."""
+"""The verdicts of rules: findings with evidence, remedies and effects, and the alternatives."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -15,7 +15,7 @@ class Severity(IntEnum):
 
     @classmethod
     def of(cls, share: float) -> "Severity":
-        """Return how grave a share of the step, or of the traced time, is."""
+        """Return the severity of a share of the step, or of the traced time."""
         if share >= CRITICAL:
             return cls.CRITICAL
         return cls.WARNING if share >= WARNING else cls.NOTE
@@ -83,7 +83,7 @@ Cell = str | Quantity | Location
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number, beside the limit it is judged by."""
+    """One number with its limit."""
 
     label: str
     value: Quantity
@@ -92,7 +92,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Offenders, one a row."""
+    """Evidence with one row per item."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -154,7 +154,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Healthy:
-    """Looked at and found well, with the number that was seen."""
+    """Checked without a finding, with the measured number."""
 
     summary: str
     evidence: tuple[Evidence, ...] = field(default=())
@@ -163,14 +163,14 @@ class Healthy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApplicable:
-    """Not judged: what is missing, and how to get it."""
+    """Not checked: what is missing, and how to get it."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errored:
-    """The rule itself failed: a defect of tfdoctor, or of a rule of the user's own; it says nothing of the run."""
+    """The rule failed: a defect of tfdoctor or of the user's own rule, not of the run."""
 
     error: str
     traceback: str

@@ -260,7 +260,7 @@ def test_another_kind_of_server_is_told_from_a_profiler(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             _wait_for(port)
-            with pytest.raises(CaptureError, match="no profiler server: check the port"):
+            with pytest.raises(CaptureError, match="no profiler server listens on this port: check the port"):
                 attach(f"localhost:{port}", 0.2, tmp_path / "out")
         finally:
             server.kill()
@@ -338,7 +338,7 @@ def test_files_are_named_after_the_address(text: str, name: str) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, LONGEST_S + 1, float("inf"), float("nan")])
 def test_a_time_that_cannot_be_meant_is_refused(seconds: float, tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match="--for takes 1ms to 5m"):
+    with pytest.raises(CaptureError, match="--for must be 1ms to 5m"):
         attach("localhost:6009", seconds, tmp_path / "out")
 
 

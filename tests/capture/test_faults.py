@@ -191,7 +191,7 @@ def test_a_python_without_tensorflow_is_named(tmp_path: Path) -> None:
     assert run.code == 1
     assert "ModuleNotFoundError: No module named 'tensorflow'" in own_lines(run.stderr)
     assert "_tfdoctor" not in run.stderr
-    assert "name another with --python" in run.missing()["trace"]
+    assert "name another interpreter with --python" in run.missing()["trace"]
 
 
 def test_a_long_run_without_a_step_is_told_what_to_do(tmp_path: Path) -> None:

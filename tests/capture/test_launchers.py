@@ -97,7 +97,7 @@ def test_a_command_passes_it_on_by_hand(folder: Path, tmp_path: Path) -> None:
 def test_a_command_of_no_python_says_so(tmp_path: Path) -> None:
     run = shell(["sh", "-c", "echo hello; exit 4"], tmp_path / "out", tmp_path)
     assert (run.code, run.stdout) == (4, "hello\n")
-    assert "no Python below the command" in run.missing()["steps"]
+    assert "no Python process of the command" in run.missing()["steps"]
 
 
 def test_a_script_that_replaces_itself_keeps_both_stories(folder: Path, tmp_path: Path) -> None:

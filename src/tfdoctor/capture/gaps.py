@@ -17,7 +17,7 @@ NO_HOOK = {
 }
 
 ABRUPT = "the process ended abruptly (killed, or by os._exit or os.execv)"
-"""Python came to no end of its own, at which the hook writes what it has."""
+"""Python did not exit by itself, so the agent could not write its data."""
 
 OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 """Signals by which somebody stops a run; any other says that something is wrong with it."""

@@ -1,4 +1,4 @@
-"""Runs the user's script as it would run by itself, with the agent inside and samplers beside."""
+"""Runs the user's script as without tfdoctor, with the agent inside and samplers in this process."""
 
 import subprocess
 import sys

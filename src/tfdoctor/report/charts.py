@@ -27,7 +27,7 @@ LABELLED_OUTLIERS = 4
 """More of them would write over each other on a phone; all have their time on hovering."""
 
 _LABEL = 26
-"""Characters of a stage's name beside its bar: what fits a phone."""
+"""Characters of a stage name in the chart: what fits on a phone."""
 
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 

@@ -28,7 +28,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class MeasureRow:
-    """One number beside the limit it is judged by."""
+    """One number with its limit."""
 
     label: str
     value: str

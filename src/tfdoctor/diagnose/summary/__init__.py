@@ -1,1 +1,1 @@
-"""What a report shows beside the verdicts: the run, its devices, its machine and its hosts."""
+"""The parts of a report other than verdicts: the run, its devices, its machine and its hosts."""
