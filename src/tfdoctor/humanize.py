@@ -73,8 +73,10 @@ def milliseconds(value: float | None) -> str:
 def time_span(low: float | None, high: float | None) -> str:
     """Return a range of times, its unit once where both ends share it: ``26.8 to 38.7 ms``."""
     start, end = milliseconds(low), milliseconds(high)
-    number_, _, unit = start.rpartition(" ")
-    return f"{number_ if number_ and end.endswith(f' {unit}') else start} to {end}"
+    digits, _, unit = start.rpartition(" ")
+    if start == end:
+        return end
+    return f"{digits if digits and end.endswith(f' {unit}') else start} to {end}"
 
 
 def _microseconds(milliseconds: float) -> str:

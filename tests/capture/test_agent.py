@@ -21,8 +21,8 @@ LOADED_BY_TENSORFLOW = {
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""
 
-WHEN_ASKED = {"_tfdoctor_door", "ast", "sitecustomize", "tensorflow"}
-"""Modules that are imported inside functions: ours, the user's, and to read a source file at the end."""
+WHEN_ASKED = {"_tfdoctor_door", "ast", "ctypes", "mmap", "sitecustomize", "struct", "tensorflow"}
+"""Modules that are imported inside functions: ours, the user's, and what few runs need."""
 
 FOR_TYPES = "declared.py"
 """Never imported when the agent runs."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -47,7 +48,7 @@ def compared(runs: Mapping[str, Run], folder: Path) -> Hosts:
     ],
 )
 def test_the_slow_host_and_its_stage_are_named_within_two_percent(
-    slow: dict[str, object], stage: str | None, ms: float | None, tmp_path: Path
+    slow: dict[str, Any], stage: str | None, ms: float | None, tmp_path: Path
 ) -> None:
     runs = {"vm0": FAST, "vm1": replace(FAST, **slow), "vm2": FAST}
     truth = {name: gpu.truth(run).step_ms for name, run in runs.items()}

@@ -13,6 +13,7 @@ from tfdoctor.diagnosis import Order, Relationship
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.step_model import StepModel
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.report.order import sentences
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms
@@ -183,7 +184,9 @@ def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
 
 
 def test_nothing_is_promised_of_distorted_steps() -> None:
-    model = StepModel(device="GPU", exposed=bound_by_input().fact(StepModel).exposed, slowdown=2.0)
+    model = StepModel(
+        device=DeviceKind.GPU, exposed=bound_by_input().fact(StepModel).exposed, slowdown=2.0
+    )
     assert follow(INPUT, MATMUL, chart=Chart([model])) is None
 
 

@@ -28,11 +28,12 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import AgentError, Ending, Manifest, Missing, Sampling, StepsSeen
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof import Opinion
+from tfdoctor.trace.xprof import InputVerdict, Opinion
 from tfdoctor.verdict import Location
 
 EMPTY = chart(trace([]))
@@ -225,11 +226,11 @@ def test_every_number_of_the_model_is_shown() -> None:
     assert shown["measured step (median)"] == pytest.approx(100)
     assert shown["input, not overlapped"] == pytest.approx(40)
     assert shown["device, not overlapped"] == pytest.approx(50)
-    assert shown["input work beside the step: Map > Zip > Range"] == pytest.approx(90)
-    assert shown["input work while the step waits: Root"] == pytest.approx(0.05)
-    assert shown["cores at work"] == 0.75
+    assert shown["input work, overlapped: Map > Zip > Range"] == pytest.approx(90)
+    assert shown["input work, not overlapped: Root"] == pytest.approx(0.05)
+    assert shown["share of busy cores"] == 0.75
     assert "launch work on the host" not in shown
-    assert "transfer, exposed" not in shown
+    assert "transfer, not overlapped" not in shown
 
 
 def test_on_an_accelerator_the_launching_is_shown() -> None:
@@ -297,7 +298,7 @@ def test_a_model_that_explains_too_little_lowers_the_trust() -> None:
 
     def reasons(made_ms: float) -> str:
         segments = (PipelineSegment({"a": made_ms}, overlapped=True),)
-        model = StepModel(device="CPU", exposed=exposed, segments=segments)
+        model = StepModel(device=DeviceKind.CPU, exposed=exposed, segments=segments)
         return " ".join(run.trust(Chart([*given, model])).reasons)
 
     assert "upper bounds" not in reasons(50.0)
@@ -325,8 +326,9 @@ def test_a_defect_in_a_fact_does_not_stop_the_portrait() -> None:
 
 
 def opinion(**parts: Any) -> Opinion:
-    given = {"conclusion": "HIGHLY input-bound", "input_percent": 40.0, "steps": 4} | parts
-    return Opinion(**given)
+    given: dict[str, Any] = {"conclusion": "HIGHLY input-bound", "input_percent": 40.0, "steps": 4}
+    given |= parts
+    return Opinion(**given, verdict=InputVerdict.of(given["conclusion"]))
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
     write_patch(replace(diagnoses.full(), patch=PATCH), "-")
-    said = capfdbinary.readouterr()
-    assert said.out == PATCH
-    assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in said.err
+    output = capfdbinary.readouterr()
+    assert output.out == PATCH
+    assert b"not in the patch: input-bound, 'Keep the decoded images in memory'" in output.err
 
 
 def test_without_a_change_the_patch_of_an_earlier_report_does_not_stay(
@@ -32,9 +32,9 @@ def test_without_a_change_the_patch_of_an_earlier_report_does_not_stay(
     target = tmp_path / "fixes.diff"
     target.write_bytes(PATCH)
     write_patch(diagnoses.full(), str(target))
-    said = capsys.readouterr().err
-    assert "the patch is empty" in said
-    assert f"wrote {target}: an empty file" in said
+    messages = capsys.readouterr().err
+    assert "the patch is empty" in messages
+    assert f"wrote {target}: an empty file" in messages
     assert target.read_bytes() == b""
 
 

@@ -1,5 +1,6 @@
 """Each doubt about a recording, on both sides of its limit; and which samples count."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,6 +45,13 @@ def steps_of(*times: float) -> Thread:
 def test_eight_even_steps_leave_no_doubt() -> None:
     found = quality()
     assert (found.steps, found.doubts, found.level) == (8, (), "high")
+
+
+def test_damage_is_a_doubt() -> None:
+    of = replace(trace([markers(8, 10)]), damage=("two times were cut off",))
+    at = replace(recording(), damage=("1 damaged value of samples.jsonl left out: x",))
+    said = [doubt.what for doubt in chart(of, at).fact(Quality).doubts]
+    assert said == ["two times were cut off", "1 damaged value of samples.jsonl left out: x"]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from tfdoctor.diagnosis import (
     Trust,
     Turn,
 )
+from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.rule import Rule, RuleDoc, Topic
 from tfdoctor.units import bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.verdict import (
@@ -79,7 +80,7 @@ def full() -> Diagnosis:
         subject=Subject(
             title="train.py",
             command=("python", "train.py", "--epochs", "3", "--name", "two words"),
-            device="GPU",
+            device=DeviceKind.GPU,
             device_name="NVIDIA H200",
             devices_used=1,
             devices_visible=4,
@@ -89,7 +90,8 @@ def full() -> Diagnosis:
         ),
         steps=steps(20),
         trust=Trust(
-            level="high", reasons=("The step model's own time is within 2 % of the measured one.",)
+            level=TrustLevel.HIGH,
+            reasons=("The step model's own time is within 2 % of the measured one.",),
         ),
         results=(*findings(), *healthy_results(), *not_applicable_results(), errored_result()),
         together=Together(
@@ -132,7 +134,7 @@ def steps(number: int) -> StepsSummary:
     """Return so many steps around 52 ms, every eighth an outlier."""
     rows = tuple(step_row(at) for at in range(10, 10 + number))
     return StepsSummary(
-        source="keras-fit",
+        source=StepSource.KERAS_FIT,
         rows=rows,
         median_ms=52.0,
         mean_ms=52.4,
@@ -408,9 +410,9 @@ def no_steps() -> Diagnosis:
         version="0.1.0",
         subject=Subject(title="host.xplane.pb"),
         steps=StepsSummary(
-            source="none", missing="the trace holds no step marker and no repeated call"
+            source=StepSource.NONE, missing="the trace holds no step marker and no repeated call"
         ),
-        trust=Trust(level="low", reasons=("There are no steps to measure.",)),
+        trust=Trust(level=TrustLevel.LOW, reasons=("There are no steps to measure.",)),
         results=not_applicable_results(),
         pipeline_missing="The trace holds no tf.data iterator.",
         operations_missing="The trace holds no operation.",
@@ -425,7 +427,9 @@ def errored() -> Diagnosis:
 
 def single_step() -> Diagnosis:
     """Return a run of one step, which tells nothing of the spread."""
-    return replace(full(), steps=steps(1), trust=Trust(level="low", reasons=("One step only.",)))
+    return replace(
+        full(), steps=steps(1), trust=Trust(level=TrustLevel.LOW, reasons=("One step only.",))
+    )
 
 
 def hostile() -> Diagnosis:
@@ -452,13 +456,13 @@ def hostile() -> Diagnosis:
         subject=Subject(
             title=evil,
             command=("python", evil),
-            device=HOSTILE,
+            device=DeviceKind.GPU,
             device_name=LONG,
             framework={HOSTILE: HOSTILE},
             hosts=(evil,),
             exit_code=3,
         ),
-        trust=Trust(level=HOSTILE, reasons=(evil, LONG)),
+        trust=Trust(level=TrustLevel.LOW, reasons=(evil, LONG)),
         results=(
             Result(
                 rule=bad,

@@ -3,9 +3,10 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 from tests.report import diagnoses
 from tfdoctor.report import html
@@ -21,12 +22,14 @@ QUIET = [
     "--no-first-run",
 ]
 DRAWN = "html[data-charts=drawn]"
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    path = next(found, None)
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         pytest.skip("no Chromium or Chrome is installed")
     with sync_playwright() as playwright:
@@ -48,18 +51,24 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 class Visit:
-    """A page that was opened, and all that happened on the way."""
+    """An open page, with the messages it gave and the addresses it asked for."""
 
     def __init__(self, page: Page, path: Path, *, drawn: bool = True) -> None:
-        self.page, self.said, self.asked = page, [], []  # type: Page, list[str], list[str]
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        self.page = page
+        self.messages: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        page.on("dialog", self.dismiss)
         page.on("request", lambda request: self.asked.append(request.url))
         page.goto(path.as_uri())
         if drawn:
             page.wait_for_selector(DRAWN, state="attached")
         self.home = path.as_uri()
+
+    def dismiss(self, dialog: Dialog) -> None:
+        self.messages.append(dialog.message)
+        dialog.dismiss()
 
     @property
     def outward(self) -> list[str]:
@@ -67,20 +76,19 @@ class Visit:
         return [url for url in self.asked if not url.startswith(inner)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["full", "hostile", "huge", "unknown-numbers", "hostile-hosts"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_all_charts_are_drawn_in_silence(
-    browser: Browser, files: dict[str, Path], kind: str, scheme: str, width: int
+    browser: Browser, files: dict[str, Path], scheme: Scheme, width: int
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    visit = Visit(page, files[kind])
-    assert page.locator(".js-plotly-plot").count() == 3
-    assert page.locator(".js-plotly-plot .main-svg").count() >= 3
-    assert visit.said == []
-    assert visit.outward == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.close()
+    for kind in ("full", "hostile", "huge", "unknown-numbers", "hostile-hosts"):
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        visit = Visit(page, files[kind])
+        assert page.locator(".js-plotly-plot").count() == 3, kind
+        assert page.locator(".js-plotly-plot .main-svg").count() >= 3, kind
+        assert (visit.messages, visit.outward) == ([], []), kind
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind
+        page.close()
 
 
 def test_hostile_names_stay_text(browser: Browser, files: dict[str, Path]) -> None:
@@ -97,7 +105,7 @@ def test_hostile_names_stay_text(browser: Browser, files: dict[str, Path]) -> No
     tiles = " ".join(page.locator("#picture-operations svg text").all_text_contents())
     assert "<img src=x" in tiles
     assert diagnoses.HOSTILE in page.locator("main").inner_text()
-    assert visit.said == []
+    assert visit.messages == []
     page.close()
 
 
@@ -160,5 +168,5 @@ def test_a_page_without_data_says_why(browser: Browser, files: dict[str, Path]) 
     page = browser.new_page()
     visit = Visit(page, files["no-steps"], drawn=False)
     assert "The trace holds no tf.data iterator." in page.locator("main").inner_text()
-    assert visit.said == []
+    assert visit.messages == []
     page.close()

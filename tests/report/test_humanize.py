@@ -151,3 +151,16 @@ def test_a_sentence_starts_and_ends_like_one() -> None:
 def test_markup_stays_as_it_is() -> None:
     """Escaping is the business of each rendering, which knows its markup."""
     assert text.name(HOSTILE) == HOSTILE
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (26.8, 38.7, "26.8 to 38.7 ms"),
+        (0.9, 1200.0, "0.90 ms to 1.20 s"),
+        (6.43, 6.43, "6.43 ms"),
+        (None, 3.0, "unknown to 3.00 ms"),
+    ],
+)
+def test_a_span_of_times_has_its_unit_once(low: float | None, high: float, words: str) -> None:
+    assert humanize.time_span(low, high) == words

@@ -31,7 +31,8 @@ def report(name: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    return json.loads(json_.render(diagnoses.ALL[name]()), parse_constant=refuse)
+    loaded: dict[str, Any] = json.loads(json_.render(diagnoses.ALL[name]()), parse_constant=refuse)
+    return loaded
 
 
 @pytest.mark.parametrize("name", diagnoses.ALL)

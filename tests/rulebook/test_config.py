@@ -53,7 +53,7 @@ def refusal(toml: str) -> str:
 
 def test_every_key_is_read() -> None:
     read = parse(FULL)
-    assert read.select == RuleNames(("input", "float32-matmul"), "pyproject.toml")
+    assert read.select == RuleNames(("input", "float32-matmul"), "pyproject.toml", "select")
     assert read.ignore.names == ("python-input",)
     assert read.fail_on == "warning"
     assert read.rules == (Path("lint"),)
@@ -230,7 +230,7 @@ def test_the_nearest_folder_with_settings_counts(tmp_path: Path) -> None:
 def test_a_file_of_its_own_goes_before_the_projects(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.tfdoctor]\nselect = ["scale"]')
     (tmp_path / "tfdoctor.toml").write_text('select = ["input"]')
-    assert find(tmp_path).select == RuleNames(("input",), "tfdoctor.toml")
+    assert find(tmp_path).select == RuleNames(("input",), "tfdoctor.toml", "select")
 
 
 def test_an_empty_table_ends_the_search(tmp_path: Path) -> None:

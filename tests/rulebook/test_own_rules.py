@@ -236,7 +236,7 @@ def test_an_unknown_rule_is_explained_by_the_nearest(name: str, said: str, tmp_p
 class Over(Results):
     """A recording from Python that is over."""
 
-    recording = Recording.open(Path(SAMPLE))  # type: ignore[assignment] # a property there
+    recording = Recording.open(Path(SAMPLE))
 
 
 def test_the_settings_hold_for_recordings_from_python(

@@ -162,9 +162,9 @@ def test_the_money_is_one_line_and_no_change(idle: str, tmp_path: Path) -> None:
         cli.app, ["report", str(SAMPLE), *options, "--config", str(tmp_path / "ci.toml")]
     )
     assert done.exit_code == 0
-    said = " ".join(done.output.split())
-    assert said.count("A thousand steps cost $") == 1
-    assert "cheaper machine" not in said
+    output = " ".join(done.output.split())
+    assert output.count("A thousand steps cost $") == 1
+    assert "cheaper machine" not in output
     markdown = (tmp_path / "report.md").read_text("utf-8")
     head, _, details = markdown.partition("<details>")
     assert "A thousand steps cost" in head

@@ -69,9 +69,9 @@ def test_replicas_are_as_the_run_recorded_them() -> None:
     devices = ["/device:CPU:0", "/device:GPU:0", "/device:GPU:1"]
     datasets = [{"id": 0, "class": "_RebatchDataset"}]
     program = {"run": {**run, "devices": devices}, "datasets": datasets}
-    found = chart(trace(), recording(program)).fact(Replicas)
-    assert found == Replicas("MirroredStrategy", 2, 2, 1, 32, divided=True)
-    assert found.each == 16
+    replicas = chart(trace(), recording(program)).fact(Replicas)
+    assert replicas == Replicas("MirroredStrategy", 2, 2, 1, 32, divided=True)
+    assert replicas.each == 16
 
 
 def test_a_batch_that_nobody_divides_is_each_replicas_own() -> None:

@@ -56,13 +56,13 @@ def allocation(at: float, free: int, used: int, name: str = "GPU_0_bfc", **more:
     return ("MemoryAllocation", at, at, stats)
 
 
-def test_the_allocator_tells_its_limit_by_its_parts() -> None:
+def test_the_limit_of_an_allocator_is_the_sum_of_its_parts() -> None:
     rows = (allocation(1, 60, 40), allocation(2, 30, 70), allocation(3, 1, 9, "gpu_host_bfc"))
-    found = chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
-    assert found.allocators == (Allocator("GPU_0_bfc", 100.0, 70.0, 95.0),)
+    memory = chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
+    assert memory.allocators == (Allocator("GPU_0_bfc", 100.0, 70.0, 95.0),)
 
 
-def test_allocations_without_their_parts_say_nothing() -> None:
+def test_allocations_without_their_parts_are_not_used() -> None:
     rows = [("MemoryAllocation", 1, 1, {"allocator_name": "GPU_0_bfc", "bytes_available": 60})]
     with pytest.raises(Unavailable):
         chart(trace([line("python", *rows)], gpus=[v100()])).fact(DeviceMemory)
@@ -77,15 +77,15 @@ def sample(second: int, **host: Any) -> Mapping[str, Any]:
     return {"unix_ns": second * 10**9, "host": {"memory_total_bytes": 100, **host}}
 
 
-def test_waits_for_memory_are_the_growth_of_the_kernels_count() -> None:
+def test_time_waiting_for_memory_is_the_growth_of_the_kernels_count() -> None:
     rows = [
         sample(1, memory_used_bytes=40, psi_memory_us=5_000_000, run_rss_bytes=30),
         sample(3, memory_used_bytes=60, psi_memory_us=5_500_000, run_rss_bytes=20),
     ]
-    found = chart(trace(), recording(samples=rows)).fact(HostMemory)
-    assert found == HostMemory(100.0, 60.0, 30.0, stalled=0.25)
+    memory = chart(trace(), recording(samples=rows)).fact(HostMemory)
+    assert memory == HostMemory(100.0, 60.0, 30.0, stalled=0.25)
 
 
 def test_without_pressure_figures_waits_are_unknown() -> None:
-    found = chart(trace(), recording(samples=[sample(1, memory_used_bytes=40)])).fact(HostMemory)
-    assert found.stalled is None
+    memory = chart(trace(), recording(samples=[sample(1, memory_used_bytes=40)])).fact(HostMemory)
+    assert memory.stalled is None

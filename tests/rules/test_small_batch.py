@@ -110,9 +110,9 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
 def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
     """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
     program = Program(settings=RunSettings(steps_per_epoch=epoch))
-    found = finding(check(0.6, 0.3, program=program))
-    assert f"steps_per_execution={number})" in found.remedies[0].code
-    assert found.effects[0].scales == pytest.approx(1 / number)
+    verdict = finding(check(0.6, 0.3, program=program))
+    assert f"steps_per_execution={number})" in verdict.remedies[0].code
+    assert verdict.effects[0].scales == pytest.approx(1 / number)
 
 
 def test_a_custom_loop_is_advised_a_loop_in_the_graph() -> None:

@@ -1,5 +1,7 @@
 """unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
+from typing import Any
+
 import pytest
 
 from tests.builders import product
@@ -17,8 +19,8 @@ TPU = Hardware(DeviceKind.TPU, "x", "MXU", tile=Tile(128, "guide"))
 RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
 
 
-def conv(width: int, ms: float = 10.0, **more: object) -> OperationTime:
-    return product(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)  # type: ignore[arg-type]
+def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
+    return product(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)
 
 
 def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:

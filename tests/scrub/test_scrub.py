@@ -187,7 +187,7 @@ def test_a_scrubbed_report_shows_the_example_and_says_why() -> None:
     done = scrub(quoting(), SECRETS)
     for name in ("html", "json", "md"):
         text = renderings(done)[name]
-        assert "Your own lines are left out (--scrub)." in text, name
+        assert "Your source lines are removed (--scrub)." in text, name
         assert "dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)" in text, name
 
 

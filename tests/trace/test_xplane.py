@@ -215,7 +215,9 @@ def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
     line = space.plane("/host:CPU").line(7, "python")
     line.proto.timestamp_ns = min(sign * huge, 10**17)
     line.add("train", sign * huge, sign * huge)
-    (found,) = xplane.read(save(space, file)).planes[0].lines
+    trace = xplane.read(save(space, file))
+    (found,) = trace.planes[0].lines
+    assert "cut off at 13 days" in trace.damage[0]
     assert sign * int(found.start_ps[0]) == xplane.LIMIT_PS
     assert found.event(0).end_ps == int((found.start_ps + found.duration_ps)[0])
 

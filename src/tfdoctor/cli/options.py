@@ -21,7 +21,7 @@ class FailOn(StrEnum):
 Formats = Annotated[
     str,
     typer.Option(
-        "--format", metavar="LIST", help="Report formats, comma-separated: html, json, md."
+        "--format", metavar="LIST", help=f"Report formats, comma-separated: {', '.join(Format)}."
     ),
 ]
 Fail = Annotated[

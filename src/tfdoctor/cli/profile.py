@@ -114,7 +114,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     if not no_report:
         title = Path(script).name if kind == "script" else plan.name
         fail = failing(fail_on, chosen)
-        found = report_after(
+        report_code = report_after(
             outcome.recording,
             title,
             wanted,
@@ -124,7 +124,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
             scrubbed=scrub,
             price=usd_per_hour,
         )
-        code = code or found
+        code = code or report_code
     raise typer.Exit(code)
 
 

@@ -76,9 +76,10 @@ def reader(kind: Any) -> Reader:  # noqa: ANN401 - any annotation
 
 
 def _tuple(parts: tuple[Any, ...]) -> Reader:
-    if parts[-1] is Ellipsis:
-        return _items(reader(parts[0]), drops=is_dataclass(parts[0]))
-    return _sequence([reader(part) for part in parts])
+    readers = [reader(part) for part in parts if part is not Ellipsis]
+    if parts[-1] is not Ellipsis:
+        return _sequence(readers)
+    return _items(readers[0], drops=True) if is_dataclass(parts[0]) else _values(readers[0])
 
 
 def _annotated(kind: Any, notes: tuple[object, ...]) -> Reader:  # noqa: ANN401 - any annotation
@@ -145,6 +146,17 @@ def _either(readers: list[Reader]) -> Reader:
 
 def _nullable(inner: Reader) -> Reader:
     return lambda value, faults: None if value is None else inner(value, faults)
+
+
+def _values(inner: Reader) -> Reader:
+    """Read a list of numbers, texts or lists of them, which is of no use without any of its entries."""
+
+    def values(value: object, faults: list[str]) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple):
+            raise Misfit
+        return tuple([inner(item, faults) for item in value])
+
+    return values
 
 
 def _items(inner: Reader, *, drops: bool) -> Reader:

@@ -1,10 +1,12 @@
 """Turns a diagnosis into a page, a comment, a contract or a screen.
 
-Importing this package is cheap: plotly, Jinja and rich load when a report is rendered.
+Importing this package is cheap: plotly, Jinja and rich load when a report is rendered. To add a format, write
+a module with ``render(diagnosis) -> str`` and name it in ``Format`` and ``MODULES``.
 """
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from importlib import import_module
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis
@@ -14,7 +16,7 @@ Renderer = Callable[[Diagnosis], str]
 
 
 class Format(StrEnum):
-    """A file that a report can be written as."""
+    """A file format of reports."""
 
     HTML = "html"
     JSON = "json"
@@ -22,30 +24,24 @@ class Format(StrEnum):
 
     @property
     def suffix(self) -> str:
-        """The ending of the file's name."""
+        """The suffix of the file name."""
         return f".{self.value}"
 
 
-def _html(diagnosis: Diagnosis) -> str:
-    from tfdoctor.report import html  # noqa: PLC0415 - brings Jinja and plotly
-
-    return html.render(diagnosis)
-
-
-def _json(diagnosis: Diagnosis) -> str:
-    from tfdoctor.report import json_  # noqa: PLC0415 - as the others
-
-    return json_.render(diagnosis)
-
-
-def _markdown(diagnosis: Diagnosis) -> str:
-    from tfdoctor.report import markdown  # noqa: PLC0415 - as the others
-
-    return markdown.render(diagnosis)
-
-
-RENDERERS: Mapping[Format, Renderer] = MappingProxyType(
-    {Format.HTML: _html, Format.JSON: _json, Format.MD: _markdown}
+MODULES: Mapping[Format, str] = MappingProxyType(
+    {Format.HTML: "html", Format.JSON: "json_", Format.MD: "markdown"}
 )
+"""The module of this package that renders each format."""
+
+
+def _renderer(file_format: Format) -> Renderer:
+    def render(diagnosis: Diagnosis) -> str:
+        text: str = import_module(f"tfdoctor.report.{MODULES[file_format]}").render(diagnosis)
+        return text
+
+    return render
+
+
+RENDERERS: Mapping[Format, Renderer] = MappingProxyType({form: _renderer(form) for form in Format})
 
 __all__ = ["RENDERERS", "Format", "Renderer"]

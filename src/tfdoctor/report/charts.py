@@ -131,30 +131,32 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     shown = [at for at, stage in enumerate(stages) if is_known(stage.self_ms)]
     if not shown:
         return None
-    kinds = (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False))
-    bars = []
-    for name, colour, critical in kinds:
-        if mine := [at for at in shown if stages[at].critical is critical]:
-            bars.append(_stage_bars(name, colour, mine, stages))
-    figure = go.Figure(bars)
-    figure.update_layout(barmode="overlay", bargap=0.3, legend=_LEGEND)
-    figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=shown,
-        ticktext=[as_text(_stage_label(stages[at])) for at in shown],
-        autorange="reversed",
-        automargin=True,
-        showgrid=False,
-    )
     slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
     return Figure(
         name="pipeline",
         title="Input pipeline",
         description="Work of each stage per step, summed over its threads, from the trainer back to "
         f"the source. {text.name(slowest.name)} takes the most, {milliseconds(slowest.self_ms)}.",
-        figure=_json(figure, height=110 + 34 * len(shown)),
+        figure=_json(_pipeline_bars(shown, stages), height=110 + 34 * len(shown)),
         table=pipeline_grid(stages),
+    )
+
+
+def _pipeline_bars(shown: Sequence[int], stages: Sequence[PipelineStage]) -> go.Figure:
+    kinds = (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False))
+    figure = go.Figure()
+    for name, colour, critical in kinds:
+        if mine := [at for at in shown if stages[at].critical is critical]:
+            figure.add_trace(_stage_bars(name, colour, mine, stages))
+    figure.update_layout(barmode="overlay", bargap=0.3, legend=_LEGEND)
+    figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
+    return figure.update_yaxes(
+        tickmode="array",
+        tickvals=shown,
+        ticktext=[as_text(_stage_label(stages[at])) for at in shown],
+        autorange="reversed",
+        automargin=True,
+        showgrid=False,
     )
 
 

@@ -1,4 +1,4 @@
-"""Writes the renderings of a diagnosis to files, each of them whole or not at all."""
+"""Writes reports to files, each completely or not at all."""
 
 import os
 import tempfile
@@ -18,20 +18,20 @@ def write(
     Raises:
         OutputError: the folder cannot be made or written to.
     """
-    texts = {folder / f"{prefix}report{one.suffix}": RENDERERS[one](diagnosis) for one in formats}
+    texts = {folder / f"{prefix}report{f.suffix}": RENDERERS[f](diagnosis) for f in formats}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
             _replace(path, text)
     except OSError as error:
         raise OutputError(
-            f"{folder} cannot be written to ({error.strerror}); name another folder with --out."
+            f"{folder} cannot be written ({error.strerror}): choose another folder."
         ) from error
     return tuple(texts)
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the target and rename, so that an interrupted write leaves the old file."""
+    """Write to a temporary file and rename it, so that an interrupted write leaves the old file."""
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
     ) as file:

@@ -124,12 +124,12 @@ def operations_grid(rows: Sequence[OperationRow]) -> Grid:
 
 
 def depths(stages: Sequence[PipelineStage]) -> list[int]:
-    """Return how many stages consume each one's output, directly or not."""
-    found: list[int] = []
+    """Return for each stage how many stages consume its elements, directly or not."""
+    counts: list[int] = []
     for stage in stages:
-        known = stage.parent is not None and 0 <= stage.parent < len(found)
-        found.append(found[stage.parent] + 1 if known and stage.parent is not None else 0)
-    return found
+        known = stage.parent is not None and 0 <= stage.parent < len(counts)
+        counts.append(counts[stage.parent] + 1 if known and stage.parent is not None else 0)
+    return counts
 
 
 def _kind(cells: Sequence[Cell]) -> str:

@@ -59,10 +59,10 @@ def _around(line: str, other: str) -> str:
     return mark + _window(mine, head, len(mine) - tail)
 
 
-def _alike(one: str, other: str) -> int:
-    """Return how many characters two texts begin alike with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _alike(first: str, second: str) -> int:
+    """Return the length of the common start of two texts."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def _window(text: str, start: int, end: int) -> str:

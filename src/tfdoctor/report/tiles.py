@@ -25,27 +25,33 @@ class TreemapTile:
 
 
 def tiles(rows: Sequence[OperationRow]) -> list[TreemapTile]:
-    """Return a tile for all, one a layer, one an operation; small ones of a layer together."""
+    """Return a tile for the compute time, each layer and each operation; small operations share one."""
     layers: Mapping[str, list[OperationRow]] = defaultdict(list)
     for row in rows:
         layers[row.layer].append(row)
     shown = set(map(id, sorted(rows, key=lambda row: -row.self_ms)[:TILES_SHOWN]))
-    found = [TreemapTile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
+    result = [TreemapTile("all", "", "compute", sum(row.self_ms for row in rows), is_leaf=False)]
     rest: list[OperationRow] = []
-    for at, (layer, members) in enumerate(layers.items()):
+    for at, members in enumerate(layers.values()):
         large = [row for row in members if id(row) in shown]
         small = [row for row in members if id(row) not in shown]
-        if not large:
+        if large:
+            result += _layer_tiles(at, large, small)
+        else:
             rest += small
-            continue
-        total = sum(row.self_ms for row in members)
-        label = text.name(layer, 60) or "no layer"
-        found.append(TreemapTile(f"layer {at}", "all", label, total, is_leaf=False))
-        found += [
-            _operation_tile(f"{at}.{index}", f"layer {at}", row) for index, row in enumerate(large)
-        ]
-        found += _rest_tile(f"{at}.rest", f"layer {at}", small)
-    return found + _rest_tile("rest", "all", rest)
+    return result + _rest_tile("rest", "all", rest)
+
+
+def _layer_tiles(
+    at: int, large: Sequence[OperationRow], small: Sequence[OperationRow]
+) -> list[TreemapTile]:
+    """Return the tile of a layer and those of its operations."""
+    name = f"layer {at}"
+    total = sum(row.self_ms for row in (*large, *small))
+    label = text.name(large[0].layer, 60) or "no layer"
+    operations = [_operation_tile(f"{at}.{n}", name, row) for n, row in enumerate(large)]
+    layer = TreemapTile(name, "all", label, total, is_leaf=False)
+    return [layer, *operations, *_rest_tile(f"{at}.rest", name, small)]
 
 
 def _operation_tile(name: str, parent: str, row: OperationRow) -> TreemapTile:

@@ -15,15 +15,16 @@ written and read at full size, forward and backward, and its gradient is summed 
 ## How to fix
 
 Remove the repetition: give the operand dimensions of size 1 (`x[:, None, :]`) and let the operation broadcast.
-Run reductions and activations before the repetition. The saving is an upper bound. It covers the repetition
-and reading its result, but an operation that broadcasts may be slower than one on tensors of equal shape.
+Run reductions and activations before the repetition. The saving is an upper bound. It covers the repetition and
+reading its result, but an operation that broadcasts may be slower than one on tensors of equal shape.
 
 ## Holds for
 
 TensorFlow 2 graphs that XLA does not compile. XLA fuses broadcasts into the operations that use them, so a TPU
 or `jit_compile=True` writes no repeated tensor. On a CPU only operations on repeated values count: removing the
-repetition before a product or a sum changed its time by -12 to +17 % (medians of 9 shapes, forward and backward,
-TensorFlow 2.21). `Tile` operations that TensorFlow adds for gradients of means and sums are not counted.
+repetition before a product or a sum changed its time by -12 to +17 % (medians of 9 shapes, forward and
+backward, TensorFlow 2.21). `Tile` operations that TensorFlow adds for gradients of means and sums are not
+counted.
 
 ## Sources
 

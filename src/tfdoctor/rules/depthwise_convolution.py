@@ -13,15 +13,15 @@ A matrix unit cannot help, and many implementations do not even reach the memory
 ## How to fix
 
 In the early stages of a network, replace a depthwise plus a pointwise convolution by one regular convolution
-(fused MBConv, as in EfficientNetV2). It has more FLOPs but takes less time on a matrix unit. On a GPU also train
-in float16 with channels-last data and a recent cuDNN. Check the accuracy: this changes the model. The saving is an
-upper bound: it removes the whole time of the depthwise convolution and adds nothing for the regular one.
-Depthwise convolutions that are as fast as the memory bandwidth allows save nothing.
+(fused MBConv, as in EfficientNetV2). It has more FLOPs but takes less time on a matrix unit. On a GPU also
+train in float16 with channels-last data and a recent cuDNN. Check the accuracy: this changes the model. The
+saving is an upper bound: it removes the whole time of the depthwise convolution and adds nothing for the
+regular one. Depthwise convolutions that are as fast as the memory bandwidth allows save nothing.
 
 ## Holds for
 
-GPUs and TPUs. A CPU has no matrix unit to use, and the regular convolution takes longer (measured: 2.7 times the
-step time of a small separable network), so there the rule only reports the time.
+GPUs and TPUs. A CPU has no matrix unit to use, and the regular convolution takes longer (measured: 2.7 times
+the step time of a small separable network), so there the rule only reports the time.
 
 ## Sources
 
@@ -127,7 +127,7 @@ def _measures(
         "FLOP rate of the other convolutions and matmuls": _flop_s(operations.matrix),
     }
     return (
-        Measure("depthwise convolutions per step", ms(total_ms)),
+        Measure("time in depthwise convolutions per step", ms(total_ms)),
         Measure(
             "share of the compute time in depthwise convolutions",
             ratio(total_ms / operations.total_ms),

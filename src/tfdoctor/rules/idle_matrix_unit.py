@@ -9,7 +9,7 @@ Kernels with unknown names, and conversions that matmuls need, count on neither 
 
 ## Why it matters
 
-The matrix unit provides most of the device's compute. The report shows by time why it is idle: other
+The matrix unit provides most of the device's compute. The report shows where the time goes instead: other
 operations, float32 arithmetic, padding, or matmuls that are too small or wait for memory.
 
 ## How to fix

@@ -104,7 +104,7 @@ def _finding(
     return Finding(
         summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
         evidence=(
-            Measure("avoidable layout changes per step", ms(total_ms)),
+            Measure("time in avoidable layout changes per step", ms(total_ms)),
             Measure("share of the compute time in avoidable layout changes", share),
             _table(layouts.superfluous, inside),
         ),

@@ -98,9 +98,9 @@ def _is_float16(operation: Operation) -> bool:
 
 
 def _finding(float16: list[Operation], evidence: Measure, program: Program) -> Finding:
-    number = counted(len(float16), "gradient operation").capitalize()
+    number = counted(len(float16), "gradient operation")
     return Finding(
-        summary=f"{number} in float16 without a LossScaleOptimizer: small gradients become 0",
+        summary=f"The step runs {number} in float16 without a LossScaleOptimizer: small gradients become 0",
         evidence=(evidence, _table(float16, program)),
         remedies=(
             Remedy("Scale the loss, unless the script already multiplies it by a factor", CODE),

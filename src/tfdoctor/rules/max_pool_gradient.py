@@ -20,8 +20,8 @@ long the gradient of average pooling takes.
 
 GPUs and TPUs, and on CPUs the gradients that oneDNN does not run. oneDNN's own `MaxPoolGrad`, which TensorFlow
 uses for channels-last float32 in graphs on a CPU, remembers the places and is fast, so it is not reported.
-Eigen's, which runs otherwise, took 20 times as long as the gradient of average pooling for 64 x 32 x 32 x 32
-values (TensorFlow 2.21 on an AMD EPYC).
+Eigen's version, which runs in all other cases, took 20 times as long as the gradient of average pooling for 64
+x 32 x 32 x 32 values (TensorFlow 2.21 on an AMD EPYC).
 
 ## Sources
 
@@ -87,7 +87,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     summary = f"The gradients of max pooling take {taken}"
     label = "share of the compute time in gradients of max pooling"
     measures = (
-        Measure("gradients of max pooling per step", ms(total_ms)),
+        Measure("time in gradients of max pooling per step", ms(total_ms)),
         Measure(label, ratio(share), ratio(limits.share)),
     )
     slow = [row for row in rows if not _by_onednn(row)]

@@ -2,11 +2,11 @@
 
 ## What it checks
 
-On each GPU, the most memory that TensorFlow's allocator had handed out in the traced steps, compared with what it
-may hand out. (The peak of the whole run is no measure: at the start cuDNN tries algorithms with all memory there
-is.) On the host, how full the memory was at most, and the share of the time in which some task waited for memory
-(the kernel's pressure figure, which includes swapping and the search for free pages). The used memory that
-`nvidia-smi` shows is no measure: TensorFlow takes nearly all memory when it starts.
+On each GPU, the peak memory in use by TensorFlow's allocator in the traced steps, compared with the allocator's
+limit. (The peak of the whole run says little: at the start cuDNN tries algorithms with all available memory.) On
+the host, the peak memory in use, and the share of the time in which some task waited for memory (the kernel's
+pressure figure, which includes swapping and the search for free pages). The used memory that `nvidia-smi` shows
+says little: TensorFlow takes nearly all memory when it starts.
 
 ## Why it matters
 
@@ -61,8 +61,8 @@ class Limits:
 
     device: float = limit(
         0.95,
-        "Smallest share in use of what TensorFlow's allocator may hand out on a device; fragmentation soon "
-        "takes the rest",
+        "Smallest share of the limit of TensorFlow's allocator in use on a device; fragmentation soon takes "
+        "the rest",
         most=1.0,
     )
     host: float = limit(

@@ -61,11 +61,13 @@ class Limits:
 
     calls: float = limit(
         2.0,
-        "Smallest number of traced calls that retrace; a single one may be the last, smaller batch",
+        "Smallest number of calls in the trace that retrace the function; a single one may be the last, "
+        "smaller batch",
     )
     tracings: float = limit(
         3.0,
-        "Smallest number of traces in the whole run; functions that create variables have two",
+        "Smallest number of times that the function is traced in the whole run; twice is normal where it "
+        "creates variables",
     )
 
 

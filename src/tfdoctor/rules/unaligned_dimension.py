@@ -275,8 +275,7 @@ def _finding(
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
     layers = counted(len({padded.layer for padded in wasteful}), "layer")
     return Finding(
-        summary=f"Padding takes {milliseconds(lost_ms)} per step: {layers} with widths that are not "
-        f"multiples of {tile.multiple}",
+        summary=f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}",
         evidence=(
             Measure("time spent on padding per step", ms(lost_ms)),
             Measure("multiple to which the hardware pads", count(tile.multiple)),

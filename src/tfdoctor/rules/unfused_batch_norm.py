@@ -18,8 +18,8 @@ often slower, use the layer that the report shows: it has the same weights and t
 `tf.compat.v1.nn.fused_batch_norm`. (Its moving variance is Bessel-corrected, like that of TensorFlow's fused
 operation; the relative difference is one over the number of values per channel.)
 
-On a CPU the fused operation is fast for multiples of 16 channels, a little slower for other multiples of 8, and
-slower than the separate operations for all other widths: layers with such widths are listed, but not advised.
+On a CPU the fused operation is fast for multiples of 16 channels, still faster than the separate operations for
+other multiples of 8, and slower for all other widths: layers with such widths are listed, but not advised.
 
 ## Holds for
 

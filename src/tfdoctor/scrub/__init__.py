@@ -1,9 +1,8 @@
-"""Takes host names, user names, home folders and lines of source out of a diagnosis, to show it to anyone.
+"""Removes host names, user names, home folders and source lines from a diagnosis, to publish it.
 
-What is looked for comes from the recording: its machine, its paths, its command, its file names. A home
-folder becomes ``~`` wherever it stands, and a name is replaced where it is a part of an absolute path. A
-name by itself is replaced where it can be nothing else: one of four letters or more that no rule of tfdoctor
-uses as a word, so that a user called "a" or a host called "gpu" does not spoil the report's sentences.
+The names come from the recording: its machine, paths, command and file names. Home folders become ``~``, and
+names in absolute paths are replaced. Elsewhere a name is replaced only if it has at least four letters and is not
+a word of the rules' documentation, so that a user "a" or a host "gpu" does not change the sentences.
 """
 
 import re
@@ -20,7 +19,7 @@ __all__ = ["Secrets", "scrub"]
 
 
 def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
-    """Return the diagnosis without them, for every rendering; what a rule says of itself stays."""
+    """Return the diagnosis without these names; the documentation of rules stays."""
     diagnosis = without_source(diagnosis)
     met = (user for text in texts(diagnosis) for user in paths.of_text(text))
     hosts = (*secrets.hosts, *diagnosis.subject.hosts)
@@ -36,8 +35,11 @@ def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
 
 
 def _vocabulary(diagnosis: Diagnosis) -> frozenset[str]:
-    """Return the words of the rules' documentation, in small letters: the report is made of them."""
+    """Return the words of the rules' documentation in lowercase: the report consists of them."""
     rules = [result.rule for result in diagnosis.results]
-    said = [*PARTS, *(text for rule in rules for text in (rule.name, rule.topic, rule.doc.title))]
-    said += [text for rule in rules for text in rule.doc.sections.values()]
-    return frozenset(word.lower() for text in said for word in re.findall(r"\w+", text))
+    texts_shown = [
+        *PARTS,
+        *(text for rule in rules for text in (rule.name, rule.topic, rule.doc.title)),
+    ]
+    texts_shown += [text for rule in rules for text in rule.doc.sections.values()]
+    return frozenset(word.lower() for text in texts_shown for word in re.findall(r"\w+", text))

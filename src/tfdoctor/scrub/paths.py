@@ -31,13 +31,13 @@ SCRIPTS = (".ipynb", ".py", ".sh")
 
 def of_path(path: str) -> list[str]:
     """Return whose home folder a path lies in."""
-    found = WHOLE.match(path)
-    return _users([found[1]] if found else [])
+    home = WHOLE.match(path)
+    return _users([home[1]] if home else [])
 
 
 def of_text(text: str) -> list[str]:
     """Return whose home folders a text names, the first first."""
-    return _users(found["name"] for found in HOME.finditer(text))
+    return _users(home["name"] for home in HOME.finditer(text))
 
 
 def _users(names: Iterable[str]) -> list[str]:

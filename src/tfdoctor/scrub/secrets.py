@@ -1,4 +1,4 @@
-"""What a recording knows of people and machines."""
+"""The names of people and machines in a recording."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ NOBODY = frozenset(
         "vscode",
     )
 )
-"""Accounts that every image of a system, a notebook or a cloud has: they name nobody."""
+"""Standard accounts of system, notebook and cloud images, which name nobody."""
 
 NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
 """Host names that are the same everywhere."""
@@ -29,7 +29,7 @@ NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noq
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Names to leave out; the first user is that of the run. `homes` are folders that no pattern knows."""
+    """Names to remove; the first user is that of the run. `homes` are folders that no pattern matches."""
 
     homes: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Secrets:
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Collect them; those of this machine only when the recording was made here."""
+        """Collect the names; those of this machine only if the recording was made here."""
         manifests = tuple(_manifests(recording))
         hosts = [host for manifest in manifests for host in _hosts(manifest)]
         if not manifests:  # elsewhere a trace is named after its host
@@ -47,7 +47,7 @@ class Secrets:
         return cls(homes, tuple(_users(recording, manifests, here=here)), tuple(hosts)).telling()
 
     def telling(self) -> Self:
-        """Return each of them once, without those that name nobody and no machine."""
+        """Return each name once, without those that identify nobody and no machine."""
         homes = tuple(home for home in self.homes if home not in ("~", "/"))
         return type(self)(homes, _unlike(self.users, NOBODY), _unlike(self.hosts, NOWHERE))
 

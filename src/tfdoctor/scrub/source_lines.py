@@ -1,18 +1,18 @@
-"""Takes the user's source out of a diagnosis: nobody can tell which part of a line is a secret."""
+"""Removes the user's source from a diagnosis: any part of a line can be a secret."""
 
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Result
 from tfdoctor.verdict import Errored, Finding, Remedy
 
-LEFT_OUT = "# Your own lines are left out (--scrub)."
-"""Stands before the example that a report shows instead of them."""
+LEFT_OUT = "# Your source lines are removed (--scrub)."
+"""Precedes the example that a report shows instead."""
 
-NO_TRACEBACK = "It is left out (--scrub): it quotes the rule's source."
+NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 
 
 def without_source(diagnosis: Diagnosis) -> Diagnosis:
-    """Return the diagnosis with examples instead of the user's own lines; the patch keeps them, to apply."""
+    """Return the diagnosis with examples instead of the user's lines; the patch still contains them."""
     return replace(diagnosis, results=tuple(map(_without, diagnosis.results)))
 
 

@@ -1,4 +1,4 @@
-"""Every text within a value: to be read, or to be replaced. What a rule says of itself is not among them."""
+"""Reads or replaces all texts in a value, except those in the documentation of rules."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -13,11 +13,11 @@ def texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from texts(each)
+        for part in value.values():
+            yield from texts(part)
     elif isinstance(value, tuple | list):
-        for each in value:
-            yield from texts(each)
+        for part in value:
+            yield from texts(part)
     elif is_dataclass(value) and not isinstance(value, Rule):
         for field in fields(value):
             yield from texts(getattr(value, field.name))
@@ -31,9 +31,9 @@ def rewritten(value: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 -
         case str():
             return words(value)
         case tuple():
-            return tuple(rewritten(each, words) for each in value)
+            return tuple(rewritten(part, words) for part in value)
         case Mapping():
-            return {key: rewritten(each, words) for key, each in value.items()}
+            return {key: rewritten(part, words) for key, part in value.items()}
         case _ if is_dataclass(value) and not isinstance(value, type):
             parts = {field.name: getattr(value, field.name) for field in fields(value)}
             return replace(value, **rewritten(parts, words))

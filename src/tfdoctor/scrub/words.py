@@ -1,4 +1,4 @@
-"""Finds names in a text, each where it can be nothing else."""
+"""Replaces names in a text, only where they cannot be other words."""
 
 import re
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ from tfdoctor.scrub.paths import ABSOLUTE, ENDS, HOME, HOMES, PACKAGES, ROOTS_HO
 from tfdoctor.scrub.secrets import NOBODY, Secrets
 
 TELLING_LETTERS = 4
-"""A shorter name is likely a word, a unit or an abbreviation as well: map, max, gpu, ms."""
+"""Shorter names are often words, units or abbreviations as well: map, max, gpu, ms."""
 
 
 class Words:
-    """Replaces names: call it with a text. `vocabulary` has the report's own words, in small letters."""
+    """Replaces names in texts; `vocabulary` contains the words of the report, in lowercase."""
 
     def __init__(self, secrets: Secrets, vocabulary: frozenset[str]) -> None:
         self.users = _aliases(secrets.users, "user")
@@ -38,36 +38,36 @@ class Words:
         return text
 
     def whole(self, text: str) -> str:
-        """Return the text without names, where it may be a name and nothing else."""
+        """Return the text without names, where all of it may be a name."""
         return self.names.get(text) or self(text)
 
-    def _home(self, found: re.Match[str]) -> str:
-        """Tell the homes of several users apart."""
-        name = found["name"]
+    def _home(self, match: re.Match[str]) -> str:
+        """Return the alias of a home folder; those of several users differ."""
+        name = match["name"]
         if name.endswith(SCRIPTS):
-            return found[0]
+            return match[0]
         first = next(iter(self.users), name)
         return (
             "~" if name == first or name.lower() in NOBODY else f"~{self.users.get(name, 'user')}"
         )
 
-    def _path(self, found: re.Match[str]) -> str:
-        package = PACKAGES.search(found[0])
-        end = package.end() - 1 if package else len(found[0])
-        return self.part.sub(self._alias, found[0][:end]) + found[0][end:]
+    def _path(self, match: re.Match[str]) -> str:
+        package = PACKAGES.search(match[0])
+        end = package.end() - 1 if package else len(match[0])
+        return self.part.sub(self._alias, match[0][:end]) + match[0][end:]
 
-    def _alias(self, found: re.Match[str]) -> str:
-        return self.names[found["name"]]
+    def _alias(self, match: re.Match[str]) -> str:
+        return self.names[match["name"]]
 
 
 def _any(names: Iterable[str], *, before: str, after: str) -> re.Pattern[str]:
-    """Return a pattern for any of these names, the longest first; of none, one that matches nothing."""
+    """Return a pattern for any of these names, longest first; without names it matches nothing."""
     longest = sorted(map(re.escape, names), key=len, reverse=True)
     return re.compile(f"{before}(?P<name>{'|'.join(longest)}){after}" if longest else r"(?!)")
 
 
 def _aliases(names: Iterable[str], kind: str) -> dict[str, str]:
-    """Number the names, unless there is one only."""
+    """Return an alias for each name, numbered if there are several."""
     names = tuple(names)
     return {
         name: kind if len(names) == 1 else f"{kind}-{place}"
@@ -76,7 +76,7 @@ def _aliases(names: Iterable[str], kind: str) -> dict[str, str]:
 
 
 def _short(host: str) -> str:
-    """Return a host's name without its domain; an address of numbers has none."""
+    """Return a host name without its domain; an IP address stays."""
     return host if re.fullmatch(r"[\d.]+", host) else host.partition(".")[0]
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,27 @@ Answer = Mapping[str, Any]
 """What the child prints: {"tables": the tool's tables, "steps": OpStats' steps in ps}."""
 
 
+class InputVerdict(StrEnum):
+    """What xprof concludes about input, by the words of its conclusion."""
+
+    BOUND = "HIGHLY input-bound"
+    PARTLY_BOUND = "MODERATELY input-bound"
+    POTENTIAL = "POTENTIALLY input-bound"
+    NOT_BOUND = "NOT input-bound"
+    NONE = ""  # in every text: the last one to look for
+
+    @classmethod
+    def of(cls, conclusion: str) -> "InputVerdict":
+        """Return the verdict of a conclusion."""
+        return next(verdict for verdict in cls if verdict in conclusion)
+
+
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """What xprof says of a trace; ``error`` says why it says nothing."""
 
     conclusion: str = ""
+    verdict: InputVerdict = InputVerdict.NONE
     input_percent: float | None = None  # of the step
     steps: int = 0
     step_ms: float | None = None
@@ -105,8 +122,10 @@ def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
 def _opinion(answer: Answer, host: Answer | None) -> Opinion:
     facts = _facts(answer)
     times = [step["duration_ps"] / 1e9 for step in answer["steps"]]
+    conclusion = _plain(str(facts.get("input_conclusion", "")))
     return Opinion(
-        conclusion=_plain(str(facts.get("input_conclusion", ""))),
+        conclusion=conclusion,
+        verdict=InputVerdict.of(conclusion),
         input_percent=_input_percent(answer),
         steps=len(times),
         step_ms=statistics.fmean(times) if times else None,

@@ -67,6 +67,11 @@ def test_one_call_may_hold_several_training_steps() -> None:
     assert found.steps[0].total_ms == 10
 
 
+def test_steps_that_take_no_time_are_damage() -> None:
+    with pytest.raises(Unavailable, match="take no time"):
+        steps(trace([line("p", marker(0, 5, 5), marker(1, 5, 5), marker(2, 5, 5))]))
+
+
 def test_a_markers_number_of_steps_is_never_below_one() -> None:
     assert steps(trace([line("p", marker(0, 0, 8, steps=0))])).count == 1
 

@@ -59,15 +59,18 @@ def _work(time: GpuUtilization) -> Iterator[Measure]:
     if idle := sum(1 for gpu in time.gpus if not gpu.traced_ms):
         yield Measure("GPUs that ran no kernel", count(idle))
     yield Measure(f"number of kernels on {_short(time.busiest.name)}", count(time.busiest.kernels))
+    yield from _waits(time)
+
+
+def _waits(time: GpuUtilization) -> Iterator[Measure]:
     if time.wait_ms is not None:
         yield Measure("waiting for batches", ms(time.wait_ms))
     if time.wait_before_ms:
         yield Measure("waiting for batches before the GPU step starts", ms(time.wait_before_ms))
     if time.exposed_wait_ms is not None:
         within = " within its step" if time.wait_before_ms else ""
-        yield Measure(
-            f"waiting for batches while the GPU is idle{within}", ms(time.exposed_wait_ms)
-        )
+        label = f"waiting for batches while the GPU is idle{within}"
+        yield Measure(label, ms(time.exposed_wait_ms))
 
 
 def _short(name: str) -> str:

@@ -2,6 +2,8 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from tfdoctor.diagnosis import (
     OperationRow,
@@ -28,7 +30,7 @@ from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof import Opinion
+from tfdoctor.trace.xprof import InputVerdict, Opinion
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Measure
 
@@ -192,24 +194,23 @@ def _shape(shape: tuple[int | None, ...]) -> str:
 def model(chart: Chart) -> tuple[Measure, ...]:
     """List every number that the step model uses."""
     step_model = chart.get(StepModel)
-    if step_model is None:
-        return ()
-    measures = [Measure("measured step (median)", ms(step_model.step_ms))]
-    measures += [
-        Measure(f"{part}, not overlapped", ms(value))
-        for part, value in step_model.exposed.items()
-        if value
-    ]
+    return tuple(_numbers(step_model)) if step_model else ()
+
+
+def _numbers(step_model: StepModel) -> Iterator[Measure]:
+    yield Measure("measured step (median)", ms(step_model.step_ms))
+    for part, value in step_model.exposed.items():
+        if value:
+            yield Measure(f"{part}, not overlapped", ms(value))
     for segment in step_model.segments:
         where = "overlapped" if segment.overlapped else "not overlapped"
         name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
-        measures.append(Measure(f"input work, {where}: {name}", ms(segment.ms)))
+        yield Measure(f"input work, {where}: {name}", ms(segment.ms))
     if step_model.device != DeviceKind.CPU:
-        measures.append(Measure("launch work on the host", ms(step_model.host_work)))
+        yield Measure("launch work on the host", ms(step_model.host_work))
     if step_model.busy_share is not None:
-        measures.append(Measure("share of busy cores", ratio(step_model.busy_share)))
-    measures.append(Measure("unexplained by the model", ms(step_model.residual)))
-    return tuple(measures)
+        yield Measure("share of busy cores", ratio(step_model.busy_share))
+    yield Measure("unexplained by the model", ms(step_model.residual))
 
 
 def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:
@@ -225,27 +226,30 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
         )
     ours = breakdown["input"] / breakdown.step_ms
     theirs = opinion.input_percent / 100
-    agrees = abs(ours - theirs) <= SAME_OPINION and _accuses(opinion) in (
-        None,
-        breakdown.waits_for_input,
-    )
+    same_verdict = NAMES_INPUT[opinion.verdict] in (None, breakdown.waits_for_input)
+    agrees = abs(ours - theirs) <= SAME_OPINION and same_verdict
     return SecondOpinion(
         conclusion=opinion.conclusion,
         agrees=agrees,
-        why="" if agrees else _difference(ours, theirs, device, opinion.conclusion),
+        why="" if agrees else _difference(ours, theirs, device, opinion.verdict),
     )
 
 
-def _accuses(opinion: Opinion) -> bool | None:
-    """Whether xprof's words call the program input-bound; None when they say neither."""
-    if re.search(r"(?:HIGHLY|MODERATELY|POTENTIALLY) input-bound", opinion.conclusion):
-        return True
-    return False if "NOT input-bound" in opinion.conclusion else None
+NAMES_INPUT: Mapping[InputVerdict, bool | None] = MappingProxyType(
+    {
+        InputVerdict.BOUND: True,
+        InputVerdict.PARTLY_BOUND: True,
+        InputVerdict.POTENTIAL: True,
+        InputVerdict.NOT_BOUND: False,
+        InputVerdict.NONE: None,
+    }
+)
+"""Whether xprof calls the run input-bound; None where it says neither."""
 
 
-def _difference(ours: float, theirs: float, device: Device, conclusion: str) -> str:
+def _difference(ours: float, theirs: float, device: Device, verdict: InputVerdict) -> str:
     figures = f"tfdoctor measures {percent(ours)} input wait, xprof {percent(theirs)}."
-    if "POTENTIALLY" in conclusion:
+    if verdict is InputVerdict.POTENTIAL:
         return f"{figures} xprof counts time that it cannot assign as potential input."
     if device.kind == DeviceKind.GPU:
         return (

@@ -21,8 +21,8 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
     Raises:
         ConfigError: a rule, topic or limit does not exist, or the value of a limit is out of range.
     """
-    _known(config.select, "select", rules)
-    _known(config.ignore, "ignore", rules)
+    _known(config.select, rules)
+    _known(config.ignore, rules)
     limits = _limited(config, rules)
     off = [Off(rule.name, rule.doc.title, why) for rule in rules if (why := _why_off(config, rule))]
     switched_off = {rule_off.rule for rule_off in off}
@@ -32,12 +32,13 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
     return chosen, Settings(off=tuple(off), limits=tuple(changed), own=own)
 
 
-def _known(chosen: RuleNames, key: str, rules: Sequence[Rule]) -> None:
+def _known(chosen: RuleNames, rules: Sequence[Rule]) -> None:
     names = {ALL, *Topic, *(rule.name for rule in rules)}
     for name in chosen.names:
         if name not in names:
-            place = chosen.by if chosen.by.startswith("--") else f"{chosen.by}: {key}"
-            raise ConfigError(f"{place}: unknown rule or topic {name[:60]!r}: {hint(name, names)}")
+            raise ConfigError(
+                f"{chosen.place}: unknown rule or topic {name[:60]!r}: {hint(name, names)}"
+            )
 
 
 def _why_off(config: Config, rule: Rule) -> str:

@@ -24,7 +24,13 @@ class RuleNames:
     """Names of rules and topics, and where they were set."""
 
     names: tuple[str, ...]
-    by: str = ""
+    by: str = ""  # the name of the file or of the option
+    key: str = ""  # of the file; "" for an option
+
+    @property
+    def place(self) -> str:
+        """Where they were set, for a message."""
+        return f"{self.by}: {self.key}" if self.key else self.by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +57,9 @@ class Config:
                 raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
         values = {key: KEYS[key].read(table[key], f"{where}: {key}") for key in table}
         chosen = {
-            key: RuleNames(values[key], path.name) for key in ("select", "ignore") if key in table
+            key: RuleNames(values[key], path.name, key)
+            for key in ("select", "ignore")
+            if key in table
         }
         return cls(
             by=path.name,

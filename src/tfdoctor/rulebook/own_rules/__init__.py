@@ -92,10 +92,9 @@ def _imported(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
-        line = line_of(error, path)
-        said = " ".join(str(error).split())
+        line, message = line_of(error, path), " ".join(str(error).split())
         raise ConfigError(
-            f"{path}{line} cannot be loaded: {type(error).__name__}: {said}."
+            f"{path}{line} cannot be loaded: {type(error).__name__}: {message}."
         ) from error
     return module
 
