@@ -103,7 +103,7 @@ def test_the_first_sentence_promises_no_more_than_the_job_gains(tmp_path: Path) 
 def test_hosts_that_are_several_machines_have_a_skew_by_an_assumption(tmp_path: Path) -> None:
     found = compared({"vm0": FAST, "vm1": FAST}, tmp_path)
     assert (found.skew_start_ms, found.skew_end_ms) == (0.0, 0.0)
-    assert "it assumes that the clocks of the machines agree" in found.skew
+    assert "this assumes that the machines' clocks agree" in found.skew
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x0a\xff\xff\xff", b"<html>"])

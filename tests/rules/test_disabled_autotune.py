@@ -156,7 +156,7 @@ def test_an_older_record_does_not_tell_the_options() -> None:
     old = Program(datasets=(Dataset(id=0, kind="_MapDataset"),), feeds=0)
     with pytest.raises(Unavailable, match="earlier tfdoctor"):
         DataOptions.measure(old)
-    with pytest.raises(Unavailable, match=r"no tf\.data pipeline"):
+    with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
         DataOptions.measure(Program())
 
 

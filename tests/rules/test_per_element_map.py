@@ -169,5 +169,5 @@ def test_what_changes_the_elements_before_the_batch_ends_the_search() -> None:
 
 def test_two_functions_of_one_name_are_not_guessed_from() -> None:
     assert measured(graph("columns", "Pack"), graph("columns", "Cast")) is None
-    with pytest.raises(Unavailable, match="maps compute"):
+    with pytest.raises(Unavailable, match="pipeline's maps were not recorded"):
         measured()

@@ -13,7 +13,7 @@ from tfdoctor.facts.scale.host_steps import NS_PER_MS, STEPPED_MS, HostSteps
 ONE_CLOCK = "all hosts ran on one machine and share its clock"
 
 NTP = (
-    "assumes that the machines' clocks agree, as NTP ensures, usually within a millisecond on a local "
+    "this assumes that the machines' clocks agree, as NTP ensures, usually within a millisecond on a local "
     "network; the recording cannot verify this"
 )
 
