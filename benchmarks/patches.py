@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.accuracy.runs import LOOPS, QUIET, FailedError, step_ms
+from tfdoctor.edits.by_id import KINDS
 from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.kinds import KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import spliced
 

@@ -22,7 +22,7 @@ class Fact:
     """One fact; names of facts that it needs, and of the facts, rules and modules of ``diagnose`` that use it."""
 
     name: str
-    module: str  # "tfdoctor.facts.time.breakdown"
+    module: str  # "tfdoctor.facts.step_time.breakdown"
     summary: str
     needs: tuple[str, ...]
     facts: tuple[str, ...]

@@ -37,7 +37,7 @@ TODO: versions of TensorFlow, and hardware.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
@@ -83,7 +83,7 @@ def healthy() -> Verdict:
 TEST = '''\
 """{name}: both sides of each threshold."""
 
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.{module} import LIMITS, check
 from tfdoctor.verdict import Finding, Healthy
 

@@ -13,8 +13,8 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
-from tfdoctor.facts.step_model import StepModel
-from tfdoctor.facts.time.breakdown import PARTS, Breakdown
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule, RuleDoc, Topic
 from tfdoctor.units import ms

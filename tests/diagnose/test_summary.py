@@ -25,9 +25,9 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_model import StepModel
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from tfdoctor.edits.kinds import KINDS
+from tfdoctor.edits.by_id import KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import spliced
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.edits.editing import git_apply
+from tfdoctor.edits.by_id import KINDS
 from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.kinds import KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced

@@ -19,8 +19,8 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.framework import JAX, PYTORCH, TENSORFLOW, Framework
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.trace import xplane

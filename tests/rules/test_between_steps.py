@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.retracing import Retracing
-from tfdoctor.facts.time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import between_steps
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Table, Verdict
 

@@ -5,7 +5,7 @@ import pytest
 from tests.builders import Row, line, v100
 from tests.replicas import EACH, NCCL, STEPS, examine, replica
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import collective_bound
 from tfdoctor.verdict import Finding, Healthy, NotApplicable
 

@@ -13,9 +13,9 @@ from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
-from tfdoctor.facts.price import Epoch, Price
+from tfdoctor.facts.savings.price import Epoch, Price
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import dollars, quantity
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.eager_work import EagerWork
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.rules import eager_step
 from tfdoctor.verdict import Finding, Healthy, Verdict
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.rules import host_sync
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage
 

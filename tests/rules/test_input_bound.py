@@ -10,7 +10,7 @@ from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rule import Rule
 from tfdoctor.rules import input_bound
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict

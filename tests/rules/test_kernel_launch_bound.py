@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import kernel_launch_bound
 from tfdoctor.verdict import Finding, Healthy, NotApplicable
 

@@ -8,7 +8,7 @@ from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import missing_prefetch
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 

@@ -7,7 +7,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import optimizer_overhead
 from tfdoctor.rules.optimizer_overhead import LIMITS

@@ -3,8 +3,8 @@
 import pytest
 
 from tfdoctor.facts.input.open_shapes import OpenShapes
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.rules import recompilation
 from tfdoctor.verdict import Finding, Healthy, Location, Severity
 

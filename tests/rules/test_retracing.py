@@ -2,8 +2,8 @@
 
 import pytest
 
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.rules import retracing
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage, Verdict
 

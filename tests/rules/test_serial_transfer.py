@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfer, Transfers
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.rules import serial_transfer
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable
 

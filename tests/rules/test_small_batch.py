@@ -16,10 +16,10 @@ from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Program, RunSettings
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
-from tfdoctor.facts.time.python_overhead import PythonOverhead
 from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Rule

@@ -9,7 +9,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import small_files
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 

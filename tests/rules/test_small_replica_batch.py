@@ -4,7 +4,7 @@ import pytest
 
 from tfdoctor.facts.run.device import NO_CUPTI, Device
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import small_replica_batch
 from tfdoctor.rules.small_replica_batch import LIMITS

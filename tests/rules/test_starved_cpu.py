@@ -11,8 +11,8 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.cpu_pressure import CpuPressure
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_model import StepModel
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map, starved_cpu
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
 

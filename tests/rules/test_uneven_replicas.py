@@ -4,7 +4,7 @@ import pytest
 
 from tests.replicas import examine, replica
 from tfdoctor.facts.scale.device_skew import DeviceSkew
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
 from tfdoctor.rules.uneven_replicas import LIMITS, check
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict

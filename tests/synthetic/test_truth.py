@@ -14,8 +14,8 @@ from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane
 from tfdoctor.verdict import Stage

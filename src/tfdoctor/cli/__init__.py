@@ -10,11 +10,11 @@ import typer
 
 from tfdoctor import __version__
 from tfdoctor.cli.attach import attach
-from tfdoctor.cli.command_line import ProfileCommand
 from tfdoctor.cli.options import FailOn
+from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.profile import profile
+from tfdoctor.cli.profile_parser import ProfileCommand
 from tfdoctor.cli.report import report
-from tfdoctor.cli.reporting import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.rules import explain, rules
 from tfdoctor.errors import TfdoctorError
 

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.choosing import (
+from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, at_least, parse_formats
+from tfdoctor.cli.outcome import report_after
+from tfdoctor.cli.profile_parser import COMMAND
+from tfdoctor.cli.rule_selection import (
     ConfigFile,
     Ignore,
     OwnRules,
@@ -16,10 +20,6 @@ from tfdoctor.cli.choosing import (
     settings,
     untouched,
 )
-from tfdoctor.cli.command_line import COMMAND
-from tfdoctor.cli.durations import parse_seconds
-from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, at_least, parse_formats
-from tfdoctor.cli.reporting import report_after
 
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind

@@ -5,10 +5,18 @@ from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, failing, settings
 from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, parse_formats
+from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.patching import write_patch
-from tfdoctor.cli.reporting import diagnose, exit_code, write
+from tfdoctor.cli.rule_selection import (
+    ConfigFile,
+    Ignore,
+    OwnRules,
+    Select,
+    book,
+    failing,
+    settings,
+)
 
 
 def report(  # noqa: PLR0913 - its arguments are the command's options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfdoctor.cli.choosing import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 
 if TYPE_CHECKING:
     from tfdoctor.rule import Rule

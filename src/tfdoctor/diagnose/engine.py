@@ -7,7 +7,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis import Result, Saving, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.step_model import StepModel
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms

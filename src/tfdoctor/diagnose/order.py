@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tfdoctor.diagnose.engine import ROUNDING, WORTH_SAYING, model_of
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.step_model import StepModel
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Finding, Stage
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Result, Together
-from tfdoctor.facts.price import Price
+from tfdoctor.facts.savings.price import Price
 from tfdoctor.units import usd
 from tfdoctor.verdict import Bound, Concern, Finding, Healthy, Measure
 

@@ -4,6 +4,6 @@ No edit changes a file: the report shows the lines before and after, and `--patc
 diff.
 """
 
-from tfdoctor.edits.draft import edited
+from tfdoctor.edits.patch import edited
 
 __all__ = ["edited"]

@@ -35,9 +35,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.retracing import Retracing
-from tfdoctor.facts.time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio

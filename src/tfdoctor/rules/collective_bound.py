@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio

@@ -30,9 +30,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.matrix_unit import MatrixUnit
-from tfdoctor.facts.price import Epoch, Price
+from tfdoctor.facts.savings.price import Epoch, Price
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.humanize import dollars, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flops_per_dollar, ratio, usd

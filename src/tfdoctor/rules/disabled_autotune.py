@@ -41,7 +41,7 @@ from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit

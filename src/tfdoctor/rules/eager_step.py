@@ -30,8 +30,8 @@ network on a CPU, 67 % was predicted and 87 % was measured.
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.eager_work import EagerWork
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (

@@ -30,10 +30,10 @@ ahead.
 from dataclasses import dataclass
 
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

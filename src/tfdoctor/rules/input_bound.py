@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.time.breakdown import INPUT_SHARE, READY_MS, Breakdown
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

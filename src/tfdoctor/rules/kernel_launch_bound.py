@@ -30,9 +30,9 @@ launching: without it the gaps are shorter.
 from dataclasses import dataclass
 
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

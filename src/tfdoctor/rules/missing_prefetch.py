@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import InputKind
 from tfdoctor.rule import Topic, limit

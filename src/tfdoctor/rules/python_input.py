@@ -35,9 +35,9 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.retracing import Retracing
-from tfdoctor.facts.time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import InputKind
 from tfdoctor.rule import Topic, limit

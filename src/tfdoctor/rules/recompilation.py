@@ -33,8 +33,8 @@ for CPUs as in TensorFlow 2.21, for GPUs by the names in XLA's source.
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.open_shapes import OpenShapes
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -31,9 +31,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.retracing import Retraced, Retracing
-from tfdoctor.facts.time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms

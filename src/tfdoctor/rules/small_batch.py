@@ -40,10 +40,10 @@ from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
-from tfdoctor.facts.time.python_overhead import PythonOverhead
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.rule import Topic, limit

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit

@@ -44,7 +44,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.cpu_pressure import CpuPressure
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds, number
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit

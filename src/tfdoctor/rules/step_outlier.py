@@ -34,9 +34,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.time.compile_time import CompileTime
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -31,7 +31,7 @@ design and are not judged.
 from dataclasses import dataclass
 
 from tfdoctor.facts.scale.device_skew import DeviceSkew
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio

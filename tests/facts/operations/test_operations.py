@@ -22,7 +22,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.verdict import Location
 
 HERE = ["/home/me/train.py", 7]

@@ -10,7 +10,7 @@ from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device
 from tfdoctor.facts.run.gpu_rates import AMD_RATES, GPU_RATES
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.verdict import Bound
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import chart, executor, line, markers, trace
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.trace.names import COLLECTIVE_OPERATION
 
 

@@ -13,7 +13,7 @@ from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, clock_skew
 from tfdoctor.facts.scale.host_matching import MatchedBy, match
 from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
 from tfdoctor.facts.scale.stragglers import Comparison, compare, lower_bound
-from tfdoctor.facts.time.breakdown import PARTS
+from tfdoctor.facts.step_time.breakdown import PARTS
 
 SEED = np.random.default_rng(7)
 

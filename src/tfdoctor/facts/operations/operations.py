@@ -17,8 +17,8 @@ from tfdoctor.facts.operations.traced_shapes import TracedShapes
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import COMPILED, base_type
 from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps, StepSpans
-from tfdoctor.facts.time.breakdown import Breakdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.facts.timeline.work import Work

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Self
 
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Clock

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tfdoctor.edits.autotune import autotune_on
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -10,7 +11,6 @@ from tfdoctor.edits.execution import (
     steps_per_execution,
 )
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.options import autotune_on
 from tfdoctor.edits.pipelines import (
     cache,
     drop_remainder,

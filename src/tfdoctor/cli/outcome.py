@@ -68,7 +68,7 @@ def diagnose(
     ``price`` is in US dollars per hour.
     """
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.facts.price import Price  # noqa: PLC0415 - same
+    from tfdoctor.facts.savings.price import Price  # noqa: PLC0415 - same
     from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - same
 
     diagnosis = examine(

@@ -12,7 +12,7 @@ from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result
 from tfdoctor.edits import edited
 from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.draft import Draft
+from tfdoctor.edits.patch import Draft
 from tfdoctor.edits.source import Sources
 
 SCRIPT = """\

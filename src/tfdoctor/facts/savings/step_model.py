@@ -22,8 +22,8 @@ from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.facts.time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
+from tfdoctor.edits.by_id import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.diff import FileChange, unified
-from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced

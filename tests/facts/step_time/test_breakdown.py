@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Row, Thread, chart, device, line, marker, markers, trace, v100, wait
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, PARTS, READY_MS, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.time.breakdown import INPUT_SHARE, PARTS, READY_MS, Breakdown
 from tfdoctor.trace import Trace
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"

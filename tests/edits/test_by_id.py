@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from tests.edits.editing import edited
-from tfdoctor.edits.kinds import BY_HAND, CHECKS, KINDS
+from tfdoctor.edits.by_id import BY_HAND, CHECKS, KINDS
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset
 

@@ -20,8 +20,8 @@ from tests.builders import (
 )
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.step_model import TRUSTED_RESIDUAL, StepModel
-from tfdoctor.facts.time.breakdown import PARTS
+from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
+from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Effect, Stage
