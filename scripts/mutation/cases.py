@@ -15,7 +15,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
-from tfdoctor.report import json_
+from tfdoctor.report.formats import json as report_json
 from tfdoctor.rule import Rule
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Errored
@@ -55,7 +55,7 @@ def run(seed: int, folder: Path) -> CaseResult:
     _write(folder, seed)
     try:
         diagnosis = diagnose(Recording.open(folder), _rules(), "x", ask_xprof=False)
-        json.loads(json_.render(diagnosis))
+        json.loads(report_json.render(diagnosis))
     except InputError:
         return CaseResult(seed, refused=True)
     except Exception:  # noqa: BLE001 - which is what is looked for

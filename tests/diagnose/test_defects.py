@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.onednn import OneDnn
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.tpu.padding import Padding
 from tfdoctor.recording import Recording
-from tfdoctor.report import html, json_, markdown
+from tfdoctor.report.formats import html, json, md
 from tfdoctor.rules import all_rules
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
@@ -57,8 +57,8 @@ def test_no_defect_of_a_fact_takes_the_report_down(
 ) -> None:
     break_(monkeypatch, fact)
     broken = report("synthetic-gpu-a100-fp32")
-    assert markdown.render(broken)
-    assert json_.render(broken)
+    assert md.render(broken)
+    assert json.render(broken)
     shown = [said for said in broken.trust.reasons if "ZeroDivisionError" in said]
     assert len(shown) <= 1
 

@@ -19,7 +19,8 @@ from tfdoctor.diagnosis import Diagnosis, Hosts
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import WorkerRank
-from tfdoctor.report import RENDERERS, Format, terminal
+from tfdoctor.report import terminal
+from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Bound
 
@@ -116,8 +117,8 @@ def test_a_damaged_host_costs_its_row_and_not_the_report(damage: bytes, tmp_path
     assert "vm0.xplane.pb is" in found.hosts.rows[0].missing
     assert [row.missing for row in found.hosts.rows[1:]] == ["", ""]
     assert any(text.startswith("vm0: ") for text in found.unrecorded)
-    for render in RENDERERS.values():
-        assert "vm0" in render(found)
+    for name in FORMATS:
+        assert "vm0" in render(name, found)
 
 
 def test_when_all_are_damaged_the_first_fault_is_said(tmp_path: Path) -> None:
@@ -191,11 +192,11 @@ def test_reports_of_64_hosts_stay_readable(tmp_path: Path) -> None:
     found = examined(tmp_path)
     assert found.hosts is not None
     assert found.hosts.straggler == "host41"
-    texts = {kind: render(found) for kind, render in RENDERERS.items()}
-    one = replace(found, hosts=None)
-    for kind, render in RENDERERS.items():
-        assert len(texts[kind]) - len(render(one)) < 120_000, kind
-    assert len(texts[Format.MD].encode()) <= 64_000
+    texts = {name: render(name, found) for name in FORMATS}
+    alone = replace(found, hosts=None)
+    for name in FORMATS:
+        assert len(texts[name]) - len(render(name, alone)) < 120_000, name
+    assert len(texts["md"].encode()) <= 64_000
     screen = terminal.render(found, width=80, color=False)
     assert screen.count("\n") < 60
     assert "host41" in screen

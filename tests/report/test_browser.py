@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 from tests.report import diagnoses
-from tfdoctor.report import html
+from tfdoctor.report.formats import html
 
 pytestmark = pytest.mark.browser
 

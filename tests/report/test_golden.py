@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.report import html, json_, markdown, terminal
+from tfdoctor.report import terminal
+from tfdoctor.report.formats import html, json, md
 
 Compare = Callable[[str, str], None]
 KINDS = ["full", "healthy", "no-steps", "errored", "single-step", "several-hosts", "configured"]
@@ -13,12 +14,12 @@ KINDS = ["full", "healthy", "no-steps", "errored", "single-step", "several-hosts
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_json(kind: str, golden: Compare) -> None:
-    golden(f"{kind}.json", json_.render(diagnoses.ALL[kind]()))
+    golden(f"{kind}.json", json.render(diagnoses.ALL[kind]()))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "hostile"])
 def test_markdown(kind: str, golden: Compare) -> None:
-    golden(f"{kind}.md", markdown.render(diagnoses.ALL[kind]()))
+    golden(f"{kind}.md", md.render(diagnoses.ALL[kind]()))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "hostile"])

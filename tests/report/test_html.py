@@ -11,8 +11,9 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from tests.report import diagnoses
-from tfdoctor.report import RENDERERS, Format, bundle, html
+from tfdoctor.report import bundle
 from tfdoctor.report.charts import charts
+from tfdoctor.report.formats import html
 from tfdoctor.report.prose import coded, to_html
 
 ASSETS = {"src", "href", "data", "action", "srcset", "poster"}
@@ -42,11 +43,11 @@ def page(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_whole_page_is_under_two_megabytes() -> None:
-    assert len(RENDERERS[Format.HTML](diagnoses.full()).encode()) < 2_000_000
+    assert len(html.render(diagnoses.full()).encode()) < 2_000_000
 
 
 def test_a_page_without_pictures_carries_no_plotly() -> None:
-    assert len(RENDERERS[Format.HTML](diagnoses.no_steps()).encode()) < 40_000
+    assert len(html.render(diagnoses.no_steps()).encode()) < 40_000
 
 
 def test_it_is_the_same_every_time() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.report import RENDERERS, Format, json_
+from tfdoctor.report.formats import json as report_json
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
@@ -31,7 +31,9 @@ def report(name: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    loaded: dict[str, Any] = json.loads(json_.render(diagnoses.ALL[name]()), parse_constant=refuse)
+    loaded: dict[str, Any] = json.loads(
+        report_json.render(diagnoses.ALL[name]()), parse_constant=refuse
+    )
     return loaded
 
 
@@ -80,9 +82,9 @@ def test_names_are_exact() -> None:
 
 
 def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
-    text = RENDERERS[Format.JSON](diagnoses.hostile())
+    text = report_json.render(diagnoses.hostile())
     assert text.isascii()
-    assert text == RENDERERS[Format.JSON](diagnoses.hostile())
+    assert text == report_json.render(diagnoses.hostile())
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
 

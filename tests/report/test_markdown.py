@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from tests.report import diagnoses
 from tfdoctor import text
-from tfdoctor.report import markdown
+from tfdoctor.report.formats import md
 
 
 def tokens(source: str) -> list[Token]:
@@ -24,33 +24,33 @@ def shown(source: str) -> str:
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_it_fits_one_comment(kind: str) -> None:
-    assert len(markdown.render(diagnoses.ALL[kind]()).encode()) <= 64_000
+    assert len(md.render(diagnoses.ALL[kind]()).encode()) <= 64_000
 
 
 def test_what_is_left_out_is_counted() -> None:
-    source = markdown.render(diagnoses.huge())
+    source = md.render(diagnoses.huge())
     assert "… 490 more rows in the HTML and JSON reports." in source
     assert "… 24 more changes in the HTML and JSON reports." in source
 
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_the_only_tags_are_ours(kind: str) -> None:
-    found = tokens(markdown.render(diagnoses.ALL[kind]()))
+    found = tokens(md.render(diagnoses.ALL[kind]()))
     tags = "".join(t.content for t in found if t.type.startswith("html"))
     assert set(re.findall(r"</?(\w+)", tags)) <= {"details", "summary"}
     assert tags.count("<details>") == tags.count("</details>")
 
 
 def test_hostile_text_makes_no_markup() -> None:
-    kinds = {t.type for t in tokens(markdown.render(diagnoses.hostile()))}
+    kinds = {t.type for t in tokens(md.render(diagnoses.hostile()))}
     assert not kinds & {"link_open", "image", "em_open", "s_open", "hr", "blockquote_open"}
 
 
 def test_hostile_rows_stay_in_their_cells() -> None:
-    found = tokens(markdown.render(diagnoses.hostile()))
+    found = tokens(md.render(diagnoses.hostile()))
     fixes = [t.type for t in found if t.type in {"th_open", "td_open", "tr_open"}]
     assert fixes.count("tr_open") > 0
-    for table in re.split(r"\n\n", markdown.render(diagnoses.hostile())):
+    for table in re.split(r"\n\n", md.render(diagnoses.hostile())):
         widths = {
             len(re.findall(r"(?<!\\)\|", line))
             for line in table.splitlines()
@@ -62,13 +62,13 @@ def test_hostile_rows_stay_in_their_cells() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_escaped_text_reads_as_it_was(raw: str) -> None:
     line = text.name(raw)
-    seen = shown(f"x {markdown.escaped(line)} x").replace("\u200b", "")
+    seen = shown(f"x {md.escaped(line)} x").replace("\u200b", "")
     assert " ".join(seen.split()) == " ".join(f"x {line} x".split())
 
 
 @pytest.mark.parametrize("line", ["# a", "1. a", "2) a", "- a", "+ a", "> a", "---", "===", "* a"])
 def test_no_text_starts_a_heading_or_a_list(line: str) -> None:
-    assert {t.type for t in tokens(markdown.escaped(line))} <= {
+    assert {t.type for t in tokens(md.escaped(line))} <= {
         "paragraph_open", "inline", "text", "text_special", "paragraph_close",
     }  # fmt: skip
 
@@ -78,18 +78,18 @@ def test_no_text_starts_a_heading_or_a_list(line: str) -> None:
 )
 def test_no_text_becomes_a_link_on_a_host(line: str) -> None:
     """Hosts make links of these in the text that Markdown leaves; a zero-width space parts them."""
-    seen = shown(markdown.escaped(line))
+    seen = shown(md.escaped(line))
     assert not re.search(r"[@#!:]\w|://|www\.\w", seen)
 
 
 @given(st.text("`ab |", min_size=1, max_size=12).filter(lambda raw: raw.strip()))
 def test_code_holds_any_backticks(raw: str) -> None:
     line = text.name(raw)
-    spans = [t.content for t in tokens(f"x{markdown.code(line)}x") if t.type == "code_inline"]
+    spans = [t.content for t in tokens(f"x{md.code(line)}x") if t.type == "code_inline"]
     assert [span.strip() for span in spans] == [line.strip()]
 
 
 def test_a_block_of_code_cannot_be_left() -> None:
     hostile = "```\n</details>\n````\n<img src=x>"
-    blocks = [t.content for t in tokens(markdown.fenced(hostile)) if t.type == "fence"]
+    blocks = [t.content for t in tokens(md.fenced(hostile)) if t.type == "fence"]
     assert blocks == [hostile + "\n"]

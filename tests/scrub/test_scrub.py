@@ -15,7 +15,8 @@ from tests.report import diagnoses
 from tfdoctor import cli
 from tfdoctor.diagnosis import Diagnosis, Edit, Result, Subject
 from tfdoctor.recording import Recording
-from tfdoctor.report import RENDERERS, terminal
+from tfdoctor.report import terminal
+from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.scrub import Secrets, scrub
 from tfdoctor.scrub.texts import rewritten
 from tfdoctor.trace.wire import parse
@@ -54,7 +55,7 @@ def planted() -> Diagnosis:
 
 def renderings(diagnosis: Diagnosis) -> dict[str, str]:
     """Return every rendering, as its reader sees it: without what only its markup needs."""
-    every = {format_.value: render(diagnosis) for format_, render in RENDERERS.items()}
+    every = {name: render(name, diagnosis) for name in FORMATS}
     every["terminal"] = terminal.render(diagnosis, color=False)
     return {name: seen(text) for name, text in every.items()}
 

@@ -24,7 +24,7 @@ FRAME = (
 
 def frame(diagnosis: Diagnosis) -> str:
     """Return the whole report as one element."""
-    from tfdoctor.report import html  # noqa: PLC0415 - brings Jinja and plotly
+    from tfdoctor.report.formats import html  # noqa: PLC0415 - brings Jinja and plotly
 
     page = html.render(diagnosis).replace("&", "&amp;").replace('"', "&quot;")
     return FRAME.format(page=page, height=HEIGHT_PX)

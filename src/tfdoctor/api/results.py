@@ -11,7 +11,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import CaptureError, TfdoctorError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import TracedWindow
-from tfdoctor.report import Format
+from tfdoctor.report.formats import FORMATS
 
 
 class Results:
@@ -132,9 +132,9 @@ def _length(window: TracedWindow) -> str:
     return f"{max(0, took) / 1e9:.1f} s"
 
 
-def _formats(names: Iterable[str]) -> list[Format]:
+def _formats(names: Iterable[str]) -> list[str]:
     names = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in names if name not in set(Format)]
+    unknown = [name for name in names if name not in FORMATS]
     if unknown:
-        raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(Format)}.")
-    return [Format(name) for name in dict.fromkeys(names)]
+        raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(FORMATS)}.")
+    return list(dict.fromkeys(names))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tfdoctor.report import Format
+from tfdoctor.report.formats import FORMATS
 
 
 class FailOn(StrEnum):
@@ -21,13 +21,14 @@ class FailOn(StrEnum):
 Formats = Annotated[
     str,
     typer.Option(
-        "--format", metavar="LIST", help=f"Report formats, comma-separated: {', '.join(Format)}."
+        "--format", metavar="LIST", help=f"Report formats, comma-separated: {', '.join(FORMATS)}."
     ),
 ]
 Fail = Annotated[
     FailOn | None,
     typer.Option(
-        help="Exit with 3 on a finding of this severity or above (recording-quality findings excluded)."
+        "--fail-on",
+        help="Exit with 3 on a finding of this severity or above (recording-quality findings excluded).",
     ),
 ]
 Scrub = Annotated[
@@ -76,11 +77,11 @@ def at_least(least: int) -> Callable[[str], int]:
     return parse
 
 
-def parse_formats(text: str) -> list[Format]:
+def parse_formats(text: str) -> list[str]:
     """Return the formats of a comma-separated list; an unknown name is a usage error."""
     names = [name.strip() for name in text.split(",") if name.strip()] or [text]
-    unknown = [name for name in names if name not in set(Format)]
+    unknown = [name for name in names if name not in FORMATS]
     if unknown:
-        known = ", ".join(Format)
+        known = ", ".join(FORMATS)
         raise typer.BadParameter(f"{unknown[0]!r} is not one of {known}", param_hint="--format")
-    return [Format(name) for name in dict.fromkeys(names)]
+    return list(dict.fromkeys(names))

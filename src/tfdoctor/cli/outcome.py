@@ -11,7 +11,6 @@ import typer
 
 from tfdoctor.cli.options import FailOn
 from tfdoctor.errors import TfdoctorError
-from tfdoctor.report import Format
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
@@ -28,7 +27,7 @@ INTERRUPTED = 130
 def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     recording: "Recording",
     title: str,
-    formats: list[Format],
+    formats: list[str],
     fail_on: FailOn | None,
     rules: "Rulebook",
     *,
@@ -84,7 +83,7 @@ def diagnose(
 def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     diagnosis: "Diagnosis",
     folder: Path,
-    formats: list[Format],
+    formats: list[str],
     prefix: str = "",
     *,
     err: bool = False,

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import OutputError
-from tfdoctor.report import RENDERERS, Format
+from tfdoctor.report import formats
 
 
 def write(
-    diagnosis: Diagnosis, folder: Path, formats: Iterable[Format], prefix: str = ""
+    diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str = ""
 ) -> tuple[Path, ...]:
     """Write ``<prefix>report.<format>`` for each format and return the paths.
 
     Raises:
         OutputError: the folder cannot be made or written to.
     """
-    texts = {folder / f"{prefix}report{f.suffix}": RENDERERS[f](diagnosis) for f in formats}
+    texts = {folder / f"{prefix}report.{name}": formats.render(name, diagnosis) for name in names}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():

@@ -11,8 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle, json_
+from tfdoctor.report import bundle
 from tfdoctor.report.charts import charts
+from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.prose import coded, to_html
@@ -60,7 +61,7 @@ def _render(diagnosis: Diagnosis, plotly: str) -> str:
         script_hash=_hash(script),
         plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"
         alphabet=bundle.ALPHABET,
-        contract=in_script(json_.render(diagnosis, indent=None).strip()),
+        contract=in_script(json.render(diagnosis, indent=None).strip()),
     )
 
 
