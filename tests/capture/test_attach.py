@@ -260,7 +260,9 @@ def test_another_kind_of_server_is_told_from_a_profiler(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             _wait_for(port)
-            with pytest.raises(CaptureError, match="no profiler server listens on this port: check the port"):
+            with pytest.raises(
+                CaptureError, match="no profiler server listens on this port: check the port"
+            ):
                 attach(f"localhost:{port}", 0.2, tmp_path / "out")
         finally:
             server.kill()
