@@ -84,10 +84,10 @@ class InputPipeline:
 
         It holds the interpreter's lock then, so the training loop's Python waits, which the trace does not show.
         """
-        beside = {
+        overlapped = {
             path for segment in self.segments if segment.overlapped for path in segment.stages
         }
-        python = sum(stage.python_ms for stage in self.stages if stage.path in beside)
+        python = sum(stage.python_ms for stage in self.stages if stage.path in overlapped)
         return min(1.0, python / step_ms) if step_ms else 0.0
 
     @property

@@ -2,7 +2,7 @@
 
     compute = exposed host work + max(device, host work that the device hides)   (CPU run: host + device)
     rest    = compute + transfers + collectives + between + unknown
-    step    = max(input made beside the step, rest) + input made while the trainer waits
+    step    = max(input that overlaps the step, rest) + input made while the trainer waits
 
 On a CPU run input and compute share the cores, so a step is never shorter than what all cores together
 have left to do. And no operation gets faster than the memory delivers its bytes (see Roofline).
@@ -93,10 +93,10 @@ class StepModel:
     @property
     def residual(self) -> float:
         """How much longer a waiting trainer's input takes than its stages' own times explain, in ms."""
-        beside = [segment.ms for segment in self.segments if segment.overlapped]
-        if not beside or not self._waits:
+        overlapped = [segment.ms for segment in self.segments if segment.overlapped]
+        if not overlapped or not self._waits:
             return 0.0
-        return self.step_ms - self._serial - max(beside)
+        return self.step_ms - self._serial - max(overlapped)
 
     @property
     def _serial(self) -> float:
@@ -106,7 +106,7 @@ class StepModel:
 
     @property
     def _waits(self) -> bool:
-        """Whether the trainer waits for input that is made beside the step."""
+        """Whether the trainer waits for input that overlaps the step."""
         wait = self.exposed[Stage.INPUT] - self._serial
         if wait <= max(READY_MS, WAITING * self.step_ms):
             return False
@@ -197,8 +197,8 @@ class StepModel:
         return self.step_ms - self.predict(effects)
 
     def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        beside, serial = self._input(effects.get(Stage.INPUT, []))
-        return max(beside, self._rest(effects)) + serial
+        overlapped, serial = self._input(effects.get(Stage.INPUT, []))
+        return max(overlapped, self._rest(effects)) + serial
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the step without its input, in ms."""
@@ -225,16 +225,18 @@ class StepModel:
         return min(device, max(self.host_work - host, host))
 
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
-        """Return the input's time beside the step and in series with it, after the effects."""
+        """Return the input's time that overlaps the step and the time in series with it, after the effects."""
         moved = any(effect.overlaps for effect in effects)
         segments = self._calibrated()
-        beside = [_segment(segment, effects) for segment in segments if segment.overlapped or moved]
+        overlapped = [
+            _segment(segment, effects) for segment in segments if segment.overlapped or moved
+        ]
         serial = [
             _segment(segment, effects)
             for segment in segments
             if not segment.overlapped and not moved
         ]
-        return max(beside, default=0.0), sum(serial)
+        return max(overlapped, default=0.0), sum(serial)
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.
@@ -242,8 +244,8 @@ class StepModel:
         A trainer that waits runs at the pace of its slowest segment, which then takes the whole step. The
         pipeline of a trainer that does not wait is at least as fast as the rest of the step.
         """
-        beside = [segment for segment in self.segments if segment.overlapped and segment.ms]
-        slowest = max((segment.ms for segment in beside), default=0.0)
+        overlapped = [segment for segment in self.segments if segment.overlapped and segment.ms]
+        slowest = max((segment.ms for segment in overlapped), default=0.0)
         waiting = self._waits and slowest > 0
         serial = self._serial if waiting else self.exposed[Stage.INPUT]
         pace = self.step_ms - serial
@@ -254,7 +256,7 @@ class StepModel:
             ),
             *(
                 _to_pace(segment, pace, limiting=waiting and segment.ms == slowest)
-                for segment in beside
+                for segment in overlapped
             ),
         )
 

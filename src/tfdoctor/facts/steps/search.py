@@ -72,11 +72,11 @@ def choose(cycles: list[Cycle]) -> Cycle:
     for other in others:
         if first.contains(other) or other.contains(first):
             raise _undecided(first, other, "one inside the other, and both may run the optimizer")
-    beside = [other for other in others if first.keeps_step_with(other)]
+    alternating = [other for other in others if first.keeps_step_with(other)]
     for other in others:
-        if other not in beside and first.total_ps < OUTWEIGHS * other.total_ps:
+        if other not in alternating and first.total_ps < OUTWEIGHS * other.total_ps:
             raise _undecided(first, other, "with similar total times")
-    return _together([first, *beside])
+    return _together([first, *alternating])
 
 
 def _undecided(cycle: Cycle, other: Cycle, why: str) -> Unavailable:

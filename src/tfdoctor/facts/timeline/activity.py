@@ -1,8 +1,8 @@
 """What ran when: the work of the devices and of the host's threads, as columns of events.
 
 On a run without accelerator the device is the CPU, and its work the TensorFlow operations of the
-training function; the operations of tf.data's functions run on the same threads pools and are told
-apart by the executor that ran them.
+training function; the operations of tf.data's functions run on the same thread pools and are
+distinguished by the executor that ran them.
 """
 
 from dataclasses import dataclass
