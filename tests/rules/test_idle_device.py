@@ -11,7 +11,7 @@ from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.run.device import NO_CUPTI, Device
+from tfdoctor.facts.run.device import NO_CUPTI, Device, MissingWork
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
@@ -28,7 +28,12 @@ ALONE = Replicas()
 
 
 def check(
-    visible: int, used: int, replicas: Replicas = ALONE, *, steps: int = 20, missing: str = ""
+    visible: int,
+    used: int,
+    replicas: Replicas = ALONE,
+    *,
+    steps: int = 20,
+    missing: MissingWork | None = None,
 ) -> Verdict:
     device = Device(DeviceKind.GPU, visible, used, missing=missing)
     return idle_device.check(device, replicas, Steps.uniform(steps, 10.0), Framework())

@@ -15,6 +15,7 @@ from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import TrustLevel
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
+from tfdoctor.trace.names import EVENTS_DROPPED
 
 FEW_STEPS = 5
 """With fewer steps a median says little: one late callback moves it."""
@@ -111,10 +112,9 @@ class Quality:
 
 def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator[Doubt]:
     if device.missing:
-        what, _, remedy = device.missing.partition("; ")
-        yield Doubt(what, remedy or "record again", grave=True)
+        yield Doubt(device.missing.why, device.missing.remedy, grave=True)
     for text in trace.warnings:
-        if "dropped" in text:
+        if EVENTS_DROPPED in text:
             yield Doubt(
                 f"the profiler dropped events: {text}",
                 "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)",

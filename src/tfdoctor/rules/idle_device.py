@@ -95,7 +95,7 @@ def check(
 def _why_not(device: Device, replicas: Replicas, steps: Steps, limits: Limits) -> str:
     """Return why idleness cannot be judged; "" when it can."""
     if device.missing:
-        return device.missing
+        return str(device.missing)
     if device.kind == DeviceKind.CPU:
         return "the run used no accelerator"
     if replicas.workers > 1:

@@ -115,7 +115,7 @@ def _why_not(replicas: Replicas, breakdown: Breakdown, device: Device) -> str:
         return "one replica trains: its batch is not divided"
     if replicas.each is None:
         return "the number of examples per step is not recorded"
-    return INPUT if breakdown.waits_for_input else device.missing
+    return INPUT if breakdown.waits_for_input else str(device.missing or "")
 
 
 BATCH = """\

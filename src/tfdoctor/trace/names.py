@@ -144,6 +144,9 @@ TPU_TRANSFERS = (
 TPU_COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute")
 """HLO categories of a TPU's operations (v6e, 2025)."""
 
+EVENTS_DROPPED = "dropped"
+"""In a warning of the profiler that its buffers were full ("Detected GPU events dropped on ...")."""
+
 NOISE = "ThreadpoolListener::"
 """Half of all events of a host trace, without a duration."""
 

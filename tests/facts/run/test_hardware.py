@@ -7,10 +7,18 @@ import pytest
 from tests.builders import chart, device, line, manifest, markers, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device
+from tfdoctor.facts.run.device import (
+    NO_CUPTI,
+    NO_GPU,
+    NO_KERNELS,
+    NO_PERMISSION,
+    Device,
+    MissingWork,
+)
 from tfdoctor.facts.run.gpu_rates import AMD_RATES, GPU_RATES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.verdict import Bound
 
@@ -253,7 +261,7 @@ def test_the_width_of_a_tpus_unit_by_generation(name: str, width: int) -> None:
 
 def test_without_an_accelerator_the_cpu_did_the_work() -> None:
     found = chart(trace([markers(1, 10)])).fact(Device)
-    assert (found.kind, found.visible, found.used, found.missing) == ("CPU", 1, 1, "")
+    assert (found.kind, found.visible, found.used, found.missing) == (DeviceKind.CPU, 1, 1, None)
 
 
 def test_the_report_is_about_the_busiest_device() -> None:
@@ -304,7 +312,7 @@ def test_a_tpu_goes_before_a_gpu() -> None:
         ("", NO_KERNELS),
     ],
 )
-def test_why_a_gpu_has_no_kernels(error: str, reason: str) -> None:
+def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
     for told in (
         trace([], gpus=[v100()], errors=(error,)),
         trace([], gpus=[v100()], warnings=(error,)),

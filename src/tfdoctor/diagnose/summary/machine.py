@@ -107,5 +107,10 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
         reasons += [f"sampler {s.name}: {s.reason}" for s in manifest.samplers if s.reason]
     device = chart.get(Device)
-    reasons += [device.missing if device else "", *trace.errors, *trace.warnings, *trace.damage]
+    reasons += [
+        str(device.missing or "") if device else "",
+        *trace.errors,
+        *trace.warnings,
+        *trace.damage,
+    ]
     return tuple(dict.fromkeys(reason for reason in reasons if reason))

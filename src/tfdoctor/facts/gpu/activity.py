@@ -53,7 +53,7 @@ class GpuActivities:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
         if device.kind == DeviceKind.GPU and device.missing:
-            raise Unavailable(device.missing)
+            raise Unavailable(str(device.missing))
         if device.kind != DeviceKind.GPU:
             raise Unavailable(NO_GPU)
         activities = [activity_of(plane) for plane in trace.devices(DeviceKind.GPU)]

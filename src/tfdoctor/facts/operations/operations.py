@@ -78,7 +78,7 @@ class Operations:
         """
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
-            raise Unavailable(device.missing or "the trace holds no operation")
+            raise Unavailable(str(device.missing or "the trace holds no operation"))
         known = OperationLookup(program or Program(), traced)
         share, calls = _per_label(work, steps)
         if not share.sum():

@@ -7,20 +7,34 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
-NO_CUPTI = (
-    "GPU kernels were not recorded because the profiler could not load CUPTI; install the CUDA "
-    "toolkit's CUPTI (`pip install 'tensorflow[and-cuda]'`, or put extras/CUPTI/lib64 on "
-    "LD_LIBRARY_PATH) and record again"
+
+@dataclass(frozen=True, slots=True)
+class MissingWork:
+    """Why the work of a device is not in the trace, and how to get it."""
+
+    why: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.remedy}"
+
+
+NO_CUPTI = MissingWork(
+    "GPU kernels were not recorded because the profiler could not load CUPTI",
+    "install the CUDA toolkit's CUPTI (`pip install 'tensorflow[and-cuda]'`, or put extras/CUPTI/lib64 on "
+    "LD_LIBRARY_PATH) and record again",
 )
-NO_PERMISSION = (
-    "GPU kernels were not recorded because the driver restricts its counters to administrators; set "
-    "the module option NVreg_RestrictProfilingToAdminUsers=0, or run the container with "
-    "--cap-add=SYS_ADMIN, and record again"
+NO_PERMISSION = MissingWork(
+    "GPU kernels were not recorded because the driver restricts its counters to administrators",
+    "set the module option NVreg_RestrictProfilingToAdminUsers=0, or run the container with "
+    "--cap-add=SYS_ADMIN, and record again",
 )
-NO_KERNELS = "the trace shows a GPU but no kernel on it; record steps that use the GPU"
-NO_GPU = (
-    "GPU kernels were launched, but the trace holds no GPU plane: it was removed; use the trace as the "
-    "profiler wrote it, or record again"
+NO_KERNELS = MissingWork(
+    "the trace shows a GPU but no kernel on it", "record steps that use the GPU"
+)
+NO_GPU = MissingWork(
+    "GPU kernels were launched, but the trace holds no GPU plane: it was removed",
+    "use the trace as the profiler wrote it, or record again",
 )
 
 IDLE = 0.01
@@ -31,14 +45,14 @@ IDLE = 0.01
 class Device:
     """The kind of device that the run trained on, and its busiest one.
 
-    ``missing`` says why its work is not in the trace, of which ``busiest`` then is any; "" when it is.
+    ``missing`` says why its work is not in the trace, and ``busiest`` is then any device; None when it is.
     """
 
     kind: DeviceKind
     visible: int
     used: int
     busiest: Plane | None = None
-    missing: str = ""
+    missing: MissingWork | None = None
 
     @classmethod
     def measure(cls, trace: Trace) -> Self:
@@ -57,7 +71,7 @@ class Device:
         most_work = max(busy.values())
         used = sum(1 for total in busy.values() if total and total >= IDLE * most_work)
         busiest = max(planes, key=lambda plane: busy[plane.name])
-        return cls(kind, len(planes), used, busiest, "" if used else _why_missing(trace))
+        return cls(kind, len(planes), used, busiest, None if used else _why_missing(trace))
 
 
 def work_lines(plane: Plane) -> tuple[Line, ...]:
@@ -86,7 +100,7 @@ def _busy(plane: Plane) -> Intervals:
     return total
 
 
-def _why_missing(trace: Trace) -> str:
+def _why_missing(trace: Trace) -> MissingWork:
     messages = " ".join((*trace.errors, *trace.warnings)).lower()
     if "insufficient_privileges" in messages or "privilege" in messages:
         return NO_PERMISSION

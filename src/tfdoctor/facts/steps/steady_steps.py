@@ -60,7 +60,7 @@ class SteadySteps:
             for edge in (line_spans.spans[0][0], line_spans.spans[-1][1])
         ]
         if device.missing or not edges:
-            raise Unavailable(device.missing or str(steps))
+            raise Unavailable(str(device.missing or steps))
         whole = (min(edges), max(edges))
         return cls(TRACE, (whole,), Intervals((whole,)), 1, why_no_steps=str(steps))
 

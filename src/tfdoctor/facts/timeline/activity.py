@@ -57,7 +57,7 @@ class Activity:
             stages = _by_stage(computing)
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = work_by_stage(device, xla_programs) if device.busiest else {}
-        return cls(wait, stages, computing.spans(), device.missing, bool(training))
+        return cls(wait, stages, computing.spans(), str(device.missing or ""), bool(training))
 
     def of(self, stage: Stage) -> Intervals:
         """Return when a stage was at work."""

@@ -80,7 +80,7 @@ class TpuOperations:
         """
         core = device.busiest
         if device.kind != DeviceKind.TPU or core is None or device.missing:
-            raise Unavailable(device.missing or "the run used no TPU")
+            raise Unavailable(str(device.missing or "the run used no TPU"))
         unit, program = rounds_of(core, xla_programs)
         starts, end = starts_of(core, unit, program)
         line = next((line for line in core.lines if line.name == TPU_OPS), None)

@@ -97,7 +97,7 @@ class TpuTime:
         if device.kind != DeviceKind.TPU or device.busiest is None:
             raise Unavailable("the run used no TPU")
         if device.missing:
-            raise Unavailable(device.missing)
+            raise Unavailable(str(device.missing))
         unit, program = rounds_of(device.busiest, xla_programs)
         cores = [_core(plane, unit, program) for plane in trace.devices(DeviceKind.TPU)]
         working = [core for core in cores if core is not None]
