@@ -105,7 +105,7 @@ def test_a_runtime_that_is_absent_is_said(tmp_path: Path, v5e: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # bound, and nobody listens
         reason, samples = sampled(tmp_path, str(port), v5e)
-    assert reason == f"the TPU runtime's metrics were not served: port {port} (UNAVAILABLE)"
+    assert reason == f"the TPU runtime returned no metrics: port {port} (UNAVAILABLE)"
     assert samples == []
 
 

@@ -5,7 +5,7 @@
 The time per step in collectives (all-reduce and similar) while the device computes nothing. Where several GPUs of
 a host are in the trace, the exchange is separated from waiting for the slowest device: an NCCL kernel runs from
 its own device's arrival until all devices are done, so the last device to arrive sees only the exchange. With one
-device in the trace the two cannot be separated, and the whole time is a ceiling.
+device in the trace the two cannot be separated, and the whole time is an upper bound.
 
 ## Why it matters
 

@@ -60,7 +60,7 @@ class Limits:
     )
     call_ms: float = limit(
         0.5,
-        "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 on a CPU",
+        "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 ms on a CPU",
     )
 
 

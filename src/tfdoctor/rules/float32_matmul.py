@@ -80,9 +80,9 @@ class Limits:
 
     on_cpu: float = limit(
         0.15,
-        "Smallest share of the compute time that 16 bit must save on a CPU, known costs deducted: of ten "
-        "scripts with a predicted gain of 4 to 16 % of the step, two got clearly faster (eight were measured "
-        "with benchmarks/accuracy/judge.py; a transformer and a network of 1-D convolutions got slower)",
+        "Smallest share of the compute time that 16 bit must save on a CPU, after known costs: of ten scripts "
+        "with a predicted gain of 4 to 16 % of the step, two became clearly faster; a transformer and a "
+        "network of 1-D convolutions became slower (eight scripts were measured with benchmarks/accuracy/judge.py)",
         most=1.0,
     )
 
@@ -265,7 +265,7 @@ def _if_large_enough(finding: Finding, operations: Operations, limits: Limits) -
     share = gained_ms / operations.total_ms
     if share >= limits.on_cpu:
         return finding
-    label = "share of the compute time that 16 bit saves, costs deducted"
+    label = "share of the compute time that 16 bit saves, after costs"
     return Healthy(
         summary=f"{finding.summary}, but casts around them cost about as much as 16 bit gains",
         evidence=(*finding.evidence, Measure(label, ratio(share), ratio(limits.on_cpu))),

@@ -8,18 +8,18 @@ processes of the job may use, are not counted.
 
 ## Why it matters
 
-Idle devices are paid for, or are missing elsewhere. Where a batch is divided over N devices, the compute time of a
-step falls to 1/N at best.
+Idle devices cost money, and other jobs could use them. Where a batch is divided over N devices, the compute
+time of a step falls to 1/N at best.
 
 ## How to fix
 
 `tf.distribute.MirroredStrategy` copies the model to every GPU of the machine and divides each batch among them.
-Keep today's batch size for each replica, so that the global batch is that size times the number of replicas, and
-raise the learning rate with it. Or release the devices: `CUDA_VISIBLE_DEVICES=0`.
+Keep the current batch size for each replica, so that the global batch is this size times the number of replicas,
+and raise the learning rate accordingly. Or release the devices: `CUDA_VISIBLE_DEVICES=0`.
 
 ## Holds for
 
-TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is a ceiling: exchanging the gradients takes
+TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is an upper bound: exchanging the gradients takes
 time, and the input has to keep up with all devices.
 
 ## Sources

@@ -15,8 +15,8 @@ costs as much as 256 where it is 128. The padded part is computed and discarded.
 ## How to fix
 
 Choose the multiple below (the step gets shorter) or the multiple above (a wider layer at no cost). Widths that
-the data dictates, such as three color channels, stay as they are: they are reported only where their layer
-takes real time. The units of the last dense layer, which are the classes, are never reported.
+the data dictates, such as three color channels, stay as they are: they are reported only if their layer takes
+significant time. The units of the last dense layer, which are the classes, are never reported.
 
 ## Holds for
 
@@ -71,7 +71,7 @@ class Limits:
     """Which widths are checked, and how much padding is reported."""
 
     waste: float = limit(
-        0.10, "Smallest padded share of a dimension that is worth another width", most=1.0
+        0.10, "Smallest padded share of a dimension that justifies a different width", most=1.0
     )
     worth: float = limit(
         0.005, "Smallest share of the compute time in padding that is reported", most=1.0
@@ -314,7 +314,7 @@ def _remedy(padded: Padded) -> Remedy:
     elif padded.tile.faster_above:
         effect = "faster kernels"
     else:
-        effect = "wider at almost no cost, saves nothing"
+        effect = "wider at almost no cost; saves no time"
     action = f"Choose {padded.target} instead of {padded.width} in {padded.layer}"
     code = f"{padded.width}  ->  {padded.target}    # {effect}"
     return Remedy(action, code, padded.row.at)
