@@ -85,7 +85,7 @@ def check(
     exposed_ms, step_ms = breakdown[Stage.COLLECTIVE], breakdown.step_ms
     if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(
-            reason="the trace holds no collective: one device trains, or the exchange was not recorded"
+            reason="the trace contains no collective: one device trains, or the exchange was not recorded"
         )
     exchange_ms = _exchange_ms(exposed_ms, skew)
     share = Measure(

@@ -76,7 +76,7 @@ def check(
     evidence = (
         Measure("devices in the trace", count(device.visible)),
         Measure("devices that TensorFlow may use", count(usable)),
-        Measure("devices that work", count(device.used)),
+        Measure("devices in use", count(device.used)),
     )
     if device.used >= usable:
         return Healthy(summary=_healthy(device, usable), evidence=evidence)
@@ -106,7 +106,11 @@ def _why_not(device: Device, replicas: Replicas, steps: Steps, limits: Limits) -
 
 
 def _healthy(device: Device, usable: int) -> str:
-    working = f"All {usable} {device.kind}s work" if usable > 1 else f"The only {device.kind} works"
+    working = (
+        f"All {usable} {device.kind}s are in use"
+        if usable > 1
+        else f"The only {device.kind} is in use"
+    )
     hidden = device.visible - usable
     return f"{working}; the script hides {hidden} more from TensorFlow" if hidden > 0 else working
 

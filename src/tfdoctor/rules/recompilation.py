@@ -20,7 +20,7 @@ shape depends on the data (`tf.where` with one argument, `tf.boolean_mask`) outs
 
 ## Holds for
 
-TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace holds the compiler's events:
+TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace contains the compiler's events:
 for CPUs with the event names of TensorFlow 2.21, for GPUs with the names in XLA's source.
 
 ## Sources

@@ -82,7 +82,7 @@ def check(
 ) -> Verdict:
     """Report functions that are retraced repeatedly."""
     if not retracing.functions:
-        return NotApplicable(reason="the trace holds no call of a tf.function")
+        return NotApplicable(reason="the trace contains no call of a tf.function")
     retraced = _retraced(retracing, limits)
     if not retraced:
         calls = sum(function.calls for function in retracing.functions)

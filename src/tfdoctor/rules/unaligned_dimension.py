@@ -21,7 +21,7 @@ significant time. The units of the last dense layer, which are the classes, are 
 ## Holds for
 
 CPUs with AVX-512 (oneDNN's convolutions work on blocks of 16 channels; its matmuls do not pad), NVIDIA Tensor
-Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
+Cores in 16-bit precision (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
 
 ## Sources
 
@@ -259,14 +259,16 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
     if not matmuls:
         return operations.why_unnamed or "the step runs no matmul or convolution"
     if on_gpu and not any(row.precision in HALVES for row in matmuls):
-        return "no matmul of the step runs in 16 bit, where Tensor Cores need multiples of 8"
+        return (
+            "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
+        )
     if hardware.kind == DeviceKind.CPU and not any(_is_padded(row, hardware) for row in matmuls):
         return "oneDNN pads convolutions only, and the step runs none"
     if hardware.tile and any(_width(row, hardware) for row in matmuls):
         return (
             f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
         )
-    return "the trace holds no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
+    return "the trace contains no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
 
 
 def _finding(

@@ -129,7 +129,7 @@ def _without_unfused(norms: BatchNorms) -> Verdict:
         layers = counted(norms.seen, "batch normalization layer")
         return Healthy(summary=f"{layers} ran, none in training mode")
     return NotApplicable(
-        reason="the trace holds no operation of a batch normalization layer: XLA compiled the layers, "
+        reason="the trace contains no operation of a batch normalization layer: XLA compiled the layers, "
         "or they ran eagerly, or not in the traced steps"
     )
 

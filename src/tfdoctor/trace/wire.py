@@ -39,7 +39,7 @@ def parse(path: Path) -> Message:
         ) from error
     if not space.planes:
         raise InputError(
-            f"{path} holds no plane: it is empty or not a profiler trace (*.xplane.pb)."
+            f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb)."
         )
     return space
 
