@@ -88,8 +88,8 @@ def test_every_gpu_tells_what_it_can(tmp_path: Path) -> None:
         "run": 0, "run_bytes": 0, "others": 0, "attribution": "by process",
     }  # fmt: skip
     assert summary["reason"] == (
-        "GPU 1: does not tell power (NVMLError_NotSupported); matrix-unit activity is not sampled: "
-        "it has no GPM, which Hopper and later have"
+        "GPU 1: does not report power (NVMLError_NotSupported); matrix-unit activity is not sampled: "
+        "the GPU has no GPM (Hopper and later have it)"
     )
 
 
@@ -116,7 +116,7 @@ def test_a_divided_gpu_is_sampled_by_its_instances(tmp_path: Path) -> None:
     (parts, *_) = [sample["gpu"][0]["mig"] for sample in samples if "mig" in sample["gpu"][0]]
     assert [(part["instance"], part["tensor_pct"]) for part in parts] == [(3, 12.0), (5, 20.0)]
     assert "gpu_pct" not in samples[0]["gpu"][0]
-    assert "GPU 0: does not tell utilization (NVMLError_NotSupported)" in summary["reason"]
+    assert "GPU 0: does not report utilization (NVMLError_NotSupported)" in summary["reason"]
 
 
 def test_an_older_driver_knows_the_older_names(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_runtime_that_is_absent_is_said(tmp_path: Path, v5e: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # bound, and nobody listens
         reason, samples = sampled(tmp_path, str(port), v5e)
-    assert reason == f"the TPU runtime's metrics were not served: port {port} (UNAVAILABLE)"
+    assert reason == f"the TPU runtime returned no metrics: port {port} (UNAVAILABLE)"
     assert samples == []
 
 
@@ -121,7 +121,7 @@ def test_a_mute_listener_keeps_nobody_waiting(tmp_path: Path, v5e: Path) -> None
 def test_answers_that_are_no_messages_are_no_values(tmp_path: Path, v5e: Path) -> None:
     with serve(wrong=True) as port:
         reason, samples = sampled(tmp_path, str(port), v5e)
-    assert "were not served" in reason
+    assert "returned no metrics" in reason
     assert samples == []
 
 
@@ -176,7 +176,7 @@ def test_the_sdk_tells_the_matrix_units_use(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("hangs", "did not answer"), ("crashes", "ended with -6")]
+    ("kind", "said"), [("hangs", "did not answer"), ("crashes", "ended with exit code -6")]
 )
 def test_an_sdk_that_fails_is_given_up(
     tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str

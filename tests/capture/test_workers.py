@@ -136,7 +136,7 @@ def test_traces_of_one_second_are_all_kept(tmp_path: Path) -> None:
     assert [path.name for path in recording.workers] == ["worker-0", "worker-1", "worker-2"]
     assert said(recording).worker.rank == 0
     (note,) = recording.notes
-    assert note.startswith("3 workers were recorded and are compared; to see one alone:")
+    assert note.startswith("3 workers were recorded and are compared; to report on one worker:")
     assert f"`tfdoctor report {tmp_path / 'workers' / 'worker-1'}`" in note
     second = Recording.open(recording.workers[1])
     assert second.traces[0].read_bytes() == XSPACE + b"vm.5"

@@ -1,4 +1,4 @@
-"""eager-step: more time in operations outside of functions than in functions."""
+"""eager-step: more time in operations outside of tf.functions than in functions."""
 
 import pytest
 

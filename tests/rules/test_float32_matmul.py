@@ -1,4 +1,4 @@
-"""float32-matmul: matmuls in float32 on a device that is faster in 16 bit."""
+"""float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision."""
 
 from typing import Any
 
@@ -226,7 +226,7 @@ def test_activations_that_a_cpu_widens_value_by_value_cost_time(
     sigmoid = OperationTime(name=name, type="Sigmoid", ms=2.0, operation=known)
     finding = find(product(ms=10), sigmoid)
     assert slower(finding) == ({name: SLOWER["Sigmoid"]} if costs else {})
-    assert bool(measured(finding, "slower in 16 bit")) is costs
+    assert bool(measured(finding, "slower in 16-bit precision")) is costs
 
 
 # Other operations
@@ -241,7 +241,7 @@ FLOAT_KERNEL = "void Eigen::internal::EigenMetaKernel<float>"
 def test_an_accelerators_other_operations_move_half_the_bytes(
     kind: DeviceKind, gaining: list[str]
 ) -> None:
-    """Except the optimizer's, whose variables stay float32, and those in 16 bit already."""
+    """Except the optimizer's, whose variables stay float32, and those in 16-bit precision already."""
     half_kernel = FLOAT_KERNEL.replace("float", "half")
     relu = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=4.0, ran=(FLOAT_KERNEL,))
     half = OperationTime(name="half", type="Relu", ms=4.0, ran=(half_kernel,))

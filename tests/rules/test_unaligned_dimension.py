@@ -167,7 +167,7 @@ def test_a_width_that_no_layer_has_is_not_the_users() -> None:
 
 
 def hlo(name: str, width: int) -> OperationTime:
-    """A product on a TPU of which the trace holds the instruction alone."""
+    """A product on a TPU of which the trace contains the instruction alone."""
     text = f"%fusion = bf16[512,{width}]{{1,0}} fusion(%p0, %p1), kind=kOutput"
     kind = name.rpartition("/")[2]
     return OperationTime(name=name, type=kind, ms=9.0, ran=(text,), category="convolution fusion")

@@ -63,7 +63,7 @@ def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> No
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "is damaged or no profiler trace (*.xplane.pb): record again." in " ".join(
+    assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(
         done.stderr.split()
     )
     assert not list(tmp_path.iterdir())

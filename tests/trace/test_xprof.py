@@ -96,10 +96,10 @@ def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
 
 
 CHILDREN = {
-    "import os; os.kill(os.getpid(), 6)": "it died of signal 6",
+    "import os; os.kill(os.getpid(), 6)": "it was killed by signal 6",
     "import time; time.sleep(60)": "no answer within 1 s",
     "import sys; sys.exit('no such tool')": "no such tool",
-    "import sys; sys.exit(1)": "it failed without a word",
+    "import sys; sys.exit(1)": "it failed without a message",
     "print('<html>')": "its answer cannot be read",
     "print('[]')": "its answer is of an unknown kind",
 }

@@ -1,6 +1,6 @@
 """Mixed precision: a policy above the first layer, and the output kept in float32.
 
-The policy alone would make the model's output, and with it the loss, 16 bit. The edit is made only
+The policy alone would make the model's output, and with it the loss, 16-bit. The edit is made only
 where the file shows beyond doubt which layer is the last one.
 """
 
@@ -50,7 +50,7 @@ def _must_be_plain(module: SyntaxTree, policy: str, output: cst.Call) -> None:
     classes = module.all(cst.ClassDef)
     bases = [last_name(base.value) for definition in classes for base in definition.bases]
     if any(base.endswith(("Layer", "Model")) for base in bases):
-        raise Declined("the file defines its own layers, which may not support 16 bit")
+        raise Declined("the file defines its own layers, which may not support 16-bit precision")
     if policy == "mixed_float16" and "GradientTape" in module.text:
         raise Declined("a custom training loop has to scale the loss for float16")
 

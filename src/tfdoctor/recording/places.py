@@ -86,7 +86,7 @@ def _say_others(left: tuple[processes.Process, ...], notes: Notes) -> None:
     trained = [process.folder for process in left if process.trained]
     if len(trained) > 1:
         notes.add(
-            f"{len(trained)} processes trained and {trained[0].name} is shown; to see another: "
+            f"{len(trained)} processes trained and {trained[0].name} is shown; to report on another: "
             f"`tfdoctor report {shlex.quote(str(trained[1]))}`"
         )
 

@@ -47,6 +47,6 @@ def note(path: Path, found: tuple[Path, ...]) -> str:
     rest = ", …" if len(names) > NAMED else ""
     places = shlex.quote(str(path / WORKERS / names[1]))
     return (
-        f"{len(found)} workers were recorded and are compared; to see one alone: "
+        f"{len(found)} workers were recorded and are compared; to report on one worker: "
         f"`tfdoctor report {places}` ({', '.join(names[:NAMED])}{rest})"
     )

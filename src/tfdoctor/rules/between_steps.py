@@ -19,7 +19,7 @@ thread (`keras.callbacks.OrbaxCheckpoint`, `tf.train.CheckpointOptions(enable_as
 
 ## Holds for
 
-TensorFlow 2.3 and later on any device; lines and callbacks in recordings of `tfdoctor profile`. In a custom
+TensorFlow 2.3 and later on any device. Only recordings of `tfdoctor profile` name lines and callbacks. In a custom
 loop over a dataset the whole loop body counts as the step, and its other work as host time. The profiler slows
 the calls but not the time between them, so the share shown is low: one callback took 59 % of the step in the
 profile and 70 % without the profiler.
@@ -70,7 +70,7 @@ class Limits:
 
     share: float = limit(
         0.05,
-        "Smallest share of the step between two calls; xprof reports waits from 5 % on",
+        "Smallest share of the step between two training calls; xprof reports waits from 5 % on",
         most=1.0,
     )
     least_ms: float = limit(
@@ -104,8 +104,8 @@ def check(
     time_ms = _other_work_ms(breakdown, known, retracing)
     share = time_ms / breakdown.step_ms
     measures = (
-        Measure("share of the step between two calls", ratio(share), ratio(limits.share)),
-        Measure("time between two calls per step", ms(time_ms), ms(limits.least_ms)),
+        Measure("share of the step between two training calls", ratio(share), ratio(limits.share)),
+        Measure("time between training calls per step", ms(time_ms), ms(limits.least_ms)),
     )
     summary = f"{milliseconds(time_ms)} pass between two steps"
     if share < limits.share or time_ms < limits.least_ms:

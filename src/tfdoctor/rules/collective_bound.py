@@ -5,7 +5,7 @@
 The time per step in collectives (all-reduce and similar) while the device computes nothing. Where several GPUs of
 a host are in the trace, the exchange is separated from waiting for the slowest device: an NCCL kernel runs from
 its own device's arrival until all devices are done, so the last device to arrive sees only the exchange. With one
-device in the trace the two cannot be separated, and the whole time is a ceiling.
+device in the trace the two cannot be separated, and the whole time is an upper bound.
 
 ## Why it matters
 
@@ -85,7 +85,7 @@ def check(
     exposed_ms, step_ms = breakdown[Stage.COLLECTIVE], breakdown.step_ms
     if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(
-            reason="the trace holds no collective: one device trains, or the exchange was not recorded"
+            reason="the trace contains no collective: one device trains, or the exchange was not recorded"
         )
     exchange_ms = _exchange_ms(exposed_ms, skew)
     share = Measure(

@@ -2,18 +2,19 @@
 
 ## What it checks
 
-With `--usd-per-hour`: the cost of a step, of an epoch where its number of steps is known, and how much of it pays
-for time in which the device does not compute because it waits for input, for copies, for the host, for other
-devices or between two steps. Where the FLOPs of the matmuls are known, it reports the FLOPs per dollar. The
-savings of all findings together are given in dollars too.
+With `--usd-per-hour`: the cost of a step, the cost of an epoch if its number of steps is known, and the share of
+the cost that pays for time without compute (waits for input, copies, the host or other devices, and the time
+between steps). Where the FLOPs of the matmuls are known, it reports the FLOPs per dollar. It
+also reports the combined savings of all findings in dollars.
 
 ## Why it matters
 
-Milliseconds are hard to compare with the cost of an engineer's afternoon; dollars are not.
+Savings in dollars can be compared with the cost of an engineer's time; milliseconds cannot.
 
 ## How to fix
 
-Follow the other findings in their order. If the device still idles, a smaller or cheaper one may train as fast.
+Fix the other findings in the order of the report. If the device still idles, a smaller or cheaper one may train
+as fast.
 
 ## Holds for
 

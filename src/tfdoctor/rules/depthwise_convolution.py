@@ -63,7 +63,7 @@ class Limits:
 
     share: float = limit(
         0.005,
-        "Smallest share of the compute time in depthwise convolutions that is worth changing a model",
+        "Smallest share of the compute time in depthwise convolutions that justifies changing a model",
         most=1.0,
     )
 
@@ -83,7 +83,9 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     summary = f"Depthwise convolutions take {milliseconds(total_ms)} per step"
     measures = _measures(rows, operations, total_ms)
     if hardware.kind == DeviceKind.CPU:
-        summary += f" ({percent(share)} of the compute time); regular ones take longer on a CPU"
+        summary += (
+            f" ({percent(share)} of the compute time); regular convolutions take longer on a CPU"
+        )
         return Healthy(summary=summary, evidence=measures)
     if share < limits.share:
         return Healthy(summary=summary, evidence=measures)

@@ -60,7 +60,7 @@ class Limits:
     )
     call_ms: float = limit(
         0.5,
-        "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 on a CPU",
+        "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 ms on a CPU",
     )
 
 
@@ -70,14 +70,14 @@ LIMITS = Limits()
 def check(eager: EagerWork, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """Compare the operations that run one by one with the functions."""
     measures = (
-        Measure("operations outside of functions per step", count(eager.operations)),
-        Measure("time in operations outside of functions", ms(eager.operations_ms)),
-        Measure("time in functions", ms(eager.functions_ms)),
+        Measure("operations outside of tf.functions per step", count(eager.operations)),
+        Measure("time in operations outside of tf.functions", ms(eager.operations_ms)),
+        Measure("time in tf.functions", ms(eager.functions_ms)),
     )
     few = eager.operations < limits.operations
     if few or eager.operations_ms <= eager.functions_ms:
         return Healthy(
-            summary=f"Python runs {eager.operations:.0f} operations per step outside of functions",
+            summary=f"Python runs {eager.operations:.0f} operations per step outside of tf.functions",
             evidence=measures,
         )
     host_ms = breakdown[Stage.HOST]

@@ -9,15 +9,15 @@ the gradient of the rows in use to all rows (`UnsortedSegmentSum`) and then upda
 ## Why it matters
 
 A one-hot row of 6000 entries writes 6000 values, and its matmul with the table does 6000 multiplications for
-each value that a lookup only copies. Its gradient is as large again. An update of all rows reads and writes the
-table and the optimizer's moments, although few rows changed.
+each value that a lookup only copies. The gradient of this row has the same size. An update of all rows reads
+and writes the table and the optimizer's moments, although few rows changed.
 
 ## How to fix
 
 Look up the rows with `keras.layers.Embedding` or `tf.gather(table, ids)`. Where the optimizer updates all rows,
 train the table with one that updates only the rows in use, such as Keras' `SGD` without momentum. Adam in Keras
-3 decays the moments of every row in each step, so skipping rows makes it another optimizer ("lazy" Adam):
-compare the quality of the model, not only the time. The saving of another optimizer is an upper bound.
+3 decays the moments of every row in each step, so skipping rows makes it a different optimizer ("lazy" Adam):
+compare the quality of the model, not only the time. The saving from a different optimizer is an upper bound.
 
 ## Holds for
 
@@ -73,12 +73,12 @@ class Limits:
 
     touched: float = limit(
         0.25,
-        "Largest ratio of lookups per step, repetitions included, to rows of the table: above it, an update of "
-        "all rows costs little more than one of the rows in use",
+        "Largest ratio of lookups per step, repetitions included, to rows of the table: above it, updating all "
+        "rows takes little longer than updating the rows in use",
     )
     update: float = limit(
         0.1,
-        "Smallest share of the compute time in updates of whole tables that is worth another optimizer, "
+        "Smallest share of the compute time in updates of whole tables that justifies a different optimizer, "
         "which changes the training",
         most=1.0,
     )

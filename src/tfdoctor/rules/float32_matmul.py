@@ -1,4 +1,4 @@
-"""Matmuls run in float32 where 16 bit is faster.
+"""Matmuls run in float32 where 16-bit precision is faster.
 
 ## What it checks
 
@@ -76,13 +76,14 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What 16 bit must save to be reported."""
+    """What 16-bit precision must save to be reported."""
 
     on_cpu: float = limit(
         0.15,
-        "Smallest share of the compute time that 16 bit must save on a CPU, known costs deducted: of ten "
-        "scripts with a predicted gain of 4 to 16 % of the step, two got clearly faster (eight were measured "
-        "with benchmarks/accuracy/judge.py; a transformer and a network of 1-D convolutions got slower)",
+        "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: of ten "
+        "scripts "
+        "with a predicted gain of 4 to 16 % of the step, two became clearly faster; a transformer and a "
+        "network of 1-D convolutions became slower (eight scripts were measured with benchmarks/accuracy/judge.py)",
         most=1.0,
     )
 
@@ -90,7 +91,7 @@ class Limits:
 LIMITS = Limits()
 
 FIXED_MS = 0.1
-"""Time of each call on a CPU that 16 bit does not change: starting threads, repacking operands
+"""Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands
 (benchmarks/precision.py, small matmuls: ``min(t, 0.1) + 0.6 (t - 0.1)`` is within a quarter of them)."""
 
 CAST_MS = 0.003
@@ -152,7 +153,7 @@ def _kept_layers(program: Program | None) -> set[str]:
 class Float32:
     """The matmuls and convolutions that run in float32, except those that the model keeps so."""
 
-    slow: tuple[OperationTime, ...]  # that 16 bit makes faster
+    slow: tuple[OperationTime, ...]  # that 16-bit precision makes faster
     others: tuple[OperationTime, ...]  # that gain nothing
     hardware: Hardware
     sixteen_bit: SixteenBit
@@ -161,7 +162,7 @@ class Float32:
     def of(
         cls, operations: Operations, hardware: Hardware, sixteen_bit: SixteenBit, kept: set[str]
     ) -> Self:
-        """Separate what is faster in 16 bit from what is not."""
+        """Separate what is faster in 16-bit precision from what is not."""
         rows = [
             row for row in operations.matrix if row.precision == "float32" and row.layer not in kept
         ]
@@ -170,7 +171,7 @@ class Float32:
 
     @property
     def gains(self) -> Iterator[Effect]:
-        """What 16 bit makes of the slow ones."""
+        """What 16-bit precision makes of the slow ones."""
         on_cpu = self.hardware.kind == DeviceKind.CPU
         for row in self.slow:
             scales = self._scales_on_cpu(row) if on_cpu else self._scales(row)
@@ -200,7 +201,7 @@ class Float32:
 
 
 def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
-    """Say whether 16 bit shortens an operation on this kind of hardware."""
+    """Say whether 16-bit precision shortens an operation on this kind of hardware."""
     if hardware.kind == DeviceKind.CPU:
         in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
         return in_onednn and row.ms > _fixed_ms(row)
@@ -217,7 +218,7 @@ def _fixed_ms(row: OperationTime) -> float:
 
 
 def _without_gain(operations: Operations, matmuls: Float32) -> Verdict:
-    """Say why there is nothing to gain: most run in 16 bit, or what is in float32 is not slow."""
+    """Say why there is nothing to gain: most run in 16-bit precision, or what is in float32 is not slow."""
     unknown = UnrecordedMatmuls.measure(operations).why_not_judged()
     if unknown:
         return NotApplicable(reason=unknown)
@@ -225,11 +226,11 @@ def _without_gain(operations: Operations, matmuls: Float32) -> Verdict:
     if float32_ms:
         return Healthy(
             summary=f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step; "
-            "16 bit would not shorten them"
+            "16-bit precision would not shorten them"
         )
     reduced = sum(row.ms for row in operations.matrix if row.precision not in {"float32", ""})
     kept = sum(row.ms for row in operations.matrix if row.precision == "float32")
-    summary = f"Matmuls and convolutions run in 16 bit ({milliseconds(reduced)} per step)"
+    summary = f"Matmuls and convolutions run in 16-bit precision ({milliseconds(reduced)} per step)"
     if kept:
         summary += f", except {milliseconds(kept)} that the model keeps in float32"
     return Healthy(summary=summary)
@@ -265,9 +266,9 @@ def _if_large_enough(finding: Finding, operations: Operations, limits: Limits) -
     share = gained_ms / operations.total_ms
     if share >= limits.on_cpu:
         return finding
-    label = "share of the compute time that 16 bit saves, costs deducted"
+    label = "share of the compute time that 16-bit precision saves, after costs"
     return Healthy(
-        summary=f"{finding.summary}, but casts around them cost about as much as 16 bit gains",
+        summary=f"{finding.summary}, but casts around them cost about as much as 16-bit precision gains",
         evidence=(*finding.evidence, Measure(label, ratio(share), ratio(limits.on_cpu))),
     )
 
@@ -290,8 +291,8 @@ def _elsewhere(reduced: ReducedPrecision) -> list[Measure]:
     halved = sum(effect.of.value for effect in reduced.gains if effect.of)
     lost = sum((effect.scales - 1.0) * effect.of.value for effect in reduced.costs if effect.of)
     measures = {
-        "time in other float32 operations, which move half the bytes in 16 bit": halved,
-        "time lost in operations that are slower in 16 bit on a CPU": lost,
+        "time in other float32 operations, which move half the bytes in 16-bit precision": halved,
+        "time lost in operations that are slower in 16-bit precision on a CPU": lost,
     }
     return [Measure(label, ms(value)) for label, value in measures.items() if value]
 

@@ -108,7 +108,7 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
     at = next((group.at for group in small if group.at), None)
     return Finding(
         summary=f"{counted(number, 'small matmul')} take {milliseconds(total_ms)} per step; "
-        f"{counted(len(small), 'larger matmul')} with gradients could replace them",
+        f"{counted(len(small), 'larger matmul')} (gradients included) could replace them",
         evidence=(
             Measure("time in small matmuls of shared tensors per step", ms(total_ms)),
             Measure(share, ratio(total_ms / operations.total_ms)),

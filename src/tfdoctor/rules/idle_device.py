@@ -8,18 +8,18 @@ processes of the job may use, are not counted.
 
 ## Why it matters
 
-Idle devices are paid for, or are missing elsewhere. Where a batch is divided over N devices, the compute time of a
-step falls to 1/N at best.
+Idle devices cost money, and other jobs could use them. Where a batch is divided over N devices, the compute
+time of a step falls to 1/N at best.
 
 ## How to fix
 
 `tf.distribute.MirroredStrategy` copies the model to every GPU of the machine and divides each batch among them.
-Keep today's batch size for each replica, so that the global batch is that size times the number of replicas, and
-raise the learning rate with it. Or release the devices: `CUDA_VISIBLE_DEVICES=0`.
+Keep the current batch size for each replica, so that the global batch is this size times the number of replicas,
+and raise the learning rate accordingly. Or release the devices: `CUDA_VISIBLE_DEVICES=0`.
 
 ## Holds for
 
-TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is a ceiling: exchanging the gradients takes
+TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is an upper bound: exchanging the gradients takes
 time, and the input has to keep up with all devices.
 
 ## Sources
@@ -76,7 +76,7 @@ def check(
     evidence = (
         Measure("devices in the trace", count(device.visible)),
         Measure("devices that TensorFlow may use", count(usable)),
-        Measure("devices that work", count(device.used)),
+        Measure("devices in use", count(device.used)),
     )
     if device.used >= usable:
         return Healthy(summary=_healthy(device, usable), evidence=evidence)
@@ -106,7 +106,11 @@ def _why_not(device: Device, replicas: Replicas, steps: Steps, limits: Limits) -
 
 
 def _healthy(device: Device, usable: int) -> str:
-    working = f"All {usable} {device.kind}s work" if usable > 1 else f"The only {device.kind} works"
+    working = (
+        f"All {usable} {device.kind}s are in use"
+        if usable > 1
+        else f"The only {device.kind} is in use"
+    )
     hidden = device.visible - usable
     return f"{working}; the script hides {hidden} more from TensorFlow" if hidden > 0 else working
 

@@ -4,8 +4,8 @@
 
 On a TPU, and on a GPU whose operations have known FLOPs: the FLOP rate of the step while the device is busy,
 relative to the peak of the unit. On other GPUs: the share of the matmul and convolution time in kernels that
-are known by name to use Tensor Cores (on AMD's GPUs: Matrix Cores), relative to those that multiply without.
-Kernels with unknown names, and conversions that matmuls need, count on neither side.
+use Tensor Cores (on AMD GPUs: Matrix Cores), as the names of the kernels show. Kernels with unknown names, and
+conversions that matmuls need, are not counted.
 
 ## Why it matters
 
@@ -144,7 +144,7 @@ def _finding(summary: str, evidence: tuple[Measure, ...]) -> Finding:
 
 
 LARGER_BATCHES = """\
-dataset = dataset.batch(4 * batch_size, drop_remainder=True)  # and adapt the learning rate"""
+dataset = dataset.batch(4 * batch_size, drop_remainder=True)  # and adjust the learning rate"""
 
 
 def sick() -> Verdict:

@@ -67,7 +67,7 @@ class Limits:
 
     spared_bytes: float = limit(
         2.0**28,
-        "Memory in bytes that moving a buffer must save; less is little next to TensorFlow itself, which "
+        "Memory in bytes that moving a buffer must save; smaller savings are negligible: TensorFlow itself "
         "takes 400 to 500 MB",
     )
     times: float = limit(

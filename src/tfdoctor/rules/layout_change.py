@@ -14,10 +14,10 @@ conversion.
 
 ## How to fix
 
-Use one format throughout the model: channels last on CPUs, on TPUs, and on GPUs in 16 bit. Convert the input
-once, best in the input pipeline, and give layers such as `PReLU`, normalization and pooling the axes of that
-format. On a GPU that converts inside its convolutions, mixed precision makes TensorFlow choose channels last
-for the matrix unit. The saving is an upper bound for conversions by kernels and by XLA.
+Use one format throughout the model: channels last on CPUs, on TPUs, and on GPUs in 16-bit precision. Convert
+the input once, best in the input pipeline, and give layers such as `PReLU`, normalization and pooling the axes
+of that format. On a GPU that converts inside its convolutions, mixed precision makes TensorFlow choose channels
+last for the matrix unit. The saving is an upper bound for conversions by kernels and by XLA.
 
 ## Holds for
 
@@ -151,7 +151,9 @@ def _remedies(
     if inside and hardware.kind == DeviceKind.TPU:
         remedies.append(Remedy("Order dimensions as the next operation needs them", FOR_TPU))
     elif inside:
-        remedies.append(Remedy("Run convolutions in 16 bit with channels-last data", SIXTEEN_BIT))
+        remedies.append(
+            Remedy("Run convolutions in 16-bit precision with channels-last data", SIXTEEN_BIT)
+        )
     return tuple(remedies)
 
 

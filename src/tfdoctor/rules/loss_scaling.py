@@ -53,11 +53,13 @@ from tfdoctor.verdict import (
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 
-NO_GRAPH = "the program record holds no gradients: the step runs eagerly, or the run does not train"
+NO_GRAPH = (
+    "the program record contains no gradients: the step runs eagerly, or the run does not train"
+)
 
 NO_OPTIMIZER = (
-    "the optimizer that applies the float16 gradients was not recorded: of custom loops, tfdoctor records "
-    "Keras 3 optimizers only"
+    "the optimizer that applies the float16 gradients was not recorded: in custom loops, tfdoctor records "
+    "only Keras 3 optimizers"
 )
 
 MAY_SCALE = (

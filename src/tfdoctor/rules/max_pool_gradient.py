@@ -6,9 +6,9 @@ The time of `MaxPoolGrad` and of its variants, such as the one with three spatia
 
 ## Why it matters
 
-The gradient of a maximum goes only to the place of the maximum, which has to be searched again or remembered,
-and the gradient is scattered. The gradient of an average is one value for the whole window. On TPUs, and in
-implementations without a fast path, the difference is large.
+The gradient of a maximum goes only to the position of the maximum. This position has to be stored or searched
+for again, and the gradient is scattered. The gradient of an average is one value for the whole window. On TPUs,
+and in implementations without a fast path, the difference is large.
 
 ## How to fix
 
@@ -19,7 +19,7 @@ long the gradient of average pooling takes.
 ## Holds for
 
 GPUs and TPUs, and on CPUs the gradients that oneDNN does not run. oneDNN's own `MaxPoolGrad`, which TensorFlow
-uses for channels-last float32 in graphs on a CPU, remembers the places and is fast, so it is not reported.
+uses for channels-last float32 in graphs on a CPU, stores the positions and is fast, so it is not reported.
 Eigen's version, which runs in all other cases, took 20 times as long as the gradient of average pooling for 64
 x 32 x 32 x 32 values (TensorFlow 2.21 on an AMD EPYC).
 
@@ -66,7 +66,7 @@ class Limits:
 
     share: float = limit(
         0.03,
-        "Smallest share of the compute time in gradients of max pooling that is worth changing a model",
+        "Smallest share of the compute time in gradients of max pooling that justifies changing a model",
         most=1.0,
     )
 

@@ -5,7 +5,7 @@
 On each GPU, the peak memory in use by TensorFlow's allocator in the traced steps, compared with the allocator's
 limit. (The peak of the whole run says little: at the start cuDNN tries algorithms with all available memory.) On
 the host, the peak memory in use, and the share of the time in which some task waited for memory (the kernel's
-pressure figure, which includes swapping and the search for free pages). The used memory that `nvidia-smi` shows
+pressure figure, which includes swapping and the search for free pages). The memory use that `nvidia-smi` shows
 says little: TensorFlow takes nearly all memory when it starts.
 
 ## Why it matters
@@ -17,8 +17,8 @@ A GPU that is mostly empty has room for a larger batch.
 ## How to fix
 
 On the accelerator: use a smaller batch or a 16-bit policy, recompute activations (`tf.recompute_grad`), and check
-what else runs on it. On the host: smaller shuffle and prefetch buffers, `.cache(path)` on disk instead of
-`.cache()` in memory, fewer worker processes.
+what else runs on it. On the host: use smaller shuffle and prefetch buffers, `.cache(path)` on disk instead
+of `.cache()` in memory, and fewer worker processes.
 
 ## Holds for
 
@@ -67,8 +67,8 @@ class Limits:
     )
     host: float = limit(
         0.95,
-        "Smallest share of the host's memory in use by all programs; from there the kernel drops caches "
-        "and swaps",
+        "Smallest share of the host's memory in use by all programs; above it the kernel drops caches and "
+        "swaps",
         most=1.0,
     )
     stalled: float = limit(

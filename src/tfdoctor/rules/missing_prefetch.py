@@ -58,7 +58,7 @@ class Limits:
 
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
-        "Input work in ms per step, done while the step waits, from which on a missing prefetch is reported; "
+        "Smallest input work in ms per step, done while the step waits, for which a missing prefetch is reported; "
         "handing over a batch that is ready takes about 0.1 ms",
     )
 

@@ -20,7 +20,7 @@ are enough. The saving is an upper bound.
 
 Keras 2 and 3 on TensorFlow. On a TPU, and in steps that XLA compiles, these operations are fused already. On a
 CPU an operation on a small tensor takes about a microsecond (means of the traced scripts in this project's
-corpus: 0.3 to 1.8 us, and 4.5 us in one script) and as much again to be scheduled, so only a thousand or more
+corpus: 0.3 to 1.8 us, and 4.5 us in one script) and scheduling it takes as long again, so only a thousand or more
 of them are reported. (Example: 240 variables of one value in a network of three layers ran 6,600 operations;
 two variables instead saved 6 of 10 ms.) XLA is often slower on a CPU, so compiling is not advised there.
 
@@ -79,8 +79,8 @@ class Limits:
     )
     on_cpu: float = limit(
         1000.0,
-        "Smallest number of small operations per step that is reported on a CPU: they take about 2 ms there "
-        "with their scheduling, and a network of 30 layers has fewer",
+        "Smallest number of small operations per step that is reported on a CPU: including scheduling they "
+        "take about 2 ms there, and a network of 30 layers has fewer",
     )
 
 

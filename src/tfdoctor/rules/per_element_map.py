@@ -19,7 +19,7 @@ right (`axis=-1`).
 
 ## Holds for
 
-TensorFlow 2.3 and later. The saving is a ceiling. Functions are left out if they take single items only
+TensorFlow 2.3 and later. The saving is an upper bound. Functions are left out if they take single items only
 (decoding images, reading files), draw random numbers, branch or loop, multiply matrices or produce elements of
 several shapes: on batches they would need a different function, not only a different order.
 
@@ -107,7 +107,7 @@ def check(
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary=f"Calls of map functions cost little time: {breakdown.little_wait}")
+        return Healthy(summary=f"Calling map functions takes little time: {breakdown.little_wait}")
     stage = _slowest_map(pipeline)
     if stage is None:
         return Healthy(summary="No map limits the pipeline")
@@ -143,7 +143,7 @@ def _judged(
         return Healthy(summary=f"{summary}, but {why}")
     written = function.nbytes or 0
     working = written / BYTES_PER_MS / call if call else 1.0
-    label = "share of a call spent writing outputs, at most"
+    label = "maximum share of a call spent writing outputs"
     measures = (
         Measure("time per call of the function", ms(call), ms(limits.call_ms)),
         Measure("elements per step", count(elements), count(limits.elements)),
@@ -151,7 +151,7 @@ def _judged(
         Measure(label, ratio(working), ratio(limits.working)),
     )
     if call > limits.call_ms or elements <= limits.elements or working > limits.working:
-        return Healthy(summary=f"{summary}; call overhead costs little", evidence=measures)
+        return Healthy(summary=f"{summary}; call overhead takes little time", evidence=measures)
     remaining = min(1.0, max(1.0 / function.batch, working))
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
@@ -173,7 +173,7 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
     if stage.python_ms > 0:
         return "it runs Python"
     if not function.batch:
-        return "no batch follows that takes single elements"
+        return "no later batch takes its single elements"
     if function.nbytes is None or not function.fixed:
         return "its elements differ in shape"
     others = sorted(name for name in function.types if NOT_VECTORIZABLE.fullmatch(name))

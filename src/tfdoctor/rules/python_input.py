@@ -8,14 +8,14 @@ for input.
 
 ## Why it matters
 
-Python runs on one thread at a time. The training loop needs that thread too to start every step, and slows
+Python runs on one thread at a time. The training loop also runs Python to start every step, so it slows
 down. TensorFlow's own operations run on all cores in parallel.
 
 ## How to fix
 
 Write the transformation in TensorFlow operations (`tf.io.decode_jpeg`, `tf.image`, Keras
-preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. If it must stay in
-Python, use several processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`.
+preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. If the transformation
+must stay in Python, use several processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`.
 
 ## Holds for
 
@@ -197,7 +197,7 @@ def _interpreter(pipeline: InputPipeline, breakdown: Breakdown) -> tuple[Effect,
 
 def _remedy(stage: StageTime, python_kind: str) -> Remedy:
     if python_kind == InputKind.PY_DATASET:
-        return Remedy("Load with several processes, or more of them", PROCESSES, stage.at)
+        return Remedy("Load with several processes, or with more processes", PROCESSES, stage.at)
     if stage.kind == GENERATOR or python_kind == InputKind.GENERATOR:
         return Remedy("Read with tf.data instead of a generator", FROM_FILES, stage.at)
     return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)

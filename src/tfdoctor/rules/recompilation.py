@@ -2,8 +2,8 @@
 
 ## What it checks
 
-Whether XLA's compiler ran in the traced steps, and still in their second half. A program that is compiled once
-at the start is not reported.
+Whether XLA compiled programs in the traced steps, and whether it still did in the second half of them. A
+program that is compiled once at the start is not reported.
 
 Where only a few steps compile, they are left out of the steady steps. Then no saving per step is computed, and
 the share of the traced time shows what they cost.
@@ -20,8 +20,8 @@ shape depends on the data (`tf.where` with one argument, `tf.boolean_mask`) outs
 
 ## Holds for
 
-TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace holds the compiler's events:
-for CPUs as in TensorFlow 2.21, for GPUs by the names in XLA's source.
+TensorFlow with `jit_compile=True`, and JAX, on CPU, GPU and TPU, where the trace contains the compiler's events:
+for CPUs with the event names of TensorFlow 2.21, for GPUs with the names in XLA's source.
 
 ## Sources
 
@@ -61,7 +61,7 @@ class Limits:
 
     steps: float = limit(
         2.0,
-        "Smallest number of steps in which XLA compiles; a single one may be the first of its kind",
+        "Smallest number of steps in which XLA compiles; a single step may be the first of its kind",
     )
     late: float = limit(
         1.0, "Smallest number of steps that compile in the second half of the traced steps"

@@ -19,7 +19,7 @@ graph. Keep shapes constant (`drop_remainder=True`), or leave them open with `in
 
 ## Holds for
 
-TensorFlow 2.4 and later; which argument changed, in recordings of `tfdoctor profile`.
+TensorFlow 2.4 and later. Only recordings of `tfdoctor profile` show which argument changed.
 
 ## Sources
 
@@ -61,7 +61,7 @@ class Limits:
 
     calls: float = limit(
         2.0,
-        "Smallest number of calls in the trace that retrace the function; a single one may be the last, "
+        "Smallest number of calls in the trace that retrace the function; a single call may be the last, "
         "smaller batch",
     )
     tracings: float = limit(
@@ -82,7 +82,7 @@ def check(
 ) -> Verdict:
     """Report functions that are retraced repeatedly."""
     if not retracing.functions:
-        return NotApplicable(reason="the trace holds no call of a tf.function")
+        return NotApplicable(reason="the trace contains no call of a tf.function")
     retraced = _retraced(retracing, limits)
     if not retraced:
         calls = sum(function.calls for function in retracing.functions)

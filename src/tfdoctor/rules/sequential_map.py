@@ -5,7 +5,7 @@
 Whether the pipeline's slowest segment contains a `map` that *ran* sequentially while the step waits for
 input. The trace shows what ran: tf.data runs many plain `.map(f)` calls in parallel by itself
 (`ParallelMapV2`, `MapAndBatch`), and such a map is not reported. If map and batch were fused, the name does
-not tell whether the map is parallel, so the number of busy threads in the function decides.
+not show whether the map is parallel, so the number of busy threads in the function decides.
 
 ## Why it matters
 
@@ -162,7 +162,7 @@ def _effect(stage: StageTime, speedup: float, bound: Bound) -> Effect:
 def _cores_evidence(speedup: float) -> tuple[Measure, ...]:
     if math.isinf(speedup):
         return ()
-    return (Measure("speedup of the map on all free cores, at most", count(speedup)),)
+    return (Measure("maximum speedup of the map on all free cores", count(speedup)),)
 
 
 def _function(stage: StageTime) -> str:

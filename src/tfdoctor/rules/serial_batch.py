@@ -26,7 +26,7 @@ option forbids it (`parallel_batch`; observed in 2.21: two busy threads for a pl
 off). Without such an option, large batches are not reported.
 
 The threads share the memory bandwidth and, on a run without an accelerator, the cores with the compute, so
-the saving is a ceiling. `padded_batch` cannot run in parallel. If the examples are small (numbers, short
+the saving is an upper bound. `padded_batch` cannot run in parallel. If the examples are small (numbers, short
 texts), the call for each example takes the time, not the copy; this rule does not report that.
 
 ## Sources
@@ -141,7 +141,8 @@ def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
             "text, or they were not recorded): either the copy or the calls for each example take the time"
         )
     return Healthy(
-        summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}, mostly not for the copy"
+        summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}; most of this "
+        "time is not the copy"
     )
 
 

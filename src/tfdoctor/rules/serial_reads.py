@@ -18,11 +18,11 @@ reads can wait at the same time.
 Give `interleave` `num_parallel_calls=tf.data.AUTOTUNE` (or `TFRecordDataset(files,
 num_parallel_reads=tf.data.AUTOTUNE)`), and `deterministic=False` if the order of records does not
 matter. Split data in a single file into several files first: ten or more for each host that
-reads, of at least 10 MB and better 100 MB.
+reads, each of at least 10 MB (better 100 MB).
 
 ## Holds for
 
-TensorFlow 2.3 and later. The saving is a ceiling: the trace does not show whether the storage can deliver
+TensorFlow 2.3 and later. The saving is an upper bound: the trace does not show whether the storage can deliver
 more, and a single hard disk may not. On a run without an accelerator, reading on more threads takes cores
 from the compute.
 

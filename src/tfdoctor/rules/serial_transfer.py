@@ -18,8 +18,8 @@ step on the device, as a `tf.Variable` or as a constant that is created once.
 
 ## Holds for
 
-NVIDIA and AMD GPUs, TensorFlow 2.3 and later, with the GPU's work in the trace; the kind of memory since
-TensorFlow 2.6 with CUDA.
+NVIDIA and AMD GPUs, TensorFlow 2.3 and later, with the GPU's work in the trace. The kind of memory is known
+with CUDA, from TensorFlow 2.6 on.
 
 ## Sources
 

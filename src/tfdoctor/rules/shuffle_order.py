@@ -11,14 +11,14 @@ less than one percent of the examples. The usual order (shuffle, then batch or r
 This is about what the model sees, not about time. After `batch`, only whole batches are shuffled; the same
 examples stay together in every epoch. After `repeat`, epochs overlap: some examples appear twice before others
 appear once. With a small buffer, an example moves by about the buffer's size: data sorted by class or by date
-stay nearly sorted.
+stays nearly sorted.
 
 ## How to fix
 
 Each change is a trade-off. `shuffle` before `batch` holds examples instead of batches, so make its buffer
 larger. `shuffle` before `repeat` separates the epochs, but refills its buffer in each; keep `repeat` first if
 that pause costs more than overlapping epochs do. A larger buffer takes memory: shuffle indices or file names
-instead, or shuffle the data once when you write them. If the data are stored in random order, a small buffer
+instead, or shuffle the data once when you write it. If the data is stored in random order, a small buffer
 is enough.
 
 ## Holds for
@@ -198,11 +198,11 @@ def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Ve
         return Healthy(summary=summary, evidence=(measure,))
     return _finding(
         shuffle,
-        f"{_name(shuffle)} mixes {number(held)} of {examples:,} examples at a time: sorted data stay "
+        f"{_name(shuffle)} mixes {number(held)} of {examples:,} examples at a time: sorted data stays "
         "nearly sorted",
         (measure, *_full_buffer(properties, shuffle, examples)),
         Remedy(
-            "If the data are sorted, shuffle their indices or file names, or shuffle them once on disk",
+            "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk",
             INDICES,
             shuffle.at,
         ),
@@ -215,7 +215,7 @@ def _full_buffer(
     """Return the memory of a buffer for all examples, if the size of an example is known."""
     size = properties.element_bytes(shuffle)
     return (
-        (Measure("memory of a buffer for all examples, at most", nbytes(size * examples)),)
+        (Measure("maximum memory of a buffer for all examples", nbytes(size * examples)),)
         if size
         else ()
     )

@@ -15,7 +15,7 @@ Noise, jitter and dropout often work as well with uniform numbers.
 
 Where only the mean and the variance of the noise matter, draw uniform numbers between -s and s, where s is the
 standard deviation times the square root of 3. For masks, compare uniform numbers with the probability. Or draw
-the noise in the input pipeline, where it overlaps with the step. Uniform noise is another distribution: check
+the noise in the input pipeline, where it overlaps with the step. Uniform noise is a different distribution: check
 that the model does not depend on the tails (a variational autoencoder and diffusion models do).
 
 ## Holds for
@@ -84,7 +84,7 @@ class Limits:
 
     share: float = limit(
         0.05,
-        "Smallest share of the compute time in expensive distributions that is worth changing a model",
+        "Smallest share of the compute time in expensive distributions that justifies changing a model",
         most=1.0,
     )
 

@@ -11,15 +11,15 @@ operations would take with a larger batch.
 ## Why it matters
 
 A call of a compiled function takes Python about half a millisecond (0.4 ms for Keras' `fit`, measured on a CPU),
-whatever the batch size. Where the operations of a step take no longer, half of the run is overhead.
+whatever the batch size. If the operations of a step take about as long, half of the run is overhead.
 
 ## How to fix
 
 With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every 20th
 batch. Choose a number that divides the steps of an epoch: Keras fills up the last call of an epoch, and trains on
 more batches than before. In a custom loop, let the `tf.function` process several batches. A larger batch gives
-each step more work, where memory allows. It changes the training: raise the learning rate with it (in
-proportion and with a warm-up is a common start) and compare the accuracy.
+each step more work, where memory allows. It changes the training: raise the learning rate too (a common
+start: in proportion, with a warm-up) and compare the accuracy.
 
 ## Holds for
 
@@ -67,7 +67,7 @@ SINCE = "0.1.0"
 STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
 """Steps in one call, as the remedy proposes (a twentieth of the overhead is left), and the fewest worth it."""
 
-EAGER = "the step runs eagerly: compile it first, then the cost of the batch size shows"
+EAGER = "the step runs eagerly: compile it first to see the effect of the batch size"
 INPUT = "the job waits for its input: a larger batch would only wait longer"
 
 
@@ -158,8 +158,8 @@ def _steps_per_call(program: Program | None) -> int:
 def _unexplained(overhead: PythonOverhead, limits: Limits) -> str:
     return (
         f"a step takes {milliseconds(overhead.edges_ms)} before its first and after its last operation, but "
-        f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that a larger batch "
-        "would share is unknown"
+        f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that does not grow "
+        "with the batch is unknown"
     )
 
 

@@ -14,12 +14,12 @@ image of a few kilobytes, this takes longer than reading it, and it is repeated 
 
 ## How to fix
 
-Write the examples once into TFRecord files, ten or more for each host that reads, of at least 10 MB and better
-100 MB, and read them with `interleave`. If all data fit into memory, `.cache()` after reading works as well.
+Write the examples once into TFRecord files, ten or more for each host that reads, each of at least 10 MB (better
+100 MB), and read them with `interleave`. If all data fits into memory, `.cache()` after reading works as well.
 
 ## Holds for
 
-TensorFlow 2.3 and later, any hardware. The saving is a ceiling, because reading records takes time too. Files
+TensorFlow 2.3 and later, any hardware. The saving is an upper bound, because reading records takes time too. Files
 opened by Python code are covered by python-input.
 
 ## Sources
@@ -126,7 +126,7 @@ def _finding(summary: str, stages: list[StageTime], evidence: tuple[Measure, ...
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"Reading files costs little time: {breakdown.little_wait}")
+    return Healthy(summary=f"Reading files takes little time: {breakdown.little_wait}")
 
 
 def _effect(stage: StageTime) -> Effect:

@@ -13,8 +13,8 @@ exchanges as many gradients as before: the step hardly gets shorter, and the fou
 ## How to fix
 
 Choose the batch size of one replica first, as large as is efficient on one device, and multiply it by
-`strategy.num_replicas_in_sync`. Raise the learning rate with the global batch (in proportion and with a warm-up is
-a common start) and compare the accuracy.
+`strategy.num_replicas_in_sync`. Raise the learning rate with the global batch (a common start: in proportion, with
+a warm-up) and compare the accuracy.
 
 ## Holds for
 
@@ -64,7 +64,8 @@ class Limits:
 
     examples: float = limit(
         32.0,
-        "Examples per replica that are enough; from there the remedies of small-batch hold, as on one device",
+        "Number of examples per replica that is enough; with more of them, the remedies of small-batch apply, as "
+        "on one device",
     )
     share: float = limit(
         0.3,

@@ -108,7 +108,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     offered = cores.usable * breakdown.step_ms
     share = work / offered if offered else 0.0
     summary = (
-        f"A step's batch takes {milliseconds(work)} of core time; {number(cores.usable)} cores offer "
+        f"Each batch takes {milliseconds(work)} of core time; {number(cores.usable)} cores offer "
         f"{milliseconds(offered)} per step"
     )
     evidence = _evidence(share, cores, pressure, limits)

@@ -3,9 +3,9 @@
 ## What it checks
 
 Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
-of the traced time they take beyond a steady step, at which distance they come, and which part of the step grew.
-A single long step, or several in which different parts grew, are no pattern: they occur on every shared
-machine. Long steps in which XLA compiles are left to `recompilation`.
+of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
+A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
+machine. `recompilation` reports long steps in which XLA compiles.
 
 ## Why it matters
 
@@ -14,14 +14,14 @@ doubles the training time.
 
 ## How to fix
 
-The part that grew tells where to look. Between steps: checkpoints, validation, logging, Python's garbage
+The part that grew shows where to look. Between steps: checkpoints, validation, logging, Python's garbage
 collector (`gc.freeze()` after the start). Input: a shuffle buffer that fills, a file that is opened, a shared
 disk. Host: tracing or compiling for a last, smaller batch (`drop_remainder=True`).
 
 ## Holds for
 
-All devices and frameworks, from six steps on. A trace of 20 steps does not show a cause that occurs every 1000
-steps.
+All devices and frameworks, with at least six traced steps. A trace of 20 steps does not show a cause that
+occurs every 1000 steps.
 
 ## Sources
 
@@ -63,7 +63,7 @@ class Limits:
 
     share: float = limit(
         0.05,
-        "Smallest share of the traced time that long steps take beyond steady steps",
+        "Smallest share of the traced time that long steps add, compared with steady steps",
         most=1.0,
     )
     long: float = limit(
@@ -106,7 +106,7 @@ def check(
         return NotApplicable(reason=reason)
     steady_ms = median(step.total_ms for step in steps.steady_steps)
     share = _share_beyond(steps, long, steady_ms)
-    label = "share of the traced time beyond steady steps"
+    label = "share of the traced time added by long steps"
     measure = Measure(label, ratio(share), ratio(limits.share))
     summary = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
     outliers = _long_steps(long, steps, breakdown)

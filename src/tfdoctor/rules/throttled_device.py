@@ -70,7 +70,7 @@ class Limits:
 
     samples: float = limit(
         3.0,
-        "Smallest number of samples of a busy GPU that name reasons; fewer, a second apart, are chance",
+        "Smallest number of samples of a busy GPU that name reasons; fewer samples, a second apart, may be chance",
     )
     share: float = limit(
         0.1,

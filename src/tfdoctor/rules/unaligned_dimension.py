@@ -15,13 +15,13 @@ costs as much as 256 where it is 128. The padded part is computed and discarded.
 ## How to fix
 
 Choose the multiple below (the step gets shorter) or the multiple above (a wider layer at no cost). Widths that
-the data dictates, such as three color channels, stay as they are: they are reported only where their layer
-takes real time. The units of the last dense layer, which are the classes, are never reported.
+the data dictates, such as three color channels, stay as they are: they are reported only if their layer takes
+significant time. The units of the last dense layer, which are the classes, are never reported.
 
 ## Holds for
 
 CPUs with AVX-512 (oneDNN's convolutions work on blocks of 16 channels; its matmuls do not pad), NVIDIA Tensor
-Cores in 16 bit (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
+Cores in 16-bit precision (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
 
 ## Sources
 
@@ -71,7 +71,7 @@ class Limits:
     """Which widths are checked, and how much padding is reported."""
 
     waste: float = limit(
-        0.10, "Smallest padded share of a dimension that is worth another width", most=1.0
+        0.10, "Smallest padded share of a dimension that justifies a different width", most=1.0
     )
     worth: float = limit(
         0.005, "Smallest share of the compute time in padding that is reported", most=1.0
@@ -259,14 +259,16 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
     if not matmuls:
         return operations.why_unnamed or "the step runs no matmul or convolution"
     if on_gpu and not any(row.precision in HALVES for row in matmuls):
-        return "no matmul of the step runs in 16 bit, where Tensor Cores need multiples of 8"
+        return (
+            "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
+        )
     if hardware.kind == DeviceKind.CPU and not any(_is_padded(row, hardware) for row in matmuls):
         return "oneDNN pads convolutions only, and the step runs none"
     if hardware.tile and any(_width(row, hardware) for row in matmuls):
         return (
             f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
         )
-    return "the trace holds no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
+    return "the trace contains no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
 
 
 def _finding(
@@ -314,7 +316,7 @@ def _remedy(padded: Padded) -> Remedy:
     elif padded.tile.faster_above:
         effect = "faster kernels"
     else:
-        effect = "wider at almost no cost, saves nothing"
+        effect = "wider at almost no cost; saves no time"
     action = f"Choose {padded.target} instead of {padded.width} in {padded.layer}"
     code = f"{padded.width}  ->  {padded.target}    # {effect}"
     return Remedy(action, code, padded.row.at)

@@ -70,7 +70,7 @@ class Limits:
 
     passes: float = limit(
         2.0,
-        "Smallest number of passes over the data for which a cache pays; the first pass only fills it",
+        "Smallest number of passes over the data for which a cache is useful; the first pass only fills it",
     )
     memory: float = limit(
         0.5,
@@ -80,8 +80,8 @@ class Limits:
     )
     taken: float = limit(
         0.2,
-        "Smallest share of the step that cacheable work may take from the compute of a CPU whose cores are all "
-        "busy, if the step does not wait for input; for shares of 8 to 13 %, manual caches in three scripts of "
+        "Smallest share of the step that cacheable work takes from the compute, if the step does not wait for "
+        "input but all cores are busy; for shares of 8 to 13 %, manual caches in three scripts of "
         "benchmarks/accuracy saved 15, 3 and -6 %",
         most=1.0,
     )
@@ -114,7 +114,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
 
 
 LITTLE = 0.05
-"""Share of the step: a cache that can save less is said to save little."""
+"""Share of the step below which the report says that a cache would save little."""
 
 
 def _stages_to_cache(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:

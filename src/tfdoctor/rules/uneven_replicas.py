@@ -19,7 +19,7 @@ device: its temperature and clock, other programs on it, its place on the bus.
 ## Holds for
 
 GPUs and TPU cores of one host that exchange gradients. Devices that hold different parts of one model differ by
-design and are not judged.
+design and are not compared.
 
 ## Sources
 

@@ -54,12 +54,12 @@ class Limits:
     )
     slowed: float = limit(
         SLOWED,
-        "Slowdown of the steps by tracing, relative to their time, up to which nothing is reported; beyond "
-        "it, short operations are overstated",
+        "Largest slowdown of the steps by tracing, relative to their time, that is not reported; beyond it, "
+        "short operations are overstated",
     )
     busy_cores: float = limit(
         BUSY_CORES,
-        "Number of cores used by other programs up to which nothing is reported; the default is a quarter of "
+        "Largest number of cores used by other programs that is not reported; the default is a quarter of "
         "a small machine",
     )
 

@@ -72,7 +72,7 @@ class Limits:
 
     full_speed: float = limit(
         16.0,
-        "Multiple of channels with which oneDNN's fused operation streams at the memory's rate on a CPU "
+        "Multiple of channels with which oneDNN's fused operation reaches the memory bandwidth on a CPU "
         "(benchmarks/batch_norm.py)",
         least=1.0,
     )
@@ -84,7 +84,7 @@ class Limits:
     )
     half_rate: float = limit(
         0.6,
-        "Share of the streaming rate that a fused layer reaches on a CPU with a multiple of half_speed, but "
+        "Share of the memory bandwidth that a fused layer reaches on a CPU with a multiple of half_speed, but "
         "not of full_speed, channels (benchmarks/batch_norm.py)",
         least=0.01,
         most=1.0,
@@ -129,7 +129,7 @@ def _without_unfused(norms: BatchNorms) -> Verdict:
         layers = counted(norms.seen, "batch normalization layer")
         return Healthy(summary=f"{layers} ran, none in training mode")
     return NotApplicable(
-        reason="the trace holds no operation of a batch normalization layer: XLA compiled the layers, "
+        reason="the trace contains no operation of a batch normalization layer: XLA compiled the layers, "
         "or they ran eagerly, or not in the traced steps"
     )
 
@@ -203,7 +203,7 @@ def _remedies(hardware: Hardware, fusible: list[BatchNorm]) -> tuple[Remedy, ...
     if len(lines) == len(set(lines)):
         return (drop_in,)
     shared = next(line for line in lines if lines.count(line) > 1)
-    action = "Clone the model with the fused layer where one line creates many layers"
+    action = "Clone the model with the fused layer if one line creates many layers"
     return drop_in, Remedy(action, CLONE, shared)
 
 

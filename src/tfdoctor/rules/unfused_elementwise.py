@@ -3,7 +3,7 @@
 ## What it checks
 
 The time and the number of additions, products, activations, casts and their gradients that ran outside XLA. The
-elementwise operations of batch normalization, of the optimizer and of random numbers are left to other rules.
+elementwise operations of batch normalization, of the optimizer and of random numbers are covered by other rules.
 
 ## Why it matters
 
@@ -72,7 +72,7 @@ class Limits:
 
     share: float = limit(
         0.1,
-        "Smallest share of the compute time in elementwise operations that is worth compiling the step",
+        "Smallest share of the compute time in elementwise operations that justifies compiling the step",
         most=1.0,
     )
     operations: float = limit(

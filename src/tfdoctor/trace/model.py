@@ -1,4 +1,4 @@
-"""A trace as columns: a trace holds planes, a plane holds lines, a line holds arrays.
+"""A trace as columns: a trace contains planes, a plane holds lines, a line holds arrays.
 
 All times are int64 picoseconds since the start of the profile (int64 holds 106 days).
 """

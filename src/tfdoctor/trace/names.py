@@ -153,7 +153,7 @@ NOISE = "ThreadpoolListener::"
 _KEPT = {
     "which step, and how many training steps one call makes": "_r step_num steps",
     "grouping by the profiler of TensorFlow 2.3 and 2.4": "group_id step_name",
-    "which function was called, and whether it was traced anew": (
+    "which function was called, and whether it was retraced": (
         "eager_op is_func tf_function_call tracing_count kernel_type"
     ),
     "links between threads: producer to consumer, call to execution": (
@@ -174,7 +174,7 @@ _KEPT = {
         "shape_with_layout source"
     ),
     "a TPU's own clock": "device_offset_ps device_duration_ps",
-    "memory: who took how much of what is there": (
+    "memory: use and size of each allocator": (
         "allocator_name allocation_bytes requested_bytes addr bytes_available bytes_allocated bytes_reserved "
         "peak_bytes_in_use data_type shape"
     ),

@@ -35,11 +35,11 @@ def parse(path: Path) -> Message:
         space = xplane_pb2().XSpace.FromString(data)
     except DecodeError as error:
         raise InputError(
-            f"{path} is damaged or no profiler trace (*.xplane.pb): record again."
+            f"{path} is damaged or not a profiler trace (*.xplane.pb): record again."
         ) from error
     if not space.planes:
         raise InputError(
-            f"{path} holds no plane: it is no profiler trace (*.xplane.pb), or an empty one."
+            f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb)."
         )
     return space
 
@@ -47,7 +47,7 @@ def parse(path: Path) -> Message:
 def _bytes(path: Path) -> bytes:
     try:
         if not path.is_file() and path.exists():  # reading from a pipe would never end
-            raise InputError(f"{path} is no file: name the *.xplane.pb itself.")
+            raise InputError(f"{path} is not a file: name the *.xplane.pb itself.")
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -69,8 +69,8 @@ def xplane_pb2() -> Message:
     package = importlib.util.find_spec("tensorflow")
     if package is None or package.origin is None:
         raise InputError(
-            "TensorFlow, whose protobufs tfdoctor reads traces with, is not installed beside it: "
-            "run pip install tensorflow."
+            "tfdoctor needs TensorFlow to read traces, but TensorFlow is not installed: run pip "
+            "install tensorflow."
         )
     path = Path(package.origin).parent / XPLANE
     spec = importlib.util.spec_from_file_location("_tfdoctor_xplane_pb2", path)

@@ -72,7 +72,7 @@ def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:
         for line in lines
     )
     if cut:
-        yield f"{counted(cut, 'time')} in the trace cannot be right and were cut off at {LIMIT_DAYS} days"
+        yield f"{counted(cut, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
 
 
 def _origin_ns(space: Message) -> int:

@@ -109,9 +109,9 @@ def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
     except subprocess.TimeoutExpired:
         return f"no answer within {timeout_s:.0f} s"
     if done.returncode < 0:
-        return f"it died of signal {-done.returncode}"
+        return f"it was killed by signal {-done.returncode}"
     if done.returncode:
-        return (done.stderr.strip().splitlines() or ["it failed without a word"])[-1]
+        return (done.stderr.strip().splitlines() or ["it failed without a message"])[-1]
     try:
         answer = json.loads(done.stdout)
     except ValueError:

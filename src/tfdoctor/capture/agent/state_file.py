@@ -58,10 +58,10 @@ def why(capture: Capture, loops: Sequence[StepCounter], *, interrupted: bool) ->
 
 def _reason(capture: Capture, loops: Sequence[StepCounter]) -> str:
     if any(loop.outer is capture.source for loop in loops):
-        return "the one that repeats least often, because it contains the others"
+        return "tfdoctor traced the one that contains the others"
     if capture.record["stopped_by"] == "steps" and not capture.record["contains_warmup"]:
-        return f"the first with all its traced steps after the warm-up ({capture.warmup} steps)"
-    return f"the one with the most traced steps after the warm-up ({capture.warmup} steps)"
+        return f"tfdoctor traced the first with all its traced steps after the warm-up ({capture.warmup} steps)"
+    return f"tfdoctor traced the one with the most traced steps after the warm-up ({capture.warmup} steps)"
 
 
 def versions() -> dict[str, str]:

@@ -122,7 +122,7 @@ class SamplingThread:
             thread.join(max(0.0, until - time.monotonic()))
             if thread.is_alive():
                 state.status = "unavailable"
-                state.reason = f"a reading hung, and was left behind after {state.waited():.0f} s"
+                state.reason = f"a reading hung and was abandoned after {state.waited():.0f} s"
         for state in self.states:
             state.reason = state.reason or self.error
         return tuple(state.summary() for state in self.states)

@@ -39,7 +39,7 @@ class Gpm:
 
     def _begin(self) -> None:
         if not self.nvml.nvmlGpmQueryDeviceSupport(self.handle).isSupportedDevice:
-            self.missing = "it has no GPM, which Hopper and later have"
+            self.missing = "the GPU has no GPM (Hopper and later have it)"
             return
         self.samples = [self.nvml.nvmlGpmSampleAlloc() for _ in range(2)]
         self.request = self.nvml.c_nvmlGpmMetricsGet_t()  # 19 kB: allocated once

@@ -168,7 +168,7 @@ class NvmlDevice:
             "power": self.power,
         }
         dead = [f"{name} ({probe.error})" for name, probe in probes.items() if probe.dead]
-        lost = f"does not tell {', '.join(dead)}" if dead else ""
+        lost = f"does not report {', '.join(dead)}" if dead else ""
         missing = next((gpm.missing for gpm in self.gpm.values() if gpm.missing), "")
         parts = [lost, f"matrix-unit activity is not sampled: {missing}" if missing else ""]
         said = "; ".join(filter(None, parts))

@@ -85,4 +85,4 @@ class TpuSampler:
         silent = [f"port {r.port} ({r.error})" for r in self.runtimes if r.error]
         if not silent or self.answered:
             return ""
-        return f"the TPU runtime's metrics were not served: {', '.join(silent)}"
+        return f"the TPU runtime returned no metrics: {', '.join(silent)}"

@@ -48,7 +48,7 @@ class TpuSdkSampler:
         try:
             python = psutil.Process(pid).cmdline()[0]
         except (psutil.Error, IndexError) as error:
-            raise Absent("the run ended before it was looked at") from error
+            raise Absent("the run ended before it was checked") from error
         environment = {**os.environ, "TPU_SKIP_MDS_QUERY": "1"}
         known = subprocess.run(  # noqa: S603  # the run's own interpreter
             [python, "-c", KNOWN],
@@ -87,7 +87,7 @@ class TpuSdkSampler:
             return {"tpu_matrix_unit_pct": json.loads(lines[-1])}
         if (code := self.child.poll()) is not None:
             self._kill()
-            raise ChildProcessError(f"libtpu's SDK ended with {code}")
+            raise ChildProcessError(f"libtpu's SDK ended with exit code {code}")
         if time.monotonic() - self.heard > SILENT_S:
             self._kill()
             raise TimeoutError(f"libtpu's SDK did not answer for {SILENT_S:.0f} s")
