@@ -13,9 +13,9 @@ import pytest
 from tests.capture.fake_tpu_server import GIB, serve
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture.sampler import SamplingThread, tpu, tpu_sdk
-from tfdoctor.capture.sampler.absent import Absent
 from tfdoctor.capture.sampler.tpu import TpuSampler, chips
 from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
+from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 
 
 def machine(tmp_path: Path, *devices: tuple[str, str]) -> Path:
@@ -190,14 +190,14 @@ def test_an_sdk_that_fails_is_given_up(
 def test_libtpu_is_not_loaded_where_no_tpu_is(
     tmp_path: Path, run: "subprocess.Popen[bytes]"
 ) -> None:
-    with pytest.raises(Absent, match="no TPU"):
+    with pytest.raises(SamplerUnavailable, match="no TPU"):
         TpuSdkSampler(machine(tmp_path)).start(run.pid)
     run.kill()
     run.wait()
 
 
 def test_a_python_without_libtpu_is_named(v5e: Path, run: "subprocess.Popen[bytes]") -> None:
-    with pytest.raises(Absent, match="has no libtpu"):
+    with pytest.raises(SamplerUnavailable, match="has no libtpu"):
         TpuSdkSampler(v5e).start(run.pid)
     run.kill()
     run.wait()

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tfdoctor.api.results import Results, say
 from tfdoctor.api.run import PROFILED, begin, planned
-from tfdoctor.capture import inside
+from tfdoctor.capture import in_process
 from tfdoctor.errors import CaptureError, NotEmptyError, TfdoctorError
 
 
@@ -68,7 +68,7 @@ class Recorder(Results):
             say(self._summary())
 
     def _begin(self, frame: FrameType) -> None:
-        if inside.profiled():
+        if in_process.profiled():
             raise CaptureError(f"{PROFILED}, so the Recorder does nothing.")
         self._recorded += 1
         out, plan = self._plan.out, self._plan

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tfdoctor.api import inline
-from tfdoctor.capture.inside import Inside
+from tfdoctor.capture.in_process import InProcessRecording
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import CaptureError, TfdoctorError
 from tfdoctor.recording import Recording
@@ -17,7 +17,7 @@ from tfdoctor.report.formats import FORMATS
 class Results:
     """A recording before, during and after it runs."""
 
-    _inside: Inside | None = None
+    _inside: InProcessRecording | None = None
     _why_none = "nothing has been recorded yet"
 
     @property

@@ -8,7 +8,7 @@ from typing import Self
 
 from tfdoctor.api import inline
 from tfdoctor.api.results import Results, say
-from tfdoctor.capture import Plan, inside
+from tfdoctor.capture import Plan, in_process
 from tfdoctor.capture.agent.stack import user_line
 from tfdoctor.errors import CaptureError, NotEmptyError
 
@@ -23,7 +23,7 @@ class Run(Results):
 
     def __enter__(self) -> Self:
         self._why_none = "the block was not recorded"
-        if inside.profiled():
+        if in_process.profiled():
             self._why_none = PROFILED
             say(f"{PROFILED}, so record() does nothing.")
             return self
@@ -89,7 +89,7 @@ def planned(
     )
 
 
-def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
+def begin(plan: Plan, frame: FrameType | None, what: str) -> in_process.InProcessRecording:
     """Start to record; the frame leads to the user's line.
 
     Raises:
@@ -105,14 +105,14 @@ def begin(plan: Plan, frame: FrameType | None, what: str) -> inside.Inside:
     return _begin(plan, "notebook" if inline.notebook() else name or at, at, what)
 
 
-def _begin(plan: Plan, script: str, at: str, what: str) -> inside.Inside:
+def _begin(plan: Plan, script: str, at: str, what: str) -> in_process.InProcessRecording:
     """Start to record; a folder named by the time gets a number where that name is taken."""
     places, path, number = inline.places(), Path(script), 1
     while True:
         again = "" if number == 1 else f"-{number}"
         named = replace(plan, script=str(path.with_name(f"{path.stem}{again}{path.suffix}")))
         try:
-            return inside.Inside.begin(named, at, places, what)
+            return in_process.InProcessRecording.begin(named, at, places, what)
         except NotEmptyError:
             if plan.out is not None:
                 raise

@@ -1,4 +1,4 @@
-"""Control groups: how much processor a container may use, and how long it was held back."""
+"""Control groups: how many cores a container may use, and how long its quota throttled it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 SELF = Path("/proc/self")
 
 Mount = tuple[str, str]
-"""Where a hierarchy is mounted, and which of its folders is the root there."""
+"""Where a cgroup hierarchy is mounted, and which of its folders is the root of the mount."""
 
 
 def cpu_quota() -> float | None:
@@ -31,7 +31,7 @@ def statistics_file() -> Path | None:
 
 
 def throttled_us(statistics: Path) -> int | None:
-    """Return how long the cgroup has been held back by its quota, in all; None: not told."""
+    """Return the total time for which the quota throttled the cgroup; None if cpu.stat does not say."""
     for line in statistics.read_text().splitlines():
         key, _, value = line.partition(" ")
         if key == "throttled_usec":
@@ -70,8 +70,8 @@ def _cgroup_mounts() -> tuple[Mount | None, dict[str, Mount]]:
 def _up(mount: Mount, path: str) -> Iterator[Path]:
     """Yield the folders from a cgroup up to its mount."""
     where, root = mount
-    inside = path[len(root) :] if root != "/" and path.startswith(root) else path
-    folder = Path(where, inside.strip("/"))
+    below = path[len(root) :] if root != "/" and path.startswith(root) else path
+    folder = Path(where, below.strip("/"))
     while True:
         yield folder
         if len(str(folder)) <= len(where):

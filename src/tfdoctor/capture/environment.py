@@ -1,4 +1,4 @@
-"""The environment of a run: the user's, and the way in for the agent."""
+"""The environment variables of a run: the user's, and those that load the agent."""
 
 import json
 import os
@@ -14,26 +14,30 @@ PLAN = "TFDOCTOR_PLAN"
 
 
 def environment(plan: Plan, processes: Path) -> dict[str, str]:
-    """Return the environment to start the run with; each agent makes its folder below `processes`.
+    """Return the environment for the run; each agent creates its folder below `processes`.
 
-    Launchers pass their environment on by hand (`env=dict(os.environ, …)`), so a command sees ours;
-    a script and a module do not.
+    A command sees our variables, since launchers copy their environment (`env=dict(os.environ, …)`); the agent
+    hides them from a script or a module.
     """
-    before = os.environ.get("PYTHONPATH")
-    others = [entry for entry in before.split(os.pathsep) if entry != SITE] if before else []
-    empty = before in ("", os.pathsep.join([SITE, SITE]))
-    paths = [SITE, *others, *([SITE] if empty else [])]  # twice: there was one, and it was empty
-    manners = "visible" if plan.kind is Kind.COMMAND else "hidden"
-    text = json.dumps(agents_plan(plan, processes))
+    inherited = os.environ.get("PYTHONPATH")
+    others = [entry for entry in inherited.split(os.pathsep) if entry != SITE] if inherited else []
+    empty = inherited in ("", os.pathsep.join([SITE, SITE]))
+    paths = [
+        SITE,
+        *others,
+        *([SITE] if empty else []),
+    ]  # twice marks a PYTHONPATH that was set but empty
+    visibility = "visible" if plan.kind is Kind.COMMAND else "hidden"
+    text = json.dumps(agent_plan(plan, processes))
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
-        PLAN: f"{os.getpid()} {manners} {text}",
+        PLAN: f"{os.getpid()} {visibility} {text}",
     }
 
 
-def agents_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
-    """Return what the agent needs to know."""
+def agent_plan(plan: Plan, processes: Path) -> Mapping[str, Any]:
+    """Return the part of the plan that the agent needs, as JSON."""
     return {
         "processes": str(processes),
         "steps": plan.steps,

@@ -1,4 +1,4 @@
-"""Where a run is recorded: a folder of its own, or a worker's in a folder that a job shares."""
+"""Creates the folder of a recording: its own, or a worker's below the folder that a job shares."""
 
 import os
 import time
@@ -24,11 +24,11 @@ class Folder:
 
     @property
     def processes(self) -> Path:
-        """Where each Python process of the run leaves what it has."""
+        """Where each Python process of the run writes its files."""
         return self.out / PROCESSES
 
     def drop(self) -> None:
-        """Remove a recording that never began, and nothing else."""
+        """Remove the empty folders of a recording that never began."""
         for path in (self.processes, self.out):
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
@@ -40,25 +40,25 @@ def claim(plan: Plan) -> Folder:
     Raises:
         OutputError: it cannot be written, or something is there already.
     """
-    found = rank(os.environ) if plan.out else None
-    worker = WorkerRank(**found) if found else None
+    ranks = rank(os.environ) if plan.out else None
+    worker = WorkerRank(**ranks) if ranks else None
     stamp = time.strftime("%Y%m%d-%H%M%S")
     out = plan.out or Path("runs", f"{plan.name}-{stamp}")
     try:
-        folder = _workers(out, worker) if worker else _sole(out)
+        folder = _workers(out, worker) if worker else _single(out)
         folder.processes.mkdir()
         probe = folder.processes / "probe"
         probe.touch()
         probe.unlink()
     except OSError as error:
-        # All folders above were made: no path is missing, the file system takes none.
-        absent = isinstance(error, FileNotFoundError)
-        why = "a folder cannot be created there" if absent else error.strerror
+        # The parent folders were created, so nothing is missing: the file system refuses new folders.
+        refused = isinstance(error, FileNotFoundError)
+        why = "a folder cannot be created there" if refused else error.strerror
         raise OutputError(f"{out} cannot be written ({why}): choose another folder.") from error
     return folder
 
 
-def _sole(out: Path) -> Folder:
+def _single(out: Path) -> Folder:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise NotEmptyError(f"{out} is not empty: choose another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
@@ -66,15 +66,15 @@ def _sole(out: Path) -> Folder:
 
 
 def _workers(shared: Path, worker: WorkerRank) -> Folder:
-    """Take a worker's place among the others, who do the same at the same moment."""
+    """Create a worker's folder; the other workers create theirs at the same moment."""
     if shared.exists() and not shared.is_dir():
         raise OutputError(f"{shared} is a file: choose another folder.")
     own = shared / WORKERS / worker.name
-    taken = own.is_dir() and any(own.iterdir())
-    foreign = (shared / MANIFEST).exists()
-    if taken or foreign:
+    occupied = own.is_dir() and any(own.iterdir())
+    other_run = (shared / MANIFEST).exists()
+    if occupied or other_run:
         raise NotEmptyError(
-            f"{own if taken else shared} is not empty: choose another folder, or remove it first."
+            f"{own if occupied else shared} is not empty: choose another folder, or remove it first."
         )
     own.mkdir(parents=True, exist_ok=True)
     return Folder(own.resolve(), shared.resolve(), worker)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tfdoctor.capture import manifest
-from tfdoctor.capture.arrange import arrange
+from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
@@ -22,7 +22,7 @@ from tfdoctor.recording.manifest import Manifest, TracedWindow
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A recording, and the exit code of the script: tfdoctor's own becomes the same."""
+    """A recording and the exit code of the script, which becomes that of tfdoctor."""
 
     recording: Recording
     exit_code: int
@@ -42,36 +42,36 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     state = manifest.begin(plan, command, folder.worker)
     manifest.write(folder.out, state)
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
-    given = environment(plan, folder.processes)
+    variables = environment(plan, folder.processes)
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet):
-            returncode = _run(command, given, samples, forwarder, folder)
+            returncode = _run(command, variables, samples, forwarder, folder)
         done = _record(folder, state, returncode, samples)
-    if _why_none(done) or not plan.quiet:
+    if _why_no_trace(done) or not plan.quiet:
         fresh_line(stderr)
         print(_sentence(folder.out, done), file=stderr)
     return Outcome(Recording.open(folder.out), manifest.exit_code(returncode))
 
 
 def _samplers(plan: Plan) -> list[Sampler]:
-    """Return what to sample with; without sampling, nothing of it is imported."""
+    """Return the samplers; without sampling none is imported."""
     if not plan.sample_every_ms:
         return []
-    from tfdoctor.capture.sampler.every import every  # noqa: PLC0415 - only when needed
+    from tfdoctor.capture.sampler.all_samplers import all_samplers  # noqa: PLC0415 - only when needed
 
-    return every()
+    return all_samplers()
 
 
 def _run(
     command: list[str],
-    given: Mapping[str, str],
+    variables: Mapping[str, str],
     samples: SamplingThread,
     forwarder: Forwarder,
     folder: Folder,
 ) -> int:
-    """Run the script in our terminal and process group; return how it ended."""
+    """Run the script in our terminal and process group; return its return code."""
     try:
-        child = subprocess.Popen(command, env=given)  # noqa: S603  # the user's script
+        child = subprocess.Popen(command, env=variables)  # noqa: S603  # the user's script
     except OSError as error:
         (folder.out / MANIFEST).unlink()
         folder.drop()
@@ -82,10 +82,11 @@ def _run(
 
 
 def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread) -> Manifest:
-    """Write what the run has left; return the manifest."""
+    """Write the recording of the ended run; return its manifest."""
     try:
-        left = processes.read(folder.out)
-        return arrange(folder, manifest.end(state, returncode, samples.stop(), left), left)
+        recorded = processes.read(folder.out)
+        ended = manifest.end(state, returncode, samples.stop(), recorded)
+        return assemble(folder, ended, recorded)
     except OSError as error:
         raise OutputError(
             f"{folder.out} can no longer be written ({error.strerror}); "
@@ -93,16 +94,16 @@ def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingT
         ) from error
 
 
-def _why_none(done: Manifest) -> str:
-    """Return why there is no trace, or nothing when there is one."""
+def _why_no_trace(done: Manifest) -> str:
+    """Return why there is no trace, or "" if there is one."""
     if done.workers:
         return ""
     return next((gap.why for gap in done.missing if gap.what in ("trace", "steps")), "")
 
 
 def _sentence(out: Path, done: Manifest) -> str:
-    """Return the one line that tfdoctor adds to what the script said."""
-    why, window = _why_none(done), done.window or TracedWindow()
+    """Return the line that tfdoctor prints after the script's output."""
+    why, window = _why_no_trace(done), done.window or TracedWindow()
     if why:
         return f"tfdoctor: no steps traced ({why}), recorded in {out}"
     if done.workers:
@@ -110,5 +111,5 @@ def _sentence(out: Path, done: Manifest) -> str:
     if window.steps:
         steps = "1 step" if window.steps == 1 else f"{window.steps} steps"
         return f"tfdoctor: traced {steps}, recorded in {out}"
-    took = (window.stopped_unix_ns or 0) - window.started_unix_ns
-    return f"tfdoctor: traced {max(0, took) / 1e9:.1f} s, recorded in {out}"
+    duration_ns = (window.stopped_unix_ns or 0) - window.started_unix_ns
+    return f"tfdoctor: traced {max(0, duration_ns) / 1e9:.1f} s, recorded in {out}"

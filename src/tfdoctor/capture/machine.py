@@ -1,4 +1,4 @@
-"""The machine of a run: its processor, its memory, and the cores a process may really use."""
+"""Describes this machine: its processor, its memory, and the cores that a process may use."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from tfdoctor.capture.cgroup import cpu_quota
 from tfdoctor.recording.manifest import HostMachine
 
 FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_tile", "amx_int8")
-"""What decides how fast a type computes on a CPU."""
+"""CPU features that decide how fast a data type computes."""
 
 
 def host() -> HostMachine:
@@ -24,17 +24,17 @@ def host() -> HostMachine:
 
 
 def _cpu() -> tuple[str, frozenset[str]]:
-    """Return the processor's name and flags, as Linux tells them."""
+    """Return the processor's name and flags from /proc/cpuinfo."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return os.uname().machine, frozenset()
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for line in lines:
         key, _, value = line.partition(":")
-        found.setdefault(key.strip(), value.strip())
-    flags = found.get("flags") or found.get("Features") or ""
-    return found.get("model name") or os.uname().machine, frozenset(flags.split())
+        entries.setdefault(key.strip(), value.strip())
+    flags = entries.get("flags") or entries.get("Features") or ""
+    return entries.get("model name") or os.uname().machine, frozenset(flags.split())
 
 
 def usable_cores() -> float:

@@ -1,4 +1,4 @@
-"""tfdoctor.json: begun before the run, completed after it, replaced as a whole each time."""
+"""Writes tfdoctor.json before the run and again, complete, after it; the file is replaced each time."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import tfdoctor
-from tfdoctor.capture import gaps, machine
+from tfdoctor.capture import machine, missing_data
 from tfdoctor.capture.agent.masking import masked
 from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.recording import MANIFEST
@@ -59,8 +59,8 @@ ENVIRONMENT = [
     "TF_XLA_FLAGS",
     "TPU_VISIBLE_CHIPS",
 ]
-"""The environment is never recorded as a whole: only these, which change how TensorFlow runs. A job's
-layout (TF_CONFIG, RANK …) is recorded as a worker's rank and the number of workers alone."""
+"""The recorded environment variables: those that change how TensorFlow runs. The layout of a job (TF_CONFIG,
+RANK …) is recorded only as a worker's rank and the number of workers."""
 
 
 def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) -> Manifest:
@@ -94,7 +94,7 @@ def _plan(plan: Plan) -> CapturePlan:
 
 
 def clock() -> Clock:
-    """Return this moment on both clocks."""
+    """Return the present time on both clocks."""
     return Clock(unix_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
 
 
@@ -106,23 +106,23 @@ def write(out: Path, manifest: Manifest) -> None:
 
 
 def end(
-    manifest: Manifest, returncode: int, samplers: tuple[Sampling, ...], left: Iterable[Process]
+    manifest: Manifest, returncode: int, samplers: tuple[Sampling, ...], recorded: Iterable[Process]
 ) -> Manifest:
-    """Return the manifest of a run that has ended, without what its processes have recorded."""
+    """Return the manifest of an ended run, without the data that its processes recorded."""
     return replace(
         manifest,
         finished=True,
         outcome=Ending(exit_code(returncode), -returncode if returncode < 0 else None),
         clock=(*manifest.clock, clock()),
         samplers=samplers,
-        processes=tuple(map(_described, left)),
+        processes=tuple(map(_described, recorded)),
     )
 
 
 def of_process(ended: Manifest, process: Process | None) -> Manifest:
-    """Return the manifest of a run's process, which may be none: what was traced, and what is missing."""
+    """Return the manifest of one process of a run (None: there was no process), with its trace and its gaps."""
     done = fold(ended, process.state if process else AgentState())
-    return replace(done, missing=(*done.missing, *gaps.missing(done, process)))
+    return replace(done, missing=(*done.missing, *missing_data.missing(done, process)))
 
 
 def exit_code(returncode: int) -> int:
@@ -131,12 +131,12 @@ def exit_code(returncode: int) -> int:
 
 
 def _described(process: Process) -> EndedProcess:
-    """Say in the manifest which process this was, and why it is not reported on."""
+    """Return the manifest's entry for a process, with the reason if it is not reported on."""
     return EndedProcess(
         pid=process.state.pid,
         argv=process.state.argv,
         rank=process.worker.rank,
         steps=process.seen,
         trained=process.trained,
-        why="" if process.trained else gaps.why_not(process),
+        why="" if process.trained else missing_data.why_not(process),
     )

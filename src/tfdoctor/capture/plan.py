@@ -1,4 +1,4 @@
-"""What to record, and whether that is possible."""
+"""The plan of a recording, checked before anything is created."""
 
 import importlib.util
 import os
@@ -73,7 +73,7 @@ class Plan:
                 pass
 
     def command(self) -> list[str]:
-        """Return what to start."""
+        """Return the command to start."""
         match self.kind:
             case Kind.SCRIPT:
                 return [self.interpreter(), self.script, *self.args]
@@ -85,8 +85,8 @@ class Plan:
     def interpreter(self) -> str:
         """Return the Python that runs the script.
 
-        An activated virtual environment with TensorFlow is what `python train.py` would use, so it
-        comes before ours.
+        An activated virtual environment with TensorFlow comes before ours, since `python train.py` would
+        use it.
         """
         if self.python is not None:
             return _executable(self.python)
@@ -98,14 +98,14 @@ class Plan:
 
 
 def _executable(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise CaptureError(f"Python interpreter {name} not found: name another with --python.")
-    return found
+    return path
 
 
 def _activated() -> str | None:
-    """Return the Python of the activated environment, when that has TensorFlow and is not ours."""
+    """Return the Python of the activated environment if it has TensorFlow and is not ours."""
     folder = os.environ.get("VIRTUAL_ENV")
     if not folder or Path(folder).resolve() == Path(sys.prefix).resolve():
         return None

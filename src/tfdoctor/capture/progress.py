@@ -1,8 +1,8 @@
-"""How far the run is, for whoever looks at a terminal; nobody else gets to see it.
+"""Shows the progress of a run on a terminal, and nowhere else.
 
-While the script runs, the screen is its own: a line of ours would tear its progress bar. The terminal's
-title says "warm-up", "recording" and "recorded" instead. Once the script has ended, one line on stderr says
-what is being done, and is gone before anything else is printed.
+While the script runs, a line of ours would break its progress bar, so the terminal's title says "warm-up",
+"recording" and "recorded". After the script, one line on stderr says what tfdoctor does; it is removed
+before anything else is printed.
 """
 
 import os
@@ -18,10 +18,10 @@ from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.files import agent_state
 from tfdoctor.recording.notes import Notes
 
-LOOK_S = 0.5
+UPDATE_S = 0.5
 
 UNSIZED = 80
-"""Columns of a terminal that does not say how many it has."""
+"""Assumed columns of a terminal that does not report its width."""
 
 TITLED = (
     "xterm",
@@ -35,14 +35,14 @@ TITLED = (
     "konsole",
     "vte",
 )
-"""Terminals that have a title; on others its text would be seen on the screen."""
+"""Terminals that have a title; others would print its text on the screen."""
 
-KEEP, BRING_BACK = "\x1b[22;2t", "\x1b[23;2t"
-"""xterm's stack of titles."""
+PUSH, POP = "\x1b[22;2t", "\x1b[23;2t"
+"""Push and pop the title, as in xterm."""
 
 
 class Title:
-    """The terminal's title, while the script runs: the state of the process that got furthest."""
+    """Shows the state of the most advanced process in the terminal's title while the script runs."""
 
     def __init__(self, processes: Path, stderr: TextIO, *, quiet: bool) -> None:
         self.processes, self.stderr = processes, stderr
@@ -53,7 +53,7 @@ class Title:
 
     def __enter__(self) -> Self:
         if self.shown:
-            self._write(KEEP)
+            self._write(PUSH)
             self.thread.start()
         return self
 
@@ -66,15 +66,15 @@ class Title:
         if self.shown:
             self.over.set()
             self.thread.join()
-            self._write(BRING_BACK)
+            self._write(POP)
 
     def _run(self) -> None:
-        said = ""
-        while not self.over.wait(LOOK_S):
+        shown = ""
+        while not self.over.wait(UPDATE_S):
             words = state(self.processes)
-            if words and words != said:
+            if words and words != shown:
                 self._write(f"\x1b]2;tfdoctor: {words}\a")
-                said = words
+                shown = words
 
     def _write(self, text: str) -> None:
         try:
@@ -85,14 +85,14 @@ class Title:
 
 
 def state(processes: Path) -> str:
-    """Say how far the run is, by what its processes have written: nothing before TensorFlow is there."""
-    found = [_read(path) for path in sorted(processes.glob(f"*/{AGENT}"))]
-    states = {agent.state for agent in found}
+    """Return the state of the run from its agents' files; "" until a process imports TensorFlow."""
+    agents = [_read(path) for path in sorted(processes.glob(f"*/{AGENT}"))]
+    states = {agent.state for agent in agents}
     if "open" in states:
         return "recording"
     if "done" in states:
         return "recorded"
-    return "warm-up" if any(agent.wanted for agent in found) else ""
+    return "warm-up" if any(agent.wanted for agent in agents) else ""
 
 
 def _read(path: Path) -> AgentState:
@@ -103,10 +103,10 @@ def _read(path: Path) -> AgentState:
 
 
 def fresh_line(stderr: TextIO) -> None:
-    """Go to the beginning of a line on a terminal: the script may have left a line unfinished.
+    """Move to the start of a line on a terminal: the script may have left a line unfinished.
 
-    A line full of spaces wraps around, unless the cursor stood at its beginning: a terminal goes to the
-    next line only when there is one more to show. What the cursor stood behind is not overwritten.
+    As many spaces as columns wrap to the next line, unless the cursor was at the start of one: a terminal wraps
+    only when it prints one more character. The text before the cursor is not overwritten.
     """
     if stderr.isatty():
         columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
@@ -115,7 +115,7 @@ def fresh_line(stderr: TextIO) -> None:
 
 @contextmanager
 def line(text: str, stderr: TextIO, *, quiet: bool = False) -> Iterator[None]:
-    """Show a line on a terminal for as long as this lasts, and take it away."""
+    """Show a line on a terminal during the `with` block, then remove it."""
     shown = not quiet and stderr.isatty()
     if shown:
         stderr.write(f"\r\x1b[Ktfdoctor: {text}")

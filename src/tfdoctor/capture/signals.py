@@ -1,8 +1,8 @@
-"""Signals that come to tfdoctor while the script runs: each reaches the script exactly once.
+"""Forwards signals from tfdoctor to the script, so that each reaches it exactly once.
 
-Ctrl-C goes to every process of the terminal's group, the script among them; `kill` may mean tfdoctor
-alone. A witness tells the two apart: a process of the same group that blocks these signals, so that
-the kernel shows them as pending when they were sent to all.
+Ctrl-C goes to every process of the terminal's group, including the script; `kill` may go to tfdoctor
+alone. A witness distinguishes the two: a process of the same group that blocks these signals, so that
+the kernel shows them as pending if they were sent to the whole group.
 """
 
 import os
@@ -16,30 +16,30 @@ from pathlib import Path
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-SPREADS_S = 0.02
-"""The kernel serves a group one process after the other, in microseconds; whoever signals each process of
-a job by its number takes a little longer."""
+SPREAD_S = 0.02
+"""The kernel signals the processes of a group within microseconds; a program that signals each process of a
+job by its number takes a little longer."""
 
-ALIKE_S = 1.0
-"""So soon after a signal to all, another of its kind is held for one as well: Ctrl-C is pressed twice."""
+REPEAT_S = 1.0
+"""A signal this soon after one to the group counts as sent to the group too: Ctrl-C pressed twice."""
 
 
 class Witness:
-    """A process of our group (`cat`, waiting for input) that only shows which signals it was sent."""
+    """A process of our group (`cat`, waiting for input) whose pending signals show what the group was sent."""
 
     def __init__(self) -> None:
         self.program = shutil.which("cat")
         self.pid, self.pipe = 0, -1
         self.spread: dict[int, float] = {}
-        self._call()
+        self._start()
 
-    def _call(self) -> None:
+    def _start(self) -> None:
         if self.program is None:
             return
         reading, self.pipe = os.pipe()
         streams = [
             (os.POSIX_SPAWN_DUP2, reading, 0),
-            # Whoever reads tfdoctor's output must not wait for this process.
+            # A program that reads tfdoctor's output must not wait for this process.
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
             (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
         ]
@@ -47,33 +47,33 @@ class Witness:
             self.pid = os.posix_spawn(
                 self.program, ["cat"], {}, file_actions=streams, setsigmask=WATCHED
             )
-        except OSError:  # no more processes: the script shall have the last one
+        except OSError:  # no process is left: the script needs the last one
             os.close(self.pipe)
         os.close(reading)
 
     def saw(self, number: int) -> bool:
-        """Say whether a signal that we were sent was sent to all of us."""
+        """Return whether a signal that we received was sent to the whole group."""
         if self.pid and time.monotonic() < self.spread.get(number, 0.0):
             return True
-        time.sleep(SPREADS_S)
+        time.sleep(SPREAD_S)
         if number not in self._pending():
             return False
-        self.spread[number] = time.monotonic() + ALIKE_S
-        self.dismiss()  # it keeps what it was sent: the next signal needs another one
-        self._call()
+        self.spread[number] = time.monotonic() + REPEAT_S
+        self.dismiss()  # the signal stays pending: the next one needs a new witness
+        self._start()
         return True
 
     def _pending(self) -> set[int]:
         try:
             status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
-        except OSError:  # no witness: a forwarded Ctrl-C too many is worse than one too few
+        except OSError:  # no witness: forwarding Ctrl-C twice is worse than not at all
             return {signal.SIGINT}
         line = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
         bits = int(line.split()[1], 16)
         return {number for number in WATCHED if bits >> (number - 1) & 1}
 
     def dismiss(self) -> None:
-        """End the witness; it also ends by itself when tfdoctor does, however that comes."""
+        """End the witness; it also ends when tfdoctor does, even by SIGKILL."""
         if self.pid:
             os.close(self.pipe)
             os.waitpid(self.pid, 0)
@@ -81,7 +81,7 @@ class Witness:
 
 
 class Forwarder:
-    """Passes on to the script what was sent to tfdoctor alone."""
+    """Forwards signals that were sent only to tfdoctor to the script."""
 
     def __init__(self, saw: Callable[[int], bool]) -> None:
         self.saw = saw
@@ -89,14 +89,14 @@ class Forwarder:
         self.early: list[int] = []
 
     def handle(self, number: int, _frame: object) -> None:
-        """Be the handler of a signal."""
+        """Forward a signal, or queue it until the script runs."""
         if self.send is None:
-            self.early.append(number)  # there is no script yet that could have been sent it
+            self.early.append(number)  # the script does not run yet, so it did not receive it
         elif not self.saw(number):
             self.send(number)
 
     def started(self, send: Callable[[int], None]) -> None:
-        """Name the way to the script, for it runs now."""
+        """Set the function that signals the script, which runs now, and forward the queued signals."""
         self.send = send
         for number in self.early:
             send(number)
@@ -104,16 +104,16 @@ class Forwarder:
 
 @contextmanager
 def forwarded() -> Iterator[Forwarder]:
-    """Outlive the signals that end the script, and pass them on.
+    """Survive the signals that end the script, and forward them.
 
-    Handlers, not SIG_IGN: the script would inherit that, and never see Ctrl-C.
+    Uses handlers, not SIG_IGN, which the script would inherit so that Ctrl-C could not stop it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Forwarder(lambda _number: True)
         return
     witness = Witness()
     forwarder = Forwarder(witness.saw)
-    kept = {
+    previous = {
         number: signal.signal(number, forwarder.handle)
         for number in WATCHED
         if signal.getsignal(number) is not signal.SIG_IGN  # nohup: keep it ignored
@@ -121,6 +121,6 @@ def forwarded() -> Iterator[Forwarder]:
     try:
         yield forwarder
     finally:
-        for number, handler in kept.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
         witness.dismiss()

@@ -11,9 +11,9 @@ from typing import Self
 from tfdoctor.errors import InputError
 from tfdoctor.recording import files, workers
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.recording.locate import RecordingFiles
 from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
 from tfdoctor.recording.notes import Notes
-from tfdoctor.recording.places import RecordingFiles
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.samples import MachineSample
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TextIO
 
 from tfdoctor.capture.attach.address import Address
+from tfdoctor.capture.attach.assemble import assemble
 from tfdoctor.capture.attach.client import Answer, ask
-from tfdoctor.capture.attach.keep import keep
 from tfdoctor.capture.progress import line
 from tfdoctor.errors import CaptureError, NotEmptyError, OutputError
 from tfdoctor.recording import Recording
@@ -54,7 +54,7 @@ def attach(
         wanted.out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".attach-", dir=wanted.out) as private:
             answers = _answers(wanted, Path(private), stderr)
-            keep(wanted.out, answers, wanted.seconds)
+            assemble(wanted.out, answers, wanted.seconds)
     except OSError as error:
         raise OutputError(
             f"{wanted.out} cannot be written ({error.strerror}): choose another folder with --out."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tfdoctor.capture.sampler.absent import Absent
+from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 from tfdoctor.recording.manifest import Sampling
 
 
@@ -50,8 +50,8 @@ class _State:
         try:
             self.sampler.start(pid)
             self.status = "on"
-        except Absent as absent:
-            self.status, self.reason = "unavailable", str(absent)
+        except SamplerUnavailable as missing:
+            self.status, self.reason = "unavailable", str(missing)
         except Exception as error:  # noqa: BLE001  # no driver, no permission, a foreign library
             self.status, self.reason = "unavailable", f"{type(error).__name__}: {error}"
 

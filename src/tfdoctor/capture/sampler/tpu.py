@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfdoctor.capture.sampler.absent import Absent
+from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 from tfdoctor.capture.sampler.visible import environment
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TpuSampler:
     def start(self, pid: int) -> None:
         """Look for chips, and where their runtime would answer."""
         if not chips(self.devices):
-            raise Absent("this machine has no TPU")
+            raise SamplerUnavailable("this machine has no TPU")
         ports = environment(pid).get(PORTS) or PORT
         # gRPC takes a tenth of a second to load: only where there is somebody to ask.
         from tfdoctor.capture.sampler.tpu_runtime import Runtime  # noqa: PLC0415

@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 
-from tfdoctor.capture.sampler.absent import Absent
 from tfdoctor.capture.sampler.tpu import DEVICES, chips
+from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 
 ASK = """
 import json, sys, time
@@ -44,11 +44,11 @@ class TpuSdkSampler:
     def start(self, pid: int) -> None:
         """Start the child, if this machine has a TPU and the run's Python has libtpu."""
         if not chips(self.devices):
-            raise Absent("this machine has no TPU")
+            raise SamplerUnavailable("this machine has no TPU")
         try:
             python = psutil.Process(pid).cmdline()[0]
         except (psutil.Error, IndexError) as error:
-            raise Absent("the run ended before it was checked") from error
+            raise SamplerUnavailable("the run ended before it was checked") from error
         environment = {**os.environ, "TPU_SKIP_MDS_QUERY": "1"}
         known = subprocess.run(  # noqa: S603  # the run's own interpreter
             [python, "-c", KNOWN],
@@ -58,7 +58,7 @@ class TpuSdkSampler:
             env=environment,
         )
         if known.returncode:
-            raise Absent("the run's Python has no libtpu")
+            raise SamplerUnavailable("the run's Python has no libtpu")
         self.child = subprocess.Popen(  # noqa: S603  # same
             [python, "-c", ASK],
             env=environment,

@@ -34,7 +34,7 @@ UNSEEN = (
 """Data that a trace alone does not hold."""
 
 
-def keep(out: Path, answers: Sequence[Answer], seconds: float) -> None:
+def assemble(out: Path, answers: Sequence[Answer], seconds: float) -> None:
     """Move the traces that came into the recording, where TensorBoard looks for them, and describe them.
 
     Raises:

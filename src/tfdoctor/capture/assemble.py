@@ -1,7 +1,7 @@
-"""Puts what the processes of a run have left where a reader, and TensorBoard, looks for it.
+"""Assembles a recording from the files of a run's processes, in the layout that TensorBoard reads too.
 
-One process that trained is the recording. Several become a recording each below `workers`, with their
-traces together in one run folder, as TensorBoard has those of several hosts.
+If one process trained, its files become the recording. If several did, each gets a recording below `workers`,
+and their traces lie in one run folder, as TensorBoard expects of several hosts.
 """
 
 import os
@@ -19,30 +19,30 @@ from tfdoctor.recording.processes import Process
 from tfdoctor.recording.workers import WORKERS
 
 
-def arrange(folder: Folder, ended: Manifest, left: Sequence[Process]) -> Manifest:
-    """Write the recording of a run that has ended; return its manifest.
+def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> Manifest:
+    """Write the recording of an ended run; return its manifest.
 
     Raises:
         OSError: it cannot be written.
     """
-    trained = [process for process in left if process.trained]
+    trained = [process for process in processes if process.trained]
     if len(trained) > 1:
         done = _several(folder.out, ended, trained)
         manifest.write(folder.out, done)
     else:
-        shown = trained[0] if trained else next(iter(left), None)
+        shown = trained[0] if trained else next(iter(processes), None)
         done = manifest.of_process(ended, shown)
-        manifest.write(folder.out, done)  # first: on a full disk all stays where a reader finds it
+        manifest.write(folder.out, done)  # first: a full disk then loses no file
         if shown is not None and folder.shared and folder.worker:
-            _take(shown, folder.out, folder.shared, folder.worker.name)
+            _move(shown, folder.out, folder.shared, folder.worker.name)
         elif shown is not None:
-            _take(shown, folder.out)
+            _move(shown, folder.out)
     shutil.rmtree(folder.processes, ignore_errors=True)
     return done
 
 
-def _take(process: Process, out: Path, job: Path | None = None, name: str = "") -> None:
-    """Make what a process left the recording's own; a worker's trace goes to those of its job."""
+def _move(process: Process, out: Path, job: Path | None = None, name: str = "") -> None:
+    """Move a process's files into the recording; a worker's trace goes to the run folder of its job."""
     if process.program.is_file():
         process.program.replace(out / PROGRAM)
     traces = process.traces
@@ -62,21 +62,21 @@ def _several(job: Path, ended: Manifest, trained: Sequence[Process]) -> Manifest
         done = manifest.of_process(replace(ended, processes=(), worker=worker), process)
         done = replace(done, command=process.state.argv or ended.command)
         manifest.write(out, _with_samples(job, out, process, done))
-        _take(process, out, job, name)
+        _move(process, out, job, name)
     return replace(ended, workers=tuple(names))
 
 
 def _names(trained: Sequence[Process]) -> list[str]:
-    """Return a name for each, unlike all others."""
+    """Return a unique name for each process."""
     names: list[str] = []
     for process in trained:
-        name, own = process.worker.name, process.folder.name.replace(".", "-")
-        names.append(f"{name}-{own}" if name in names else name)
+        name, suffix = process.worker.name, process.folder.name.replace(".", "-")
+        names.append(f"{name}-{suffix}" if name in names else name)
     return names
 
 
 def _with_samples(job: Path, out: Path, process: Process, done: Manifest) -> Manifest:
-    """Give a worker the samples of its machine, which is the one that tfdoctor ran on or none."""
+    """Copy the samples to a worker that ran on this machine; to another, note that they are missing."""
     samples = job / SAMPLES
     if not samples.is_file():
         return done
@@ -89,17 +89,17 @@ def _with_samples(job: Path, out: Path, process: Process, done: Manifest) -> Man
 
 
 def run_folder(job: Path) -> Path:
-    """Return the run folder that the traces of all workers of a job share; the first of them makes it.
+    """Return the run folder for the traces of all workers of a job; the first worker creates it.
 
-    It is made beside and renamed, which fails when there is one already, so that workers that end in the
-    same moment agree.
+    A temporary folder is renamed, which fails if another worker was faster, so that workers that end at the
+    same moment use the same folder.
     """
     final = job / "plugins"
     if not final.exists():
-        beside = job / f"plugins.{os.uname().nodename}.{os.getpid()}"
-        (beside / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")).mkdir(parents=True)
+        temporary = job / f"plugins.{os.uname().nodename}.{os.getpid()}"
+        (temporary / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")).mkdir(parents=True)
         try:
-            beside.rename(final)
+            temporary.rename(final)
         except OSError:  # another worker was first
-            shutil.rmtree(beside)
+            shutil.rmtree(temporary)
     return min((final / "profile").iterdir())

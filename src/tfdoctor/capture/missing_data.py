@@ -1,4 +1,4 @@
-"""What a recording lacks, why, and what to do about it."""
+"""Finds out which data a recording lacks, why, and what the user can do."""
 
 import signal
 from pathlib import Path
@@ -20,7 +20,7 @@ ABRUPT = "the process ended abruptly (killed, or by os._exit or os.execv)"
 """Python did not exit by itself, so the agent could not write its data."""
 
 OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-"""Signals by which somebody stops a run; any other says that something is wrong with it."""
+"""Signals by which somebody stops a run; any other signal means a fault in it."""
 
 NO_TENSORFLOW = {
     Kind.SCRIPT: "the script did not import TensorFlow: name the training script",
@@ -32,18 +32,18 @@ HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 
 
 def missing(done: Manifest, process: Process | None) -> list[Missing]:
-    """Return what a recording lacks: `done` is its manifest but for this."""
+    """Return the data that a recording lacks; `done` is its manifest without this list."""
     if process is None or process.fault:
         return [Missing("steps", process.fault if process else NO_HOOK[_kind(done)])]
     known = {entry.what for entry in done.missing}
-    found = {}
+    reasons = {}
     if "trace" not in known and not process.traces:
-        found["trace"] = _no_trace(done, process)
+        reasons["trace"] = _no_trace(done, process)
     if "tensorflow" in done.versions and not process.program.is_file():
-        found["program"] = "operations and layers were not recorded: the script ended abruptly"
+        reasons["program"] = "operations and layers were not recorded: the script ended abruptly"
     if _plan(done).sample_every_ms == 0:
-        found["samples"] = "sampling is switched off: remove --sample-every 0"
-    return [Missing(what, why) for what, why in found.items()]
+        reasons["samples"] = "sampling is switched off: remove --sample-every 0"
+    return [Missing(what, why) for what, why in reasons.items()]
 
 
 def _plan(done: Manifest) -> CapturePlan:
@@ -55,7 +55,7 @@ def _kind(done: Manifest) -> Kind:
 
 
 def why_not(process: Process) -> str:
-    """Say why a process does not count as training."""
+    """Return the reason why a process does not count as training."""
     if process.fault:
         return process.fault
     if "tensorflow" in process.state.versions:
@@ -81,7 +81,7 @@ def _no_trace(done: Manifest, process: Process) -> str:
 
 
 def _too_few(done: Manifest, process: Process) -> str:
-    """Say that the run ended during warm-up."""
+    """Return the reason for a run that ended before tracing started, usually during warm-up."""
     failed, seen, warmup = _failed(done), done.steps.seen, _plan(done).warmup
     steps = "1 step" if seen == 1 else f"{seen} steps"
     if not process.state.finished:
@@ -97,33 +97,33 @@ def _early(done: Manifest) -> str:
 
 
 def _abrupt(process: Process) -> bool:
-    """Say whether a process that began to import TensorFlow came to no end of its own."""
+    """Return whether a process that imported TensorFlow did not exit by itself."""
     return bool(process.state.wanted) and not process.state.finished
 
 
 def _failed(done: Manifest) -> str:
-    """Say that the run failed, or nothing when it did not."""
+    """Return how the run failed, or "" if it did not."""
     kind, code, number = _kind(done), done.outcome.exit_code, done.outcome.signal
     if number:
-        known = number in signal.valid_signals() and number < signal.SIGRTMIN
-        name = signal.Signals(number).name if known else f"signal {number}"
+        named = number in signal.valid_signals() and number < signal.SIGRTMIN
+        name = signal.Signals(number).name if named else f"signal {number}"
         return f"the {kind} was ended by {name}"
     return f"the {kind} ended with exit code {code}" if code else ""
 
 
 def _cure(done: Manifest) -> str:
-    """Return what to do about a run that failed, or ended before its time."""
+    """Return the advice for a run that failed or ended early."""
     stopped = done.outcome.signal in OUTSIDE or not _failed(done)
     return "let it finish" if stopped else "fix that first"
 
 
 def _no_tensorflow(done: Manifest, process: Process) -> str:
-    failed, wanted = _failed(done), process.state.wanted == "tensorflow"
-    hiding = _hiding(done) if wanted else ""
+    failed, attempted = _failed(done), process.state.wanted == "tensorflow"
+    hiding = _hiding(done) if attempted else ""
     if hiding:
-        then = f"{failed}: " if failed else ""
-        return f"{then}{hiding} in the folder of the script hides TensorFlow: rename it"
-    if failed and wanted:
+        prefix = f"{failed}: " if failed else ""
+        return f"{prefix}{hiding} in the folder of the script hides TensorFlow: rename it"
+    if failed and attempted:
         return (
             f"{failed}: importing TensorFlow failed; install it for that Python, or name another "
             "interpreter with --python"
@@ -134,24 +134,24 @@ def _no_tensorflow(done: Manifest, process: Process) -> str:
 
 
 def _hiding(done: Manifest) -> str:
-    """Return the user's file that Python finds before TensorFlow, if there is one."""
-    kind, place = _kind(done), Path(done.cwd)
-    if kind is Kind.COMMAND:  # nobody knows where its Python looks first
+    """Return the user's file that Python would import in place of TensorFlow, or ""."""
+    kind, folder = _kind(done), Path(done.cwd)
+    if kind is Kind.COMMAND:  # its import path is unknown
         return ""
     if kind is Kind.SCRIPT:
-        place = (place / _plan(done).script).resolve().parent
-    return next((name for name in HIDING if (place / name).is_file()), "")
+        folder = (folder / _plan(done).script).resolve().parent
+    return next((name for name in HIDING if (folder / name).is_file()), "")
 
 
 def _no_steps(done: Manifest) -> str:
-    took = _took_s(done)
-    time = f" in {took:.0f} s" if took >= _plan(done).watch_s else ""
+    elapsed_s = _elapsed_s(done)
+    time = f" in {elapsed_s:.0f} s" if elapsed_s >= _plan(done).watch_s else ""
     return (
         f"no training step was seen{time} (Model.fit, gradient loops and sessions are recognized): name the "
         "training script, or trace by time with --for 2s"
     )
 
 
-def _took_s(done: Manifest) -> float:
+def _elapsed_s(done: Manifest) -> float:
     """Return how long the run took, in seconds."""
     return (done.clock[-1].monotonic_ns - done.clock[0].monotonic_ns) / 1e9

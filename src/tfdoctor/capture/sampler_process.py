@@ -1,8 +1,8 @@
-"""Samples beside a recording from Python: `python -m tfdoctor.capture.beside PID FILE MS`, and who starts it.
+"""Samples the machine during an in-process recording: `python -m tfdoctor.capture.sampler_process PID FILE MS`.
 
-A thread would compete with the training for its interpreter. The process is no child of the run's, whose
-processor time is that of the run and its children, and whose own `os.wait()` would find it; it ends with the
-run, and Ctrl-C does not reach it.
+A thread in the run would compete with the training for the interpreter. The process is not a child of the
+run: its CPU time would count as the run's, and the user's `os.wait()` would return it. It ends when the run
+ends, and Ctrl-C does not reach it.
 """
 
 import contextlib
@@ -20,29 +20,30 @@ import psutil
 from tfdoctor.recording.manifest import Sampling
 from tfdoctor.recording.typed import Misfit, read
 
-LOOK_S = 1.0
-"""How often to see whether the run is still there, should nobody say that it is over."""
+CHECK_S = 1.0
+"""How often to check whether the run still exists, in case it ends without closing our input."""
 
 PATIENCE_S = 10.0
-"""How long a sampler may take to end: a driver may hang."""
-
+"""How long a sampler may take to stop: a driver may hang."""
 
 NO_CHILD = "import os, sys; os.fork() or os.execv(sys.argv[1], sys.argv[1:])"
+"""Forks and exits, so that the sampling process has another parent."""
 
 
-class Beside:
-    """The samples of this process, taken by another one."""
+class SamplerProcess:
+    """The process that samples this one; `why` says why it does not."""
 
     def __init__(self, path: Path, period_ms: int) -> None:
         self.process: subprocess.Popen[str] | None = None
         self.why = ""
         if not period_ms:
             return
-        python, here = sys.executable, str(os.getpid())
-        words = [python, "-P", "-m", "tfdoctor.capture.beside", here, str(path), str(period_ms)]
+        python, pid = sys.executable, str(os.getpid())
+        module = "tfdoctor.capture.sampler_process"
+        command = [python, "-P", "-m", module, pid, str(path), str(period_ms)]
         try:
             self.process = subprocess.Popen(  # noqa: S603  # our own
-                [python, "-I", "-S", "-c", NO_CHILD, *words],
+                [python, "-I", "-S", "-c", NO_CHILD, *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -54,33 +55,33 @@ class Beside:
             self.why = f"the samplers could not be started: {error}"
 
     def stop(self) -> tuple[Sampling, ...]:
-        """End; return what became of each sampler. `why` says why there is nothing."""
+        """Stop the samplers; return the status of each, or nothing if `why` says why."""
         if self.process is None:
             return ()
         try:
-            said, _ = self.process.communicate(timeout=2 * PATIENCE_S)
-            return tuple(read(Sampling, line, []) for line in json.loads(said))
+            output, _ = self.process.communicate(timeout=2 * PATIENCE_S)
+            return tuple(read(Sampling, status, []) for status in json.loads(output))
         except (OSError, ValueError, TypeError, Misfit, subprocess.TimeoutExpired) as error:
             self.why = f"the samplers did not stop cleanly: {type(error).__name__}"
             return ()
 
 
 def main(pid: int, path: Path, period_ms: int) -> None:
-    """Sample a process until our standard input ends, or the process does."""
+    """Sample a process until it ends or our standard input is closed."""
     from tfdoctor.capture.sampler import SamplingThread  # noqa: PLC0415 - only the process that samples
-    from tfdoctor.capture.sampler.every import every  # noqa: PLC0415 - same
+    from tfdoctor.capture.sampler.all_samplers import all_samplers  # noqa: PLC0415 - same
 
-    samples = SamplingThread(path, period_ms, every())
+    samples = SamplingThread(path, period_ms, all_samplers())
     with contextlib.suppress(psutil.NoSuchProcess):
         run = psutil.Process(pid)
         samples.start(pid)
-        while run.is_running() and not select.select([sys.stdin], [], [], LOOK_S)[0]:
+        while run.is_running() and not select.select([sys.stdin], [], [], CHECK_S)[0]:
             pass
-    end = threading.Timer(PATIENCE_S, os._exit, [1])
-    end.daemon = True
-    end.start()
+    timeout = threading.Timer(PATIENCE_S, os._exit, [1])
+    timeout.daemon = True
+    timeout.start()
     with contextlib.suppress(BrokenPipeError):
-        sys.stdout.write(json.dumps([asdict(each) for each in samples.stop()]))
+        sys.stdout.write(json.dumps([asdict(status) for status in samples.stop()]))
         sys.stdout.flush()
 
 

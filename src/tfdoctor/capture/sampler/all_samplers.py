@@ -1,4 +1,4 @@
-"""All samplers that there are; each says for itself whether there is something to sample."""
+"""The list of all samplers; each finds out at its start whether it has something to sample."""
 
 from tfdoctor.capture.sampler import Sampler
 from tfdoctor.capture.sampler.host import HostSampler
@@ -7,6 +7,6 @@ from tfdoctor.capture.sampler.tpu import TpuSampler
 from tfdoctor.capture.sampler.tpu_sdk import TpuSdkSampler
 
 
-def every() -> list[Sampler]:
-    """Return one of each kind."""
+def all_samplers() -> list[Sampler]:
+    """Return a new sampler of each kind."""
     return [HostSampler(), NvmlSampler(), TpuSampler(), TpuSdkSampler()]

@@ -1,7 +1,7 @@
-"""Recording in this very process, from one line of it to another: what `tfdoctor.record` does.
+"""Records the process that it runs in: what `tfdoctor.record` does.
 
-The agent is the one of `tfdoctor profile`, loaded under the same private name, and stays for the next
-recording. Nothing in here is raised into the user's code but what is wrong with the arguments.
+The agent is that of `tfdoctor profile`, loaded under the same private name; it stays loaded for the next
+recording. Only errors in the arguments are raised into the user's code.
 """
 
 import atexit
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Self
 from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.frames import clean_error
 from tfdoctor.capture.agent.masking import clean
-from tfdoctor.capture.arrange import arrange
-from tfdoctor.capture.beside import Beside
-from tfdoctor.capture.environment import agents_plan
+from tfdoctor.capture.assemble import assemble
+from tfdoctor.capture.environment import agent_plan
 from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
+from tfdoctor.capture.sampler_process import SamplerProcess
 from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import AgentError, Manifest
@@ -36,12 +36,12 @@ AGENT, FOLDER = "_tfdoctor_agent", Path(__file__).parent / "agent"
 
 
 class _Process:
-    """What all recordings of this process share."""
+    """State that all recordings of this process share."""
 
     lock = threading.RLock()
-    ours = False  # the agent is here for us
+    ours = False  # we loaded the agent, not `tfdoctor profile`
     block: "Block | None" = None  # of the agent
-    under_way: "Inside | None" = None
+    under_way: "InProcessRecording | None" = None
 
 
 def profiled() -> bool:
@@ -52,30 +52,31 @@ def profiled() -> bool:
     return door is not None and any(type(finder) is door for finder in sys.meta_path)
 
 
-def under_way() -> "Inside | None":
-    """Return the recording that this process is in the middle of."""
-    found = _Process.under_way
-    return found if found is not None and found.pid == os.getpid() else None
+def under_way() -> "InProcessRecording | None":
+    """Return the unfinished recording of this process, if any; a forked child has none."""
+    recording = _Process.under_way
+    return recording if recording is not None and recording.pid == os.getpid() else None
 
 
-class Inside:
-    """One recording of this process."""
+class InProcessRecording:
+    """One recording of this process; `what` is "block" or "fit"."""
 
     def __init__(self, folder: Folder, state: Manifest, what: str) -> None:
         self.pid, self.folder, self.state, self.what = os.getpid(), folder, state, what
         self.recording: Recording | None = None
         self.faults: list[str] = []
-        self.beside: Beside | None = None
-        self.going_on: Callable[[], bool] = lambda: True  # False: it was left without a word
+        self.samplers: SamplerProcess | None = None
+        self.going_on: Callable[[], bool] = lambda: True  # False: the fit was left without end()
 
     @classmethod
     def begin(cls, plan: Plan, at: str, places: Mapping[str, str | None], what: str) -> Self:
-        """Begin to record; `at` is the user's line, `what` a block or a fit.
+        """Start a recording; `at` is the user's line, `what` is "block" or "fit".
 
-        `places` are names for source files: a notebook's cells, or None for what is not the user's.
+        `places` maps source files to the names to show: a notebook's cells, or None for files that are not
+        the user's.
 
         Raises:
-            CaptureError: this process is being recorded already; nothing was created.
+            CaptureError: a recording of this process is still running; nothing was created.
             OutputError: the recording cannot be written where it should be.
         """
         with _Process.lock:
@@ -87,23 +88,23 @@ class Inside:
                     f"The recording {other.folder.out} is still running: end it before you start another."
                 )
             folder = claim(plan)
-            begun = manifest.begin(plan, [at], folder.worker)
-            state = replace(begun, python=sys.executable)
+            initial = manifest.begin(plan, [at], folder.worker)
+            state = replace(initial, python=sys.executable)
             manifest.write(folder.out, state)
-            _Process.under_way = inside = cls(folder, state, what)
-        inside._start(plan, places)
-        return inside
+            _Process.under_way = started = cls(folder, state, what)
+        started._start(plan, places)
+        return started
 
     def _start(self, plan: Plan, places: Mapping[str, str | None]) -> None:
         atexit.register(self.abandoned)
         with self._careful("start"):
-            settings = agents_plan(plan, self.folder.processes)
-            _Process.block = _agents("block").begin(settings, places, _Process.block)
+            settings = agent_plan(plan, self.folder.processes)
+            _Process.block = _agent_module("block").begin(settings, places, _Process.block)
         with self._careful("samples"):
-            self.beside = Beside(self.folder.out / SAMPLES, plan.sample_every_ms)
+            self.samplers = SamplerProcess(self.folder.out / SAMPLES, plan.sample_every_ms)
 
     def join(self, model: object, frame: FrameType) -> None:
-        """Take part in the fit of a model that is running."""
+        """Record the running fit of a model."""
         with self._careful("join"):
             if _Process.block is not None:
                 _Process.block.join(model, frame)
@@ -114,7 +115,7 @@ class Inside:
         self._end("interrupt" if isinstance(error, KeyboardInterrupt) else reason, error)
 
     def abandoned(self) -> None:
-        """End a recording that nobody has ended: its fit raised, or the process is over."""
+        """End a recording without end(): the fit raised, or the process exits."""
         if under_way() is self:
             why = f"the {self.what} did not finish: it raised an exception, or the process ended first"
             self.state = self.state.lacks(f"end of the {self.what}", why)
@@ -135,32 +136,32 @@ class Inside:
         atexit.unregister(self.abandoned)
 
     def _write(self, reason: str, error: BaseException | None) -> Recording:
-        """Put the recording together as `tfdoctor profile` does."""
-        samplings = self.beside.stop() if self.beside else ()
-        if self.beside and self.beside.why:
-            self.state = self.state.lacks("samples", self.beside.why)
-        left = processes.read(self.folder.out)
-        ended = manifest.end(self.state, _code(error), samplings, left)
+        """Write the recording as `tfdoctor profile` does."""
+        samplings = self.samplers.stop() if self.samplers else ()
+        if self.samplers and self.samplers.why:
+            self.state = self.state.lacks("samples", self.samplers.why)
+        recorded = processes.read(self.folder.out)
+        ended = manifest.end(self.state, _code(error), samplings, recorded)
         outcome = ended.outcome
         if error is not None:
             outcome = replace(outcome, error=clean(f"{type(error).__name__}: {error}"[:500]))
         if reason == "unfinished":
             outcome = replace(outcome, exit_code=None)
         faults = tuple(AgentError("record", fault) for fault in self.faults)
-        arrange(self.folder, replace(ended, outcome=outcome, agent_errors=faults), left)
+        assemble(self.folder, replace(ended, outcome=outcome, agent_errors=faults), recorded)
         return Recording.open(self.folder.out)
 
     @contextlib.contextmanager
     def _careful(self, where: str) -> Iterator[None]:
-        """Note what fails instead of raising it: the user's code goes on."""
+        """Collect an exception instead of raising it: the user's code continues."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001  # whatever it is
+        except Exception as error:  # noqa: BLE001  # any fault of ours
             self.faults.append(f"{where}: {type(error).__name__}: {error}"[:500])
 
 
 def _code(error: BaseException | None) -> int:
-    """Return how a process would end by this exception, as subprocess tells it."""
+    """Return the return code, as of subprocess, of a process that this exception ends."""
     if isinstance(error, KeyboardInterrupt):
         return -signal.SIGINT
     if isinstance(error, SystemExit):
@@ -168,8 +169,8 @@ def _code(error: BaseException | None) -> int:
     return int(error is not None)
 
 
-def _agents(module: str) -> ModuleType:
-    """Return a module of the agent, which is loaded by its folder."""
+def _agent_module(module: str) -> ModuleType:
+    """Return a module of the agent, a package that is loaded by its path."""
     if AGENT not in sys.modules:
         _Process.ours = True
         spec = importlib.util.spec_from_file_location(

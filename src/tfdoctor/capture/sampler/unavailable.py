@@ -1,0 +1,5 @@
+"""The exception of a sampler that has nothing to sample."""
+
+
+class SamplerUnavailable(Exception):  # noqa: N818  # nothing went wrong
+    """The device, its driver or its library is missing; the text tells the user which."""
