@@ -129,7 +129,7 @@ def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
         return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     reason = (
         f"{outcome.summary}, but tracing slows this step so much that a share this small "
-        "cannot be judged"
+        "is not reliable"
     )
     return Result(rule=rule, outcome=NotApplicable(reason=reason))
 

@@ -21,7 +21,7 @@ call remains, and the wider matmul has more work in it.
 
 All hardware. Matmuls that depend on each other, such as stacked layers or the steps of a recurrent layer, take
 different tensors and are not counted; query, key and value alone are only three. Where many small matmuls run
-in a graph that was not recorded, such as the body of a loop, the rule does not judge them.
+in a graph that was not recorded, such as the body of a loop, the rule does not check them.
 
 ## Sources
 

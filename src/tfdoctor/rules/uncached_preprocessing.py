@@ -24,7 +24,7 @@ a fast local disk: `.cache("/path/to/file")`.
 ## Holds for
 
 TensorFlow 2.3 and later, any hardware. The saving starts with the second epoch: the first one fills the
-cache. Not judged if the number of elements (records in files) or their size (text, open shapes) is unknown
+cache. Not checked if the number of elements (records in files) or their size (text, open shapes) is unknown
 before they are read.
 
 ## Sources

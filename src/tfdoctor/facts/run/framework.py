@@ -80,7 +80,7 @@ class Framework:
             return ""
         return (
             f"this is a run of {self.title} ({self.evidence}) and its trace shows no tf.data pipeline, so "
-            "its input cannot be judged"
+            "the input cannot be checked"
         )
 
 
