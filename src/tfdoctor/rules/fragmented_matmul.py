@@ -15,7 +15,7 @@ matmul.
 
 Run one matmul with the weights side by side and split its result: one `Dense(heads * width)` and a reshape
 instead of a list of `Dense(width)`. The mathematics is the same. The saving is an upper bound: the time of one
-call remains, and the wider matmul has more work in it.
+call remains, and the wider matmul does more work.
 
 ## Holds for
 

@@ -144,9 +144,9 @@ def _not_waiting(
     taken = contention.taken_ms(work_ms) / breakdown.step_ms
     if taken >= LITTLE:
         return NotApplicable(
-            reason=f"{breakdown.little_wait}, but work that is identical in every epoch takes cores from the "
-            f"compute, for up to {percent(taken)} of the step; reading a cache takes time as well, so only a "
-            "trial can show the gain"
+            reason=f"{breakdown.little_wait}, but identical work in every epoch takes cores from the compute "
+            f"(up to {percent(taken)} of the step); reading a cache also takes time, so only a trial can show "
+            "the gain"
         )
     return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
 
