@@ -47,7 +47,7 @@ class Truth:
 
     steps: int
     step_ms: float
-    input_wait_ms: float  # from asking for a batch to having it
+    input_wait_ms: float  # waiting for a batch
     input_work_ms: float  # what the pipeline needs to make one
     copy_ms: float
     copy_bytes: int

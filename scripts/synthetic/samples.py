@@ -28,26 +28,26 @@ SAMPLES = (
     Sample(
         "synthetic-gpu-a100-fp32",
         "A convolutional network in float32 (so on an A100 in TF32) whose steps wait for a sequential "
-        "`map`; its batches are copied from pageable memory while nothing computes.",
+        "`map`. Batches are copied from pageable memory while nothing computes.",
         Run(device="a100", precision="tf32", input_ms=4.0, copy="pageable"),
     ),
     Sample(
         "synthetic-tpu-v5e-padded",
-        "A network in bfloat16 with 144 channels where the MXU works on 128 at a time, and with depthwise "
-        "convolutions: its input is fast, yet the MXU is hardly used.",
+        "A network in bfloat16 with depthwise convolutions and 144 channels, on an MXU of width 128: the "
+        "input is fast, but the MXU is mostly idle.",
         Run(device="v5e", precision="bf16", network=Network(width=144, depthwise=True)),
     ),
 )
 
 ROWS = (
     ("step_ms", "step", "{step_ms:.3f} ms"),
-    ("input_wait_ms", "from asking for a batch to having it", "{input_wait_ms:.3f} ms"),
+    ("input_wait_ms", "waiting for a batch", "{input_wait_ms:.3f} ms"),
     ("input_work_ms", "making a batch", "{input_work_ms:.3f} ms"),
-    ("copy_ms", "copying it to the device (of this while nothing computes)",
+    ("copy_ms", "copying a batch to the device (while nothing computes)",
      "{copy_ms:.3f} ms ({copy_exposed_ms:.3f} ms), {copy_bytes} bytes"),
     ("compute_ms", "computing", "{compute_ms:.3f} ms in {operations} operations"),
-    ("matrix_ms", "of this convolutions and matmuls", "{matrix_ms:.3f} ms"),
-    ("padding_ms", "of these for padding", "{padding_ms:.3f} ms"),
+    ("matrix_ms", "computing convolutions and matmuls", "{matrix_ms:.3f} ms"),
+    ("padding_ms", "computing padding in convolutions and matmuls", "{padding_ms:.3f} ms"),
     ("batch_norm_ms", "batch normalization", "{batch_norm_ms:.3f} ms"),
     ("depthwise_ms", "depthwise convolutions", "{depthwise_ms:.3f} ms"),
     ("between_ms", "between steps", "{between_ms:.3f} ms"),

@@ -1,4 +1,4 @@
-"""What is told apart by name in facts, rules and reports alike: devices, step sources, inputs, levels of trust."""
+"""Names that facts, rules and reports share: devices, step sources, inputs, levels of trust."""
 
 from enum import StrEnum
 

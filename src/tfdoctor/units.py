@@ -1,4 +1,4 @@
-"""Numbers that know their unit."""
+"""Numbers with units."""
 
 from dataclasses import dataclass
 from enum import StrEnum

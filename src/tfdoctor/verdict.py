@@ -177,7 +177,7 @@ class Errored:
 
 
 Verdict = Finding | Healthy | NotApplicable
-"""What a rule may say."""
+"""The possible results of a rule."""
 
 Outcome = Verdict | Errored
 """What the engine records."""

@@ -86,7 +86,7 @@ def test_of_two_changes_to_one_stage_the_larger_leaves_little_or_nothing() -> No
 
 
 def test_what_a_change_saves_is_told_as_it_is_after_the_others() -> None:
-    """In 16 bit half of the time is left to save by fewer channels."""
+    """In 16-bit precision half of the time is left to save by fewer channels."""
     half = states("float32-matmul", Effect(Stage.DEVICE, 0.5, "conv", ms(80.0)))
     fewer = states("unaligned-dimension", Effect(Stage.DEVICE, 0.75, "conv", ms(80.0)))
     assert turns(follow(half, fewer)) == [("float32-matmul", 40.0), ("unaligned-dimension", 10.0)]

@@ -121,7 +121,7 @@ def full() -> Diagnosis:
             Measure("step (median)", ms(52.0)),
             Measure("kernels of GPU 0", ms(8.0)),
             Measure("idle, host: waiting for input", ms(43.1)),
-            Measure("copies host to device, rate", bandwidth(4.1e9)),
+            Measure("rate of copies host to device", bandwidth(4.1e9)),
             Measure("number of gaps below 10 µs", count(31)),
         ),
         unrecorded=(
@@ -410,12 +410,12 @@ def no_steps() -> Diagnosis:
         version="0.1.0",
         subject=Subject(title="host.xplane.pb"),
         steps=StepsSummary(
-            source=StepSource.NONE, missing="the trace holds no step marker and no repeated call"
+            source=StepSource.NONE, missing="the trace contains no step marker and no repeated call"
         ),
         trust=Trust(level=TrustLevel.LOW, reasons=("There are no steps to measure.",)),
         results=not_applicable_results(),
-        pipeline_missing="The trace holds no tf.data iterator.",
-        operations_missing="The trace holds no operation.",
+        pipeline_missing="The trace contains no tf.data iterator.",
+        operations_missing="The trace contains no operation.",
         device_time_missing="the run used no GPU: there are no kernels of one",
     )
 

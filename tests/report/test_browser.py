@@ -167,6 +167,6 @@ def test_printing_unfolds_and_folds_again(browser: Browser, files: dict[str, Pat
 def test_a_page_without_data_says_why(browser: Browser, files: dict[str, Path]) -> None:
     page = browser.new_page()
     visit = Visit(page, files["no-steps"], drawn=False)
-    assert "The trace holds no tf.data iterator." in page.locator("main").inner_text()
+    assert "The trace contains no tf.data iterator." in page.locator("main").inner_text()
     assert visit.messages == []
     page.close()

@@ -106,7 +106,7 @@ def test_steps_without_a_breakdown_have_no_bar() -> None:
 
 def test_no_steps_says_why_and_claims_no_health() -> None:
     assert verdict(diagnoses.no_steps()) == (
-        "No training step found: the trace holds no step marker and no repeated call. "
+        "No training step found: the trace contains no step marker and no repeated call. "
         "The health of the run is unknown: two rules not checked."
     )
 

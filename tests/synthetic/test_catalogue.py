@@ -258,7 +258,7 @@ def test_no_rule_fails(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
-    """By the FLOPs of the whole step, over the peak in 16 bit, whatever precision the run has."""
+    """By the FLOPs of the whole step, over the peak in 16-bit precision, whatever precision the run has."""
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
         one = seen(run)
         chip = samples.chip(replace(run, precision=_narrow(run), clock=1.0))

@@ -35,7 +35,8 @@ Scrub = Annotated[
     bool,
     typer.Option(
         "--scrub",
-        help="Remove host names, user names, home folders and source lines from the report, to publish it.",
+        help="Remove host names, user names, home folders and source lines from the report, so that it can be "
+        "published.",
     ),
 ]
 

@@ -129,7 +129,7 @@ def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
         return Result(rule=rule, outcome=outcome, severity=Severity.NOTE)
     reason = (
         f"{outcome.summary}, but tracing slows this step so much that a share this small "
-        "cannot be judged"
+        "is not reliable"
     )
     return Result(rule=rule, outcome=NotApplicable(reason=reason))
 
@@ -186,12 +186,12 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     stages = sorted({effect.stage for effect in effects})
     parts = " and ".join(_stage_change(stage, effects) for stage in stages)
     text = (
-        f"From the measured step of {milliseconds(model.step_ms)}, the step model {parts} "
+        f"Starting from the measured step of {milliseconds(model.step_ms)}, the step model {parts} "
         f"and predicts {milliseconds(model.step_ms - saved)}."
     )
     if not model.trusted:
         text += (
-            f" It leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
+            f" The model leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
             "so this is an upper bound."
         )
     if model.frees_cores(effects):
@@ -202,11 +202,11 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
 def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     mine = [effect for effect in effects if effect.stage is stage]
     if any(effect.overlaps for effect in mine):
-        return f"overlaps its {stage} work with the rest"
+        return f"overlaps the {stage} work with the rest of the step"
     subjects = {effect.subject for effect in mine if effect.subject}
     if not subjects:
-        return f"scales its {stage} work by {mine[0].scales:.2g}"
-    return f"scales {counted(len(subjects), 'part')} of its {stage} work"
+        return f"multiplies the {stage} work by {mine[0].scales:.2g}"
+    return f"changes {counted(len(subjects), 'part')} of the {stage} work"
 
 
 def _rank(result: Result) -> tuple[int, int, float, str]:

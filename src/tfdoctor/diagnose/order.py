@@ -35,7 +35,7 @@ CLASHES = (
     Clash(
         "jit-compile",
         "fused-batch-norm",
-        "XLA fuses batch normalization by itself, and the fused operation is for steps without XLA",
+        "XLA fuses batch normalization itself, and the fused operation is only for steps without XLA",
         instead=True,
     ),
     Clash(

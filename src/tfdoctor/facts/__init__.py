@@ -1,1 +1,1 @@
-"""Facts: what was measured, each a small frozen dataclass; rules reason over these alone."""
+"""Facts: what was measured, each a small frozen dataclass; rules use nothing else."""

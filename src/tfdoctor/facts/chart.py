@@ -72,7 +72,7 @@ class Chart:
         """Return the fact of this type, measuring it on first use.
 
         Raises:
-            Unavailable: the recording does not hold what the fact needs.
+            Unavailable: the recording does not contain what the fact needs.
             Exception: a defect of this fact, or of one that it needs; the same one each time.
         """
         if kind in self._failed:

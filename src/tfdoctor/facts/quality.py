@@ -159,7 +159,7 @@ def _of_steps_left_out(steps: Steps, more: str) -> Iterator[Doubt]:
             f"{percent(1 - steady / whole)} of the traced time is in {counted(outliers, 'outlier step')}, "
             "which the breakdown excludes"
         )
-        remedy = f"{more} to see how often such steps occur, and fix them first if they do"
+        remedy = f"{more} to see how often such steps occur; if they recur, fix them first"
         yield Doubt(what, remedy, grave=whole - steady > NEARLY_ALL * whole)
 
 
@@ -188,7 +188,9 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
     slowed_by = slowdown(recording, steps) if steps else 1.0
     if steps and slowed_by > 1.0:
         untraced = milliseconds(steps.median_ms / slowed_by)
-        what = f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without it)"
+        what = (
+            f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
+        )
         grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
         yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
 

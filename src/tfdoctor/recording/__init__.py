@@ -1,4 +1,4 @@
-"""A recording on disk: what was run, its traces, what it built, and the samples beside it.
+"""A recording on disk: the command, its traces, the program that it built, and samples of the machine.
 
 Left of this module is TensorFlow; right of it are only bytes. A TensorBoard log directory, one of
 its run folders and a single `*.xplane.pb` are recordings too, which merely carry less.

@@ -86,10 +86,10 @@ def _verdict(hosts: Hosts) -> str:
     if hosts.straggler:
         lag, gain = milliseconds(hosts.lag_ms), milliseconds(hosts.gain_ms)
         return (
-            f"These are the steps of {shown}, one of {of}; the others wait for its {lag} of extra work. The job "
-            f"gains at most {gain} per step from changes to this host alone."
+            f"The steps shown are those of {shown}, one of {of}. The other hosts wait for its {lag} of extra work. "
+            f"The job gains at most {gain} per step from changes to this host alone."
         )
-    return f"These are the steps of {shown}, one of {of}; the job gains only what all hosts save."
+    return f"The steps shown are those of {shown}, one of {of}. The job gains only what all hosts save."
 
 
 def _notes(hosts: Hosts) -> tuple[str, ...]:

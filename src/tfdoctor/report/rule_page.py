@@ -63,7 +63,7 @@ def _limits(rule: Rule) -> Iterator[str]:
         for limit in known
     ]
     yield from table(columns, rows)
-    yield f"\nSet them in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`.\n"
+    yield f"\nSet the limits in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`.\n"
 
 
 def _example(rule: Rule) -> Iterator[str]:

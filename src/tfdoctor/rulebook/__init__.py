@@ -1,1 +1,1 @@
-"""The rules to apply: built-in and own rules, selected and set by the configuration."""
+"""The rules to apply: built-in rules and the user's own, as configured."""

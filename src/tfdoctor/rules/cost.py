@@ -1,4 +1,4 @@
-"""Most of the cost pays for an idle device.
+"""Most of the cost is spent on idle time.
 
 ## What it checks
 
@@ -62,7 +62,7 @@ class Limits:
 
     idle: float = limit(
         0.5,
-        "Largest share of the step without compute; above it most of the cost pays for an idle device",
+        "Largest share of the step without compute; above it most of the cost pays for idle time",
         most=1.0,
     )
     mean: float = limit(
@@ -93,10 +93,10 @@ def check(
     evidence = (share, *_prices(price, step_ms, epoch, matrix))
     summary = f"A thousand steps cost {dollars(1000 * price.of_ms(step_ms))}"
     if idle <= limits.idle:
-        summary += f", {percent(1 - idle)} of it for compute"
+        summary += f"; {percent(1 - idle)} of the cost pays for compute"
         return Healthy(summary=summary, evidence=evidence, concern=Concern.MONEY)
     return Finding(
-        summary=f"{summary}, {percent(idle)} of it for an idle device",
+        summary=f"{summary}; {percent(idle)} of the cost pays for idle time",
         evidence=evidence,
         remedies=(Remedy("After the other findings are fixed, try a smaller or cheaper machine"),),
         severity=Severity.NOTE,

@@ -15,13 +15,13 @@ matmul.
 
 Run one matmul with the weights side by side and split its result: one `Dense(heads * width)` and a reshape
 instead of a list of `Dense(width)`. The mathematics is the same. The saving is an upper bound: the time of one
-call remains, and the wider matmul has more work in it.
+call remains, and the wider matmul does more work.
 
 ## Holds for
 
 All hardware. Matmuls that depend on each other, such as stacked layers or the steps of a recurrent layer, take
 different tensors and are not counted; query, key and value alone are only three. Where many small matmuls run
-in a graph that was not recorded, such as the body of a loop, the rule does not judge them.
+in a graph that was not recorded, such as the body of a loop, the rule does not check them.
 
 ## Sources
 

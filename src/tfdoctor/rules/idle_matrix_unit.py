@@ -68,7 +68,7 @@ class Limits:
     )
     small: float = limit(
         0.10,
-        "Smallest share of the compute time in matmuls and convolutions for which their kernels are judged: "
+        "Smallest share of the compute time in matmuls and convolutions for which their kernels are checked: "
         "with less, the time goes elsewhere",
         most=1.0,
     )

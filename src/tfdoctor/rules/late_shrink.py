@@ -72,8 +72,8 @@ class Limits:
     )
     times: float = limit(
         2.0,
-        "Factor by which elements must be larger in the buffer than elsewhere; for less, changing the order "
-        "is not worth it",
+        "Factor by which elements must be larger in the buffer than elsewhere; with a smaller factor, changing "
+        "the order is not worth the effort",
         least=1.0,
     )
     stalled: float = limit(

@@ -102,7 +102,7 @@ def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> s
         return "it runs Python, which more threads do not speed up; see python-input"
     if options is not None and options.pool == 1:
         return (
-            "its private thread pool has one thread, whatever num_parallel_calls says; "
+            "its private thread pool has one thread, regardless of num_parallel_calls; "
             "see disabled-autotune"
         )
     return ""

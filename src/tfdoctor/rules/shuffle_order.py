@@ -24,7 +24,7 @@ is enough.
 ## Holds for
 
 All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines with several sources or files
-(`interleave`), pipelines built by a library, and pipelines with a second `shuffle` are not judged.
+(`interleave`), pipelines built by a library, and pipelines with a second `shuffle` are not checked.
 
 ## Sources
 

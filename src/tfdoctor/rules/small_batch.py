@@ -11,7 +11,7 @@ operations would take with a larger batch.
 ## Why it matters
 
 A call of a compiled function takes Python about half a millisecond (0.4 ms for Keras' `fit`, measured on a CPU),
-whatever the batch size. If the operations of a step take about as long, half of the run is overhead.
+for any batch size. If the operations of a step take about as long, half of the run is overhead.
 
 ## How to fix
 
@@ -24,7 +24,7 @@ start: in proportion, with a warm-up) and compare the accuracy.
 ## Holds for
 
 TensorFlow 2.4 and later, on any device. Jobs that wait for their input (a larger batch would only wait longer)
-and steps that run eagerly are not judged.
+and steps that run eagerly are not checked.
 
 ## Sources
 
@@ -121,7 +121,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
         return NotApplicable(reason=_unexplained(overhead, limits))
     number = _steps_per_call(program)
     return Finding(
-        summary=f"{summary}, whatever the batch size",
+        summary=f"{summary}, independent of the batch size",
         evidence=evidence,
         remedies=tuple(_remedies(steps, memory, framework, number, limits)),
         effects=tuple(_effects(parts, 1 / number if on_cpu else 0.0)),

@@ -5,7 +5,7 @@
 How many whole files (`tf.io.read_file`) the functions of the pipeline's slowest segment read per step, and how
 long that takes, while the step waits for input. Whether local files are small is decided by the size of a few
 of them, which is measured at the end of the run. For files across a network (`gs://`, `s3://`), opening takes
-long whatever their size.
+long at any size.
 
 ## Why it matters
 

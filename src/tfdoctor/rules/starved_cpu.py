@@ -26,7 +26,7 @@ Kubernetes' `limits.cpu`).
 
 TensorFlow 2.3 and later, in recordings of `tfdoctor profile`, which count the busy cores. Python code
 runs on one core at a time, however many are free: see python-input. If other programs use the cores, the rule
-does not judge.
+is not checked.
 
 ## Sources
 

@@ -58,7 +58,7 @@ POWER_CAP = "power-cap"
 REMEDIES = {
     "software-thermal": "Cool the GPU: check air flow, fans and room temperature",
     "hardware-thermal": "Cool the GPU now: it is so hot that the hardware slows it down",
-    "power-brake": "Check the power supply: it tells the GPU to draw less power",
+    "power-brake": "Check the power supply: it signals the GPU to draw less power",
     "hardware-slowdown": "Check temperature and power supply: the hardware slows the GPU down",
     POWER_CAP: "Compare the power limit with the highest one allowed",
 }

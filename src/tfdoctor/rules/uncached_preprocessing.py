@@ -24,7 +24,7 @@ a fast local disk: `.cache("/path/to/file")`.
 ## Holds for
 
 TensorFlow 2.3 and later, any hardware. The saving starts with the second epoch: the first one fills the
-cache. Not judged if the number of elements (records in files) or their size (text, open shapes) is unknown
+cache. Not checked if the number of elements (records in files) or their size (text, open shapes) is unknown
 before they are read.
 
 ## Sources
@@ -144,9 +144,9 @@ def _not_waiting(
     taken = contention.taken_ms(work_ms) / breakdown.step_ms
     if taken >= LITTLE:
         return NotApplicable(
-            reason=f"{breakdown.little_wait}, but work that is identical in every epoch takes cores from the "
-            f"compute, for up to {percent(taken)} of the step; reading a cache takes time as well, so only a "
-            "trial can show the gain"
+            reason=f"{breakdown.little_wait}, but identical work in every epoch takes cores from the compute "
+            f"(up to {percent(taken)} of the step); reading a cache also takes time, so only a trial can show "
+            "the gain"
         )
     return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
 

@@ -1,4 +1,4 @@
-"""Removes host names, user names, home folders and source lines from a diagnosis, to publish it.
+"""Removes host names, user names, home folders and source lines from a diagnosis, so that it can be published.
 
 The names come from the recording: its machine, paths, command and file names. Home folders become ``~``, and
 names in absolute paths are replaced. Elsewhere a name is replaced only if it has at least four letters and is not

@@ -314,7 +314,7 @@ def of_epochs(*numbers: int) -> Any:
 
 
 def test_a_dataset_that_each_epoch_makes_anew_keeps_its_function_and_is_told() -> None:
-    """The record holds the one that was alive at its end; the trace saw others too."""
+    """The record contains the one that was alive at its end; the trace saw others too."""
     order = (4,) * (STEPS - 3) + (7, 1, 1)
     measured = of_epochs(*order)
     assert stage(measured.fact(InputPipeline), "Root::MapAndBatch").title == "MapAndBatch(decode)"

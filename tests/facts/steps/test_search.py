@@ -191,7 +191,7 @@ def test_the_longer_of_two_loops_is_the_one() -> None:
 
 
 def test_three_iterations_are_too_few() -> None:
-    with pytest.raises(Unavailable, match="only 3 whole rounds"):
+    with pytest.raises(Unavailable, match="only 3 whole iterations"):
         steps(in_graph(*loop([0, 10, 20, 30])))
 
 

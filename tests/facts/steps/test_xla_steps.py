@@ -79,7 +79,7 @@ def test_two_that_train_in_turn_are_one_step() -> None:
 
 
 def test_two_that_train_one_after_the_other_are_not_decided() -> None:
-    with pytest.raises(Unavailable, match="both take gradients"):
+    with pytest.raises(Unavailable, match="both compute gradients"):
         compiled_steps([rhythm("a", every(10, 10)), rhythm("b", every(9, 10, 200))], "run")
 
 

@@ -187,13 +187,13 @@ def test_the_report_tells_of_all_three_paddings(cases: dict[str, Case]) -> None:
     one = cases["v5e padded"]
     shown = {measure.label: measure.value.value for measure in tpu_time(one.chart)}
     padding = one.chart.fact(Padding)
-    assert shown["matmul width that is not padding to 128"] == padding.useful
+    assert shown["useful share of the matmul width (the rest pads to 128)"] == padding.useful
     assert (
-        shown["matmul depth that is not padding to 128 (without convolutions)"]
+        shown["useful share of the matmul depth (the rest pads to 128; without convolutions)"]
         == padding.depth_useful
     )
     assert (
-        shown["matmul arrays in memory that are not padding to tiles (8 x 128)"]
+        shown["useful share of the matmul arrays in memory (the rest pads to tiles: 8 x 128)"]
         == padding.stored_useful
     )
 

@@ -76,7 +76,7 @@ class Block:
         seen = max((source.seen for source in window.sources.values()), default=0)
         if not seen:
             return (
-                f"no training step was seen in the {what}, neither of Model.fit nor of a loop that takes "
+                f"no training step was seen in the {what}, neither of Model.fit nor of a loop that computes "
                 "gradients or runs a session: record the code that trains, or trace by time with "
                 "record(seconds=2)"
             )

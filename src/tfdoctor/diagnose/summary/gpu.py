@@ -93,12 +93,12 @@ def _copies(copies: Transfer) -> Iterator[Measure]:
     what = "memory cleared" if copies.is_clearing else f"copies {copies.direction}"
     yield Measure(what, ms(copies.ms))
     yield Measure(f"{what}, while no kernel runs", ms(copies.exposed_ms))
-    yield Measure(f"{what}, number", count(copies.count))
+    yield Measure(f"number of {what}", count(copies.count))
     if copies.nbytes is None:
         return
-    yield Measure(f"{what}, size", nbytes(copies.nbytes))
+    yield Measure(f"size of {what}", nbytes(copies.nbytes))
     if copies.rate is not None and copies.nbytes >= MEANINGFUL * copies.count:
-        yield Measure(f"{what}, rate", bandwidth(copies.rate))
+        yield Measure(f"rate of {what}", bandwidth(copies.rate))
     for memory, size in copies.memory.items():
         if size:
             yield Measure(f"{what}, {MEMORY[memory]}", nbytes(size))

@@ -196,14 +196,14 @@ def _holding(lag: Lag, comparison: Comparison) -> str:
     others = [other.host for other in comparison.lags if other.holds_up and other.host != lag.host]
     if others:
         rest = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        sentences.append(f"Less slow, but also waited for: {', '.join(others[:NAMED])}{rest}")
+        sentences.append(f"The other hosts also wait for: {', '.join(others[:NAMED])}{rest}")
     return ". ".join(sentences)
 
 
 def _lagging(lag: Lag) -> str:
     return (
-        f"{lag.host} is slower than the other hosts: {_excess(lag)}. The others are not seen waiting for it "
-        "in collectives, so its cost to the job is unknown"
+        f"{lag.host} is slower than the other hosts: {_excess(lag)}. The trace does not show the others waiting "
+        "for this host in collectives, so the cost to the job is unknown"
     )
 
 

@@ -221,7 +221,7 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
     if opinion is None:
         return None
     if opinion.error:
-        return SecondOpinion(conclusion=f"xprof gave no opinion: {opinion.error}", agrees=None)
+        return SecondOpinion(conclusion=f"xprof gave no verdict: {opinion.error}", agrees=None)
     breakdown, device = chart.get(Breakdown), chart.get(Device)
     if breakdown is None or device is None or opinion.input_percent is None or not opinion.steps:
         return SecondOpinion(

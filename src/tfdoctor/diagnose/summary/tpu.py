@@ -74,13 +74,15 @@ def _operations(operations: TpuOperations) -> Iterator[Measure]:
 
 
 def _padding(padding: Padding) -> Iterator[Measure]:
-    yield Measure(f"matmul width that is not padding to {padding.side}", ratio(padding.useful))
+    yield Measure(
+        f"useful share of the matmul width (the rest pads to {padding.side})", ratio(padding.useful)
+    )
     if padding.depth_useful is not None:
-        label = f"matmul depth that is not padding to {padding.side} (without convolutions)"
+        label = f"useful share of the matmul depth (the rest pads to {padding.side}; without convolutions)"
         yield Measure(label, ratio(padding.depth_useful))
     if padding.stored_useful is not None:
         tiles = ", ".join(" x ".join(map(str, tile)) for tile in padding.tiles)
-        label = f"matmul arrays in memory that are not padding to tiles ({tiles})"
+        label = f"useful share of the matmul arrays in memory (the rest pads to tiles: {tiles})"
         yield Measure(label, ratio(padding.stored_useful))
     if padding.unknown_ms:
         yield Measure("matmuls of unknown shape", ms(padding.unknown_ms))

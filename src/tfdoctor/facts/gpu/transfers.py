@@ -58,7 +58,7 @@ _HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
 class Transfer:
     """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace.
 
-    ``nbytes`` and ``rate`` (bytes per second during the copies) are None where the trace does not hold
+    ``nbytes`` and ``rate`` (bytes per second during the copies) are None where the trace does not contain
     sizes. ``memory`` has the bytes by kind of host memory; it is empty for copies without the host.
     """
 

@@ -65,8 +65,8 @@ class InputPipeline:
             return ""
         names = ", ".join(dataset.function for dataset in self.idle)
         return (
-            f"{names} did not run in the traced steps, because its results were already buffered or cached, so "
-            "its cost is unknown"
+            f"{names} did not run in the traced steps because the output was already buffered or cached, so the "
+            "cost is unknown"
         )
 
     @property

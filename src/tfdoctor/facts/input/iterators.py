@@ -1,6 +1,6 @@
 """The iterators of tf.data in the trace, one node for each stage of the pipeline.
 
-A trace holds an event for each call of an iterator's GetNext. Events nest on a thread; where a stage
+A trace contains an event for each call of an iterator's GetNext. Events nest on a thread; where a stage
 makes its elements on another thread, an ``XProduce`` event there contains the upstream calls, and the
 user's function runs in executor events with the id of its ``InstantiatedCapturedFunction``.
 """
@@ -120,10 +120,10 @@ def _why(framework: Framework, *, waited: bool) -> str:
         )
     if framework.tf_data:
         return (
-            "the trace holds iterators of tf.data, but none that passes a batch to a training step; trace more "
+            "the trace contains iterators of tf.data, but none that passes a batch to a training step; trace more "
             "steps"
         )
-    return "the trace holds no tf.data iterator, so the batches come from elsewhere"
+    return "the trace contains no tf.data iterator, so the batches come from elsewhere"
 
 
 def _roots(line: Line, window: StepSpans) -> Iterator[Event]:

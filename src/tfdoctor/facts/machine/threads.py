@@ -42,10 +42,10 @@ class Threads:
         """Count the threads at work from the first traced step to the last.
 
         Raises:
-            Unavailable: the trace holds no thread of the host.
+            Unavailable: the trace contains no thread of the host.
         """
         if trace.host is None:
-            raise Unavailable("the trace holds no threads of the host; trace the host too")
+            raise Unavailable("the trace contains no threads of the host; trace the host too")
         window = StepSpans.of(steps)
         start, end = window.starts_ps[0], steps.steps[-1].end_ps
         pool = _Pool(line.tasks_ps for line in trace.host.lines)
@@ -116,6 +116,6 @@ def _why(device: Device, *, known: bool) -> str:
     if known:
         return ""
     return (
-        "the trace holds no task of the intra-op pool: the pool has a single thread, or this version of "
+        "the trace contains no task of the intra-op pool: the pool has a single thread, or this version of "
         "TensorFlow does not record its tasks"
     )

@@ -30,7 +30,7 @@ class Dataflow:
         """
         if not any(operation.sources for operation in program.operations):
             raise Unavailable(
-                "the recording does not hold the graph's edges; record the run again with this version"
+                "the recording does not contain the graph's edges; record the run again with this version"
             )
         return cls(program)
 

@@ -21,7 +21,7 @@ def eligibility(row: OperationTime, hardware: Hardware) -> Eligibility:
     if row.is_depthwise:
         return Eligibility(possible=False, why="depthwise convolutions contain no matmul")
     if not row.is_matrix:
-        return Eligibility(possible=False, why=f"{row.type} is no matmul")
+        return Eligibility(possible=False, why=f"{row.type} is not a matmul")
     dtype = row.precision
     if not dtype:
         return Eligibility(possible=None, why="the dtype is unknown")

@@ -47,7 +47,7 @@ class MatrixUnit:
         """
         if device.kind == DeviceKind.CPU:
             raise Unavailable(
-                "a CPU's peak rate depends on clock rates that the trace does not hold; see float32-matmul for "
+                "a CPU's peak rate depends on clock rates that the trace does not contain; see float32-matmul for "
                 "the precision"
             )
         if not hardware.matrix_unit:

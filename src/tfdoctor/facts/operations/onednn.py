@@ -21,7 +21,7 @@ EIGEN_FUSED = ("_Fused",)
 LEVELS = (("AMX", "amx_tile"), ("AVX-512", "avx512f"), ("AVX2", "avx2"))
 """Instruction sets that oneDNN distinguishes, best first, by the recorded CPU flag (oneDNN, "CPU Dispatcher
 Control"; of AVX-512 it needs more than the foundation, which all but Xeon Phi have). AMX computes in
-16 bit and 8 bit only; float32 then uses AVX-512."""
+16-bit precision and 8 bit only; float32 then uses AVX-512."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class OneDnn:
             raise Unavailable(f"a trace of {framework.title} does not name oneDNN's operations")
         matmuls = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
         if not matmuls:
-            raise Unavailable("the traced steps hold no matmul or convolution by name")
+            raise Unavailable("the traced steps contain no matmul or convolution by name")
         onednn, fused = _ran_ms(matmuls, ONEDNN), _ran_ms(matmuls, EIGEN_FUSED)
         rest = sum(row.ms for row in matmuls) - (onednn + fused)
         host = recording.manifest.host if recording.manifest else None
@@ -81,7 +81,7 @@ def _ran_as(row: OperationTime, prefixes: tuple[str, ...]) -> bool:
 
 
 def _instructions(host: HostMachine | None, *, reduced_precision: bool) -> str:
-    """Return the best instructions by the CPU's flags; AMX only where all matmuls are in 16 bit."""
+    """Return the best instructions by the CPU's flags; AMX only where all matmuls are in 16-bit precision."""
     flags = set(host.cpu_flags) if host else set()
     names = (
         name for name, flag in LEVELS if flag in flags and (reduced_precision or name != "AMX")
@@ -91,5 +91,5 @@ def _instructions(host: HostMachine | None, *, reduced_precision: bool) -> str:
 
 def _why(host: HostMachine | None) -> str:
     if host is None or not host.cpu_flags:
-        return "the recording does not hold the CPU's flags; record with `tfdoctor profile`"
+        return "the recording does not contain the CPU's flags; record with `tfdoctor profile`"
     return "the CPU's flags name no instruction set that oneDNN distinguishes"

@@ -74,15 +74,15 @@ class Operations:
         """Divide the device's time among its operations and join them to the program.
 
         Raises:
-            Unavailable: the trace does not hold the device's work.
+            Unavailable: the trace does not contain the device's work.
         """
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
-            raise Unavailable(str(device.missing or "the trace holds no operation"))
+            raise Unavailable(str(device.missing or "the trace contains no operation"))
         known = OperationLookup(program or Program(), traced)
         share, calls = _per_label(work, steps)
         if not share.sum():
-            raise Unavailable("the trace holds no operation inside its steady steps")
+            raise Unavailable("the trace contains no operation inside its steady steps")
         scale = breakdown["device"] / share.sum()
         rows = [
             _row(work, label, float(share[label] * scale), float(calls[label]), known)
@@ -107,7 +107,7 @@ class Operations:
             return (
                 ""
                 if self.trains
-                else "the traced step holds no gradient, so it is not a whole training step"
+                else "the traced step contains no gradient, so it is not a whole training step"
             )
         return (
             f"the trace does not name the operations of {percent(self.unnamed)} of the compute time "

@@ -1,4 +1,4 @@
-"""How 16 bit changes operations other than matmuls: it speeds up an accelerator, and may slow down a CPU."""
+"""How 16-bit changes operations other than matmuls: it speeds up an accelerator, and may slow down a CPU."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
 HALF_THE_BYTES = 0.5
-"""Time of an accelerator's memory-bound operation in 16 bit relative to float32. Variables, which the optimizer
+"""Time of an accelerator's memory-bound operation in 16-bit relative to float32. Variables, which the optimizer
 updates, stay float32; operations that a layer casts back to float32 gain less."""
 
 STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
@@ -36,7 +36,7 @@ bytes get faster there, which is not counted."""
 
 @dataclass(frozen=True, slots=True)
 class ReducedPrecision:
-    """The effects of 16 bit on other operations than matmuls: ``gains`` on accelerators, ``costs`` on CPUs."""
+    """The effects of 16-bit on other operations than matmuls: ``gains`` on accelerators, ``costs`` on CPUs."""
 
     gains: tuple[Effect, ...] = ()
     costs: tuple[Effect, ...] = ()
@@ -55,7 +55,7 @@ class ReducedPrecision:
 def _halved(operations: Operations) -> Iterable[Effect]:
     """Return the effects on operations that move half the bytes.
 
-    Where matmuls already run in 16 bit, the others are in float32 on purpose, as Keras' normalization is.
+    Where matmuls already run in 16-bit, the others are in float32 on purpose, as Keras' normalization is.
     """
     if any(row.precision in HALVES for row in operations.matrix):
         return

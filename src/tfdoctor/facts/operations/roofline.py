@@ -11,7 +11,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 
 FEWEST_BYTES = 0.5
-"""Share of float32's bytes in 16 bit: no change that tfdoctor proposes moves fewer."""
+"""Share of float32's bytes in 16-bit precision: no change that tfdoctor proposes moves fewer."""
 
 HALVES = ("float16", "bfloat16")
 """The 16-bit types."""
@@ -21,8 +21,8 @@ HALVES = ("float16", "bfloat16")
 class Roofline:
     """The least time of each operation, in ms per training step, by the operation's name.
 
-    The larger of its bytes (in 16 bit) over the memory's rate and of its FLOPs over the peak in
-    16 bit; Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009.
+    The larger of its bytes (in 16-bit precision) over the memory's rate and of its FLOPs over the peak in
+    16-bit precision; Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009.
     """
 
     floors: Mapping[str, float]
@@ -39,7 +39,8 @@ class Roofline:
             rate = operations.streaming_rate
         if not rate and not hardware.peak_flop_s:
             raise Unavailable(
-                "the peak rates of this hardware are unknown, and no operation of the run shows the memory's"
+                "the peak rates of this hardware are unknown, and no operation of the run shows its memory "
+                "bandwidth"
             )
         floors = {row.name: _floor(row, rate, hardware.peak_flop_s) for row in operations.rows}
         return cls({name: ms for name, ms in floors.items() if ms})

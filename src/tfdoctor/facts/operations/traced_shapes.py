@@ -1,4 +1,4 @@
-"""Operations' shapes as the trace holds them, for runs without a program record.
+"""Operations' shapes as the trace contains them, for runs without a program record.
 
 The profiler writes the shapes of an operation's inputs with it at higher tracer levels (`shape`,
 "(float[32,64,64,3];float[3,3,3,128])"), and the shapes of its allocations, results included, as memory

@@ -7,9 +7,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import MOSTLY_NAMED, Operations
 from tfdoctor.humanize import milliseconds, number
 
-WHERE = (
-    "in a graph that was not recorded, such as the body of a loop (an LSTM's or GRU's over time)"
-)
+WHERE = "in a graph that was not recorded, such as the loop of an LSTM or GRU over time"
 
 
 @dataclass(frozen=True, slots=True)

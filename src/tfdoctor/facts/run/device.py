@@ -33,8 +33,8 @@ NO_KERNELS = MissingWork(
     "the trace shows a GPU but no kernel on it", "record steps that use the GPU"
 )
 NO_GPU = MissingWork(
-    "GPU kernels were launched, but the trace holds no GPU plane: it was removed",
-    "use the trace as the profiler wrote it, or record again",
+    "GPU kernels were launched, but the trace contains no GPU plane: the plane was removed",
+    "use the original trace, or record again",
 )
 
 IDLE = 0.01

@@ -41,7 +41,7 @@ class Framework:
 
     name: str = ""
     version: str = ""
-    evidence: str = ""  # "the trace holds calls of PjitFunction(train_step)"
+    evidence: str = ""  # "the trace contains calls of PjitFunction(train_step)"
     keras: bool = False  # Keras on JAX, by the trace; tf.keras is known from the program record
     tf_data: bool = False  # tf.data iterators ran
 
@@ -80,7 +80,7 @@ class Framework:
             return ""
         return (
             f"this is a run of {self.title} ({self.evidence}) and its trace shows no tf.data pipeline, so "
-            "its input cannot be judged"
+            "the input cannot be checked"
         )
 
 
@@ -92,7 +92,7 @@ def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
     for framework, sign in SIGNS:
         for kind in _kinds(trace):
             if sign.fullmatch(kind.name):
-                return framework, "", f"the trace holds the event {kind.name}"
+                return framework, "", f"the trace contains the event {kind.name}"
     versions = recording.manifest.versions if recording.manifest else {}
     if "tensorflow" in versions:
         return TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"

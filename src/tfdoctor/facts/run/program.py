@@ -116,7 +116,7 @@ class Program:
             raise Unavailable(f"the program of a run of {framework.title} is not recorded")
         if record is None:
             raise Unavailable(
-                "the trace does not hold the program (shapes, layers, lines); record with `tfdoctor profile`"
+                "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
             )
         return cls._of(record, Places.of(recording))
 

@@ -63,7 +63,7 @@ class HostSteps:
         """Put the steps on the wall clock, where trace and manifest hold it.
 
         Raises:
-            Unavailable: the trace holds no step.
+            Unavailable: the trace contains no step.
         """
         clocks = recording.manifest.clock if recording.manifest else ()
         missing = _why_no_clock(trace, clocks)

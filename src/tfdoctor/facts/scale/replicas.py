@@ -26,7 +26,7 @@ class Replicas:
 
     @classmethod
     def measure(cls, recording: Recording, program: Program | None) -> Self:
-        """Read the settings that the run recorded; a foreign trace holds none."""
+        """Read the settings that the run recorded; a foreign trace contains none."""
         settings = program.settings if program else RunSettings()
         strategy = settings.strategy or ""
         return cls(

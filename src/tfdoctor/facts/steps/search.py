@@ -49,7 +49,9 @@ def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[St
         return StepSource.NONE, []
     cycle = choose(cycles)
     if len(cycle) < FEWEST and cycle.call not in TRAINING_CALLS:
-        rounds = "a single whole round" if len(cycle) == 1 else f"only {len(cycle)} whole rounds"
+        rounds = (
+            "a single whole iteration" if len(cycle) == 1 else f"only {len(cycle)} whole iterations"
+        )
         raise Unavailable(
             f"{cycle.where} trains, but the trace shows {rounds} of it, too few to identify the steps",
             "record for longer",

@@ -152,7 +152,7 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     chosen = main if main.trains and len(outer.starts_ps) == len(main.starts_ps) else outer
     if not chosen.trains:
         raise Unavailable(
-            f"{main.name} takes gradients ({counted(len(main.starts_ps), what)}), but the trace does not show "
+            f"{main.name} computes gradients ({counted(len(main.starts_ps), what)}), but the trace does not show "
             "that it changes weights, so it is not known to train"
         )
     if len(chosen.starts_ps) < FEWEST:
@@ -174,7 +174,7 @@ def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
     for other in gradients:
         if other is not main and not _keeps_step(main, other):
             raise Unavailable(
-                f"{main.name} and {other.name} both take gradients without alternating, so the training steps "
+                f"{main.name} and {other.name} both compute gradients without alternating, so the training steps "
                 "are ambiguous"
             )
     return main
@@ -202,6 +202,6 @@ def _why_none(programs: list[TimedProgram], what: str) -> str:
         return "the trace shows no run of a compiled program"
     longest = max(programs, key=lambda program: program.total_ps)
     return (
-        "the trace marks no steps, and no compiled program takes gradients (the longest, "
+        "the trace marks no steps, and no compiled program computes gradients (the longest, "
         f"{longest.name}, has {counted(len(longest.starts_ps), what)})"
     )

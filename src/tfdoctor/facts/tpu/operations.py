@@ -76,7 +76,7 @@ class TpuOperations:
         """Sum the operations of the rounds by instruction.
 
         Raises:
-            Unavailable: the device is no TPU, or its trace holds no operation in a round.
+            Unavailable: the device is no TPU, or its trace contains no operation in a round.
         """
         core = device.busiest
         if device.kind != DeviceKind.TPU or core is None or device.missing:
@@ -86,7 +86,7 @@ class TpuOperations:
         line = next((line for line in core.lines if line.name == TPU_OPS), None)
         if line is None or not len(starts):
             raise Unavailable(
-                "the TPU's trace holds no operation within a step or a run of a program"
+                "the TPU's trace contains no operation within a step or a run of a program"
             )
         inside = counted(line) & (line.start_ps >= starts[0]) & (line.start_ps < end)
         time = np.bincount(line.kind[inside], line.duration_ps[inside], len(line.types))

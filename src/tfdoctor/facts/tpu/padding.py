@@ -3,7 +3,7 @@
 The MXU is a square of 128 x 128, 256 x 256 from v6e on (Google Cloud, TPU architecture). A matmul whose
 width (the result's dimension in the lanes) or depth (the summed dimension) is not a multiple of it leaves
 part of the square idle. In memory XLA pads the two minor dimensions to the layout's tile: 8 x 128 up to
-v6e for 16 bit too, 16 x 128 for bf16 from 7x on. The tile is read from the trace.
+v6e for 16-bit precision too, 16 x 128 for bf16 from 7x on. The tile is read from the trace.
 """
 
 from collections.abc import Iterable
@@ -57,14 +57,14 @@ class Padding:
 
     side: int
     matmuls: tuple[PaddedMatmul, ...]
-    unknown_ms: float  # per round, in matmuls whose shapes the trace does not hold
+    unknown_ms: float  # per round, in matmuls whose shapes the trace does not contain
 
     @classmethod
     def measure(cls, operations: TpuOperations, hardware: Hardware) -> Self:
         """Size every matmul by the program, else by its instruction's text.
 
         Raises:
-            Unavailable: the step runs no matmul, or the trace holds no shapes.
+            Unavailable: the step runs no matmul, or the trace contains no shapes.
         """
         side = hardware.tile.multiple if hardware.tile else 0
         if not operations.matmuls:
@@ -72,7 +72,9 @@ class Padding:
         sized = [(row, _sized(row, side)) for row in operations.matmuls if not row.depthwise]
         known = [matmul for _, matmul in sized if matmul is not None]
         if not known:
-            raise Unavailable("the trace does not hold the shapes of its matmuls and convolutions")
+            raise Unavailable(
+                "the trace does not contain the shapes of its matmuls and convolutions"
+            )
         known.sort(key=lambda matmul: -matmul.lost_ms)
         return cls(side, tuple(known), sum(row.ms for row, matmul in sized if matmul is None))
 

@@ -103,7 +103,7 @@ class TpuTime:
         working = [core for core in cores if core is not None]
         if not working:
             raise Unavailable(
-                "the TPU's trace holds neither steps nor whole runs of a compiled program"
+                "the TPU's trace contains neither steps nor whole runs of a compiled program"
             )
         return cls(unit, program, tuple(sorted(working, key=lambda core: -core.busy_ms)))
 
