@@ -1,8 +1,8 @@
 """Compares the JSON reports of two versions of tfdoctor on the same recordings, apart from their texts.
 
 ``python scripts/compare_reports.py --base REVISION FOLDER...`` reports on every recording below the folders
-twice, with the working tree and with the source at the revision, each in processes of its own, and prints
-what differs: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
+twice, with the working tree and with the source at the revision, each in its own process, and prints
+the differences: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
 may differ; with ``--figures`` those are listed whose numbers differ. Exit code 1 when anything else does.
 """
 
@@ -48,7 +48,7 @@ Difference = tuple[str, object, object]
 
 
 def main() -> None:
-    """Report twice and print what differs."""
+    """Write all reports twice and print the differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--base", default="HEAD", metavar="REVISION", help="[default: HEAD]")
@@ -95,7 +95,7 @@ def recordings_below(folder: Path) -> Iterator[Path]:
 
 
 def checked_out(revision: str, folder: Path) -> Path:
-    """Write the source at a revision into a folder and return where it is."""
+    """Write the source at a revision into a folder; return the path of its packages."""
     archive = subprocess.run(  # noqa: S603 - the revision is the developer's own
         ["git", "archive", revision, "src"],  # noqa: S607 - git, as the developer has it
         cwd=ROOT, check=True, capture_output=True,
@@ -115,7 +115,7 @@ def report(source: Path, recordings: Sequence[Path], out: Path) -> None:
 
 
 def read(out: Path, number: int) -> dict[str, Any]:
-    """Return a report with the exit code that the command ended with."""
+    """Return a report's JSON files, including the exit code of the command."""
     files = sorted((out / str(number)).glob("*.json"))
     return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
 

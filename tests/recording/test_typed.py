@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 
+from tfdoctor.recording.field_types import KEY, WHOLE, Amount, Count
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
-from tfdoctor.recording.typed import KEY, WHOLE, Amount, Count, Misfit, read
+from tfdoctor.recording.typed import Misfit, read
 
 
 @dataclass(frozen=True, slots=True)
