@@ -111,7 +111,7 @@ def slowed() -> Chart:
 def test_nor_is_found_what_is_little_even_of_those() -> None:
     found = examine(states("small", part(4.9)), states("some", part(5.0)), chart=slowed())
     assert isinstance(found["small"].outcome, NotApplicable)
-    assert "cannot be judged" in found["small"].outcome.reason
+    assert "is not reliable" in found["small"].outcome.reason
     assert isinstance(found["some"].outcome, Finding)
 
 
@@ -227,7 +227,7 @@ def test_it_is_told_how_a_saving_was_computed() -> None:
     result = examine(states("fault", part(30, "a"), part(10, "b")))["fault"]
     assert result.saving
     assert "100 ms" in result.saving.how
-    assert "two parts of its device work" in result.saving.how
+    assert "two parts of the device work" in result.saving.how
     assert "60.0 ms" in result.saving.how
 
 
