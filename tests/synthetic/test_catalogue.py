@@ -42,7 +42,7 @@ LOW = 0.3
 class Pair:
     """A run with a fault and its twin.
 
-    ``beside`` and ``left`` are the rules that speak of the one and of the other, and say what is true: the
+    ``also`` and ``left`` are other rules with true findings, in the sick and in the healthy run: the
     pipelines' map is sequential; Python takes 2 ms between steps; a step of 0.3 ms is read after each time;
     gelu of single operations is not all that XLA could fuse; four T4s exchange gradients over PCIe.
     """
@@ -50,14 +50,14 @@ class Pair:
     rule: str
     sick: Run
     healthy: Run
-    beside: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
     short: str = ""  # why less is promised than the runs differ by
 
 
 def pair(rule: str, sick: Run, healthy: Run, **more: Any) -> Pair:
-    beside, left = (frozenset(more.pop(key, "").split()) for key in ("beside", "left"))
-    return Pair(rule, sick, healthy, beside, left, **more)
+    also, left = (frozenset(more.pop(key, "").split()) for key in ("also", "left"))
+    return Pair(rule, sick, healthy, also, left, **more)
 
 
 def on(device: str, precision: str = "bf16", **more: Any) -> Run:
@@ -94,10 +94,10 @@ PAIRS = {
     "no TF32 A100": pair(
         "float32-matmul", on("a100", "fp32"), on("a100")
     ),
-    "unit V100": pair(UNIT, on("v100", "fp32"), on("v100", "fp16"), beside="float32-matmul"),
+    "unit V100": pair(UNIT, on("v100", "fp32"), on("v100", "fp16"), also="float32-matmul"),
     "unit v5e": pair(
         UNIT, on("v5e", width=64, batch_norm="none"), on("v5e", width=256, batch_norm="none"),
-        beside="unaligned-dimension",
+        also="unaligned-dimension",
     ),
     "unaligned A100": pair(
         "unaligned-dimension", on("a100", width=33, batch=1024), on("a100", width=32, batch=1024)
@@ -137,7 +137,7 @@ PAIRS = {
     ),
     "broadcast A100": pair(
         "broadcast-cost", on("a100", scale="tiled"), on("a100", scale="broadcast"),
-        beside="unfused-elementwise", left="unfused-elementwise",
+        also="unfused-elementwise", left="unfused-elementwise",
     ),
     "layout T4": pair(
         "layout-change", on("t4", "fp16", layout="turned"), on("t4", "fp16", layout="first")
@@ -149,11 +149,11 @@ PAIRS = {
     # Execution
     "launching A100": pair(
         "kernel-launch-bound", on("a100", batch=1, dispatch_us=40.0), on("a100", batch=1, dispatch_us=2.0),
-        beside="small-batch host-sync", left="host-sync",
+        also="small-batch host-sync", left="host-sync",
     ),
     "reading A100": pair(
         "host-sync", on("a100", batch=1024, between_ms=2.0), on("a100", batch=1024, between_ms=2.0, ahead=True),
-        beside="between-steps",
+        also="between-steps",
     ),
     "copying V100": pair(
         "serial-transfer", on("v100", "fp16", overlap=False, copy="pageable"), on("v100", "fp16", copy="pageable")
@@ -161,11 +161,11 @@ PAIRS = {
     "compiling A100": pair("recompilation", on("a100", compile_ms=40.0), on("a100")),
     # Input
     "waiting A100": pair(
-        "input-bound", on("a100", input_ms=3.0, work_ms=0.0), on("a100"), beside="sequential-map"
+        "input-bound", on("a100", input_ms=3.0, work_ms=0.0), on("a100"), also="sequential-map"
     ),
     "prefetch A100": pair(
         "missing-prefetch", on("a100", input_ms=3.0, prefetch=False), on("a100", work_ms=3.0),
-        beside="input-bound sequential-map",
+        also="input-bound sequential-map",
     ),
     # Scale
     "idle H100": pair(
@@ -182,7 +182,7 @@ PAIRS = {
     "replicas T4": pair(
         "small-replica-batch", exchanging(on("t4", "fp16", batch=2, size=32, width=256, replicas=4)),
         exchanging(on("t4", "fp16", batch=32, size=32, width=256, replicas=4)),
-        beside="collective-bound host-sync", left="collective-bound", short=FIXED,
+        also="collective-bound host-sync", left="collective-bound", short=FIXED,
     ),
     "hot V100": pair("throttled-device", on("v100", "fp16", clock=0.6), on("v100", "fp16")),
     "full V100": pair("memory-headroom", on("v100", "fp16", memory=0.98), on("v100", "fp16", memory=0.5)),
@@ -200,7 +200,9 @@ class Seen:
     @property
     def found(self) -> set[str]:
         """The rules that find a fault."""
-        return {name for name, one in self.results.items() if isinstance(one.outcome, Finding)}
+        return {
+            name for name, result in self.results.items() if isinstance(result.outcome, Finding)
+        }
 
     @property
     def examples(self) -> int:
@@ -215,7 +217,9 @@ def seen(run: Run) -> Seen:
         _beside(run, Path(folder))
         recording = Recording.open(folder)
         chart = Chart([xplane.read(recording.traces[0]), recording])
-        return Seen(run, truth, {one.rule.name: one for one in examine(chart, all_rules())})
+        return Seen(
+            run, truth, {result.rule.name: result for result in examine(chart, all_rules())}
+        )
 
 
 def _beside(run: Run, folder: Path) -> None:
@@ -229,10 +233,10 @@ def _beside(run: Run, folder: Path) -> None:
 
 def _sample(run: Run) -> dict[str, Any]:
     """What NVML tells each second: a clock that is not at its highest is held by heat."""
-    one = gpu.GPUS[run.device]
+    chip = gpu.GPUS[run.device]
     held = ["software-thermal"] if run.clock < 1 else []
-    clock = round(one.clock_khz * run.clock / 1000)
-    return {"index": 0, "name": one.name, "gpu_pct": 99, "sm_mhz": clock, "throttle": held}
+    clock = round(chip.clock_khz * run.clock / 1000)
+    return {"index": 0, "name": chip.name, "gpu_pct": 99, "sm_mhz": clock, "throttle": held}
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -244,15 +248,15 @@ def test_the_fault_is_found_where_it_is_and_only_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_nothing_else_is_said_than_what_is_true_too(name: str) -> None:
-    one = PAIRS[name]
-    assert seen(one.sick).found - {UNIT, one.rule} == one.beside - {UNIT}
-    assert seen(one.healthy).found - {UNIT} == one.left
+    case = PAIRS[name]
+    assert seen(case.sick).found - {UNIT, case.rule} == case.also - {UNIT}
+    assert seen(case.healthy).found - {UNIT} == case.left
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_no_rule_fails(name: str) -> None:
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
-        kinds = {name: type(one.outcome) for name, one in seen(run).results.items()}
+        kinds = {name: type(result.outcome) for name, result in seen(run).results.items()}
         assert set(kinds.values()) <= {Finding, Healthy, NotApplicable}
 
 
@@ -260,27 +264,27 @@ def test_no_rule_fails(name: str) -> None:
 def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
     """By the FLOPs of the whole step, over the peak in 16-bit precision, whatever precision the run has."""
     for run in (PAIRS[name].sick, PAIRS[name].healthy):
-        one = seen(run)
+        report = seen(run)
         chip = samples.chip(replace(run, precision=_narrow(run), clock=1.0))
-        use = one.truth.flops / (one.truth.compute_ms * 1e-3) / chip.peak_flop_s
-        assert (UNIT in one.found) == (use < LOW)
+        use = report.truth.flops / (report.truth.compute_ms * 1e-3) / chip.peak_flop_s
+        assert (UNIT in report.found) == (use < LOW)
 
 
 def _narrow(run: Run) -> str:
     return "fp16" if run.device in ("v100", "t4") else "bf16"
 
 
-PROMISES = [name for name, one in PAIRS.items() if one.rule not in (UNIT, "memory-headroom")]
+PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]
 
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_what_is_promised_is_what_the_runs_differ_by(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    one = PAIRS[name]
-    if one.short:
-        request.applymarker(pytest.mark.xfail(reason=one.short, strict=True))
-    promised, true = seen(one.sick).results[one.rule].saving, saved(one)
+    case = PAIRS[name]
+    if case.short:
+        request.applymarker(pytest.mark.xfail(reason=case.short, strict=True))
+    promised, true = seen(case.sick).results[case.rule].saving, saved(case)
     assert promised is not None
     if promised.bound is Bound.AT_MOST:
         assert true <= promised.share + WORTH_SAYING
@@ -288,17 +292,17 @@ def test_what_is_promised_is_what_the_runs_differ_by(
         assert promised.share == pytest.approx(true, abs=EXPECTED)
 
 
-def saved(one: Pair) -> float:
+def saved(case: Pair) -> float:
     """Return what the healthy run saves of the sick one's step, for as many examples."""
-    sick, healthy = seen(one.sick), seen(one.healthy)
+    sick, healthy = seen(case.sick), seen(case.healthy)
     same = healthy.truth.step_ms * sick.examples / healthy.examples
     return 1 - same / sick.truth.step_ms
 
 
 def test_what_falls_short_is_never_too_much() -> None:
     """Of the pairs whose saving is known to be told too low."""
-    for one in PAIRS.values():
-        saving = seen(one.sick).results[one.rule].saving
-        if one.short:
+    for case in PAIRS.values():
+        saving = seen(case.sick).results[case.rule].saving
+        if case.short:
             assert saving is not None
-            assert 0 < saving.share < saved(one)
+            assert 0 < saving.share < saved(case)
