@@ -217,7 +217,7 @@ def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
     line.add("train", sign * huge, sign * huge)
     trace = xplane.read(save(space, file))
     (found,) = trace.planes[0].lines
-    assert "cut off at 13 days" in trace.damage[0]
+    assert "limited to 13 days" in trace.damage[0]
     assert sign * int(found.start_ps[0]) == xplane.LIMIT_PS
     assert found.event(0).end_ps == int((found.start_ps + found.duration_ps)[0])
 
