@@ -27,16 +27,16 @@ AS_IT_COMES = "as it comes"
 def variants(name: str) -> dict[str, Any]:
     """Return the model and its changed copies, compiled."""
     make = getattr(keras.applications, name)
-    found = {}
+    variants = {}
     for policy, fused in (("float32", "fused"), ("mixed_bfloat16", "fused and mixed_bfloat16")):
         keras.mixed_precision.set_global_policy(policy)
         plain = make(weights=None)
-        found[AS_IT_COMES if policy == "float32" else policy] = plain
+        variants[AS_IT_COMES if policy == "float32" else policy] = plain
         if any(type(layer) is keras.layers.BatchNormalization for layer in plain.layers):
-            found[fused] = clone(plain)
-    for model in found.values():
+            variants[fused] = clone(plain)
+    for model in variants.values():
         model.compile("adam", "sparse_categorical_crossentropy")
-    return found
+    return variants
 
 
 def clone(model: Any) -> Any:

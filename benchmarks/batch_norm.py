@@ -29,18 +29,18 @@ def compare(channels: int, rounds: int = 9) -> tuple[float, float]:
     runs = [with_gradients(fused), with_gradients(separate)]
     for run in runs:
         run(x, scale)
-    one, other = zip(
+    fused_s, separate_s = zip(
         *[[seconds(run, x, scale) for run in runs] for _ in range(rounds)], strict=True
     )
-    return statistics.median(one), statistics.median(other)
+    return statistics.median(fused_s), statistics.median(separate_s)
 
 
 def main() -> None:
     """Print one row per number of channels."""
     for channels in CHANNELS:
-        one, other = compare(channels)
-        print(f"{channels:4} channels: fused {one * 1e3:6.2f} ms, separate {other * 1e3:6.2f} ms, "
-              f"ratio {one / other:.2f}")  # fmt: skip
+        fused_s, separate_s = compare(channels)
+        print(f"{channels:4} channels: fused {fused_s * 1e3:6.2f} ms, separate {separate_s * 1e3:6.2f} ms, "
+              f"ratio {fused_s / separate_s:.2f}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -93,9 +93,9 @@ def _show(failed: list[CaseResult]) -> None:
     """Print each kind of failure once, and the numbers of all its cases."""
     kinds = Counter(_kind(outcome) for outcome in failed)
     for kind, times in kinds.most_common(SHOWN):
-        mine = [outcome for outcome in failed if _kind(outcome) == kind]
-        print(f"{times} x {kind}\n  seeds {[outcome.seed for outcome in mine[:10]]}")
-        print(mine[0].failure)
+        same_kind = [outcome for outcome in failed if _kind(outcome) == kind]
+        print(f"{times} x {kind}\n  seeds {[outcome.seed for outcome in same_kind[:10]]}")
+        print(same_kind[0].failure)
 
 
 def _kind(outcome: CaseResult) -> str:

@@ -112,11 +112,11 @@ def sampler() -> Iterator[str]:
         )  # fmt: skip
         manifest = json.loads((out / "tfdoctor.json").read_text())
     first, last = (manifest["clock"][at]["monotonic_ns"] for at in (0, -1))
-    for each in manifest["samplers"]:
-        if each["count"]:
-            share = each["cost_ms"] / ((last - first) / 1e6) * 100
+    for sampler in manifest["samplers"]:
+        if sampler["count"]:
+            share = sampler["cost_ms"] / ((last - first) / 1e6) * 100
             yield (
-                f"{each['name']}: {each['cost_ms'] / each['count']:.2f} ms a sample, "
+                f"{sampler['name']}: {sampler['cost_ms'] / sampler['count']:.2f} ms a sample, "
                 f"{share:.2f} % of one core"
             )
 
@@ -124,10 +124,10 @@ def sampler() -> Iterator[str]:
 def programs() -> Iterator[str]:
     """Yield what it costs to describe two large models."""
     for name in ("resnet50", "transformer"):
-        found = worker("program", name)
+        program = worker("program", name)
         yield (
-            f"{name}: {found['operations']} operations, {found['seconds']:.2f} s of CPU, "
-            f"{found['bytes'] / 1e6:.2f} MB"
+            f"{name}: {program['operations']} operations, {program['seconds']:.2f} s of CPU, "
+            f"{program['bytes'] / 1e6:.2f} MB"
         )
 
 

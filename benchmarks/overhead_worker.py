@@ -66,13 +66,13 @@ def unhooked() -> Iterator[None]:
         (Function, "__call__"),
         (ConcreteFunction, "_call_flat"),
     ]
-    kept = [(kind, name, getattr(kind, name)) for kind, name in patched]
-    for kind, name, function in kept:
+    originals = [(kind, name, getattr(kind, name)) for kind, name in patched]
+    for kind, name, function in originals:
         setattr(kind, name, function.__wrapped__)
     try:
         yield
     finally:
-        for kind, name, function in kept:
+        for kind, name, function in originals:
             setattr(kind, name, function)
 
 
@@ -119,7 +119,7 @@ class Fit:
         """Fit so many epochs; `before` may change the model at the beginning of each."""
         import keras
 
-        found: list[list[float]] = []
+        times: list[list[float]] = []
         at: list[float] = []
 
         class Turns(keras.callbacks.Callback):  # type: ignore[misc]
@@ -131,10 +131,10 @@ class Fit:
                 at.append(time.perf_counter())
 
             def on_epoch_end(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
-                found.append([float(ms) for ms in np.diff(at) * 1e3])
+                times.append([float(ms) for ms in np.diff(at) * 1e3])
 
         self.model.fit(self.x, self.x, batch_size=64, epochs=blocks, verbose=0, callbacks=[Turns()])
-        return found
+        return times
 
 
 def outside(style: str, width: int) -> list[tuple[float, float]]:

@@ -91,7 +91,7 @@ def advised(case: Case, folder: Path) -> tuple[bytes, str]:
     chosen = ("--select", case.rule, "--format", "json", "--patch", "-")
     patch = run(folder, *tfdoctor, "report", str(out), *chosen)
     results = json.loads((out / "report.json").read_text("utf-8"))["results"]
-    saving = next(each["saving"] for each in results if each["rule"] == case.rule)
+    saving = next(result["saving"] for result in results if result["rule"] == case.rule)
     if saving is None:
         return patch, "no figure"
     most = "at most " if saving["bound"] == "at-most" else ""
@@ -101,7 +101,9 @@ def advised(case: Case, folder: Path) -> tuple[bytes, str]:
 def unasked(case: Case, folder: Path) -> tuple[bytes, str]:
     """Return the patch of an edit that nothing advised."""
     text = (folder / "train.py").read_text("utf-8")
-    batch = next((at for at, one in enumerate(text.split("\n"), 1) if ".batch(" in one), 0)
+    batch = next(
+        (number for number, line in enumerate(text.split("\n"), 1) if ".batch(" in line), 0
+    )
     line = batch if case.edit_id == "drop-remainder" else 0
     after = spliced(text, KINDS[case.edit_id](SyntaxTree(text), line, ""))
     return unified([FileChange("train.py", text.encode(), after.encode())]), "not advised here"

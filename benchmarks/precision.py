@@ -31,18 +31,18 @@ def depthwise_gradient(g: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
 
 
 def several(call: Call) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Return a graph function that takes the product ``TIMES`` times, each of other numbers."""
+    """Return a graph function that runs the matmul ``TIMES`` times, each time with other numbers."""
 
     @tf.function
     def run(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
-        products = [call(x, w + tf.cast(number, w.dtype)) for number in range(TIMES)]
-        return tf.add_n([tf.reshape(product, [-1])[0] for product in products])
+        results = [call(x, w + tf.cast(number, w.dtype)) for number in range(TIMES)]
+        return tf.add_n([tf.reshape(result, [-1])[0] for result in results])
 
     return run
 
 
 def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
-    """Return a graph function of the product and both of its gradients: a training step's share."""
+    """Return a graph function of the matmul and both of its gradients, as in a training step."""
 
     @tf.function
     def run(x: tf.Tensor, w: tf.Tensor) -> list[tf.Tensor]:
@@ -66,7 +66,7 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
 )
 
 TIMES = 8
-"""Small products run several times in one graph, so that the call from Python counts little."""
+"""Small matmuls run several times in one graph, so that the call from Python costs little."""
 
 
 def attention(q: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
@@ -168,7 +168,7 @@ LAYERS = 24
 
 
 def tiny_model(policy: str) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Return the training step of many tiny layers, whose products gain nothing: casts are what differs."""
+    """Return the training step of many tiny layers, whose matmuls gain nothing: only casts differ."""
     keras.mixed_precision.set_global_policy(policy)
     layers = [keras.layers.Dense(16, activation="relu") for _ in range(LAYERS)]
     model = keras.Sequential([keras.Input([16]), *layers])

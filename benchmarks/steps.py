@@ -86,7 +86,7 @@ class Run:
             "stdout": (self.stdout, other.stdout),
             "stderr": (self.stderr, other.stderr),
         }
-        return ", ".join(name for name, (one, two) in pairs.items() if one != two)
+        return ", ".join(name for name, (first, second) in pairs.items() if first != second)
 
     def during(self, manifest: Manifest) -> slice:
         """Return which spans lie in the traced window; without one, those after the warm-up."""
@@ -167,7 +167,9 @@ class Measurement:
         if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
             yield "loops that tfdoctor saw: " + ", ".join(kinds)
         yield from (f"missing: {entry.what}: {entry.why}" for entry in self.manifest.missing)
-        yield from (f"agent error: {one.where}: {one.error}" for one in self.manifest.agent_errors)
+        yield from (
+            f"agent error: {error.where}: {error.error}" for error in self.manifest.agent_errors
+        )
         if self.steps.get("missing"):
             yield f"no steps: {self.steps['missing']}"
         if self.alone.code:
@@ -202,8 +204,8 @@ class Measurement:
 
 
 def _median(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return statistics.median(found) if found else None
+    numbers = list(values)
+    return statistics.median(numbers) if numbers else None
 
 
 def _text(value: float | None) -> str:
@@ -219,15 +221,15 @@ def _error(value: float | None, truth: float | None) -> str:
 
 def style(script: Path) -> str:
     """Return a script's style: the first line of its docstring."""
-    said = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
-    return said.split("\n")[0].rstrip(".")
+    docstring = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    return docstring.split("\n")[0].rstrip(".")
 
 
 def table(measurements: Iterable[Measurement]) -> str:
     """Return the figures in Markdown."""
     machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
     rows = [("style", *COLUMNS), ("---",) * (1 + len(COLUMNS))]
-    rows += [(style(each.script), *each.cells()) for each in measurements]
+    rows += [(style(row.script), *row.cells()) for row in measurements]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     where = f"Measured on {today}, on {machine.cores_usable:g} shared cores ({machine.cpu_model})."
     return "\n".join([where, "", *lines]) + "\n"
@@ -260,16 +262,16 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the recordings here")
     options = parser.parse_args()
-    found = []
+    measurements = []
     show(COLUMNS)
     with tempfile.TemporaryDirectory() as folder:
         for number, (script, python) in enumerate(plan(options.only, options.keras2)):
             out = (options.keep or Path(folder)) / f"{number}-{script.stem}"
-            found.append(Measurement.of(script, python, out))
-            show(found[-1].cells(), found[-1].remarks())
+            measurements.append(Measurement.of(script, python, out))
+            show(measurements[-1].cells(), measurements[-1].remarks())
     if options.table:
         page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(MARKED.sub(rf"\g<1>{table(found)}\g<2>", page), encoding="utf-8")
+        PAGE.write_text(MARKED.sub(rf"\g<1>{table(measurements)}\g<2>", page), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Compares the JSON reports of two versions of tfdoctor on the same recordings, apart from their texts.
 
 ``python scripts/compare_reports.py --base REVISION FOLDER...`` reports on every recording below the folders
-twice, with the working tree and with the source at the revision, each in processes of its own, and prints
-what differs: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
+twice, with the working tree and with the source at the revision, each in its own process, and prints
+the differences: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
 may differ; with ``--figures`` those are listed whose numbers differ. Exit code 1 when anything else does.
 """
 
@@ -19,33 +19,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 IDENTIFIERS = frozenset(
-    (
-        *(
-            "rule",
-            "rules",
-            "topic",
-            "outcome",
-            "severity",
-            "bound",
-            "source",
-            "unit",
-            "trial",
-            "kind",
-        ),
-        *(
-            "device",
-            "device_name",
-            "path",
-            "level",
-            "stage",
-            "name",
-            "host",
-            "hosts",
-            "shown",
-            "layer",
-        ),
-        *("operation", "by", "version", "tensorflow", "keras", "command", "after", "others"),
-    )
+    """
+    after bound by command device device_name host hosts keras kind layer level name operation others outcome
+    path rule rules severity shown source stage tensorflow topic trial unit version
+    """.split()  # noqa: SIM905 - one a line would be a page
 )
 """Fields whose strings are compared; strings of other fields are texts."""
 
@@ -71,13 +48,15 @@ Difference = tuple[str, object, object]
 
 
 def main() -> None:
-    """Report twice and print what differs."""
+    """Write all reports twice and print the differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--base", default="HEAD", metavar="REVISION", help="[default: HEAD]")
     parser.add_argument("--figures", action="store_true", help="list texts whose numbers differ")
     options = parser.parse_args()
     recordings = sorted({path for folder in options.folders for path in recordings_below(folder)})
+    if not recordings:
+        parser.error("there is no recording below these folders: name one that holds some")
     with tempfile.TemporaryDirectory() as scratch:
         before, after = Path(scratch, "before"), Path(scratch, "after")
         report(checked_out(options.base, Path(scratch, "base")), recordings, before)
@@ -116,7 +95,7 @@ def recordings_below(folder: Path) -> Iterator[Path]:
 
 
 def checked_out(revision: str, folder: Path) -> Path:
-    """Write the source at a revision into a folder and return where it is."""
+    """Write the source at a revision into a folder; return the path of its packages."""
     archive = subprocess.run(  # noqa: S603 - the revision is the developer's own
         ["git", "archive", revision, "src"],  # noqa: S607 - git, as the developer has it
         cwd=ROOT, check=True, capture_output=True,
@@ -136,7 +115,7 @@ def report(source: Path, recordings: Sequence[Path], out: Path) -> None:
 
 
 def read(out: Path, number: int) -> dict[str, Any]:
-    """Return a report with the exit code that the command ended with."""
+    """Return a report's JSON files, including the exit code of the command."""
     files = sorted((out / str(number)).glob("*.json"))
     return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
 

@@ -1,6 +1,6 @@
-"""Writes what the code knows best: the pages of rules, commands and exit codes, and real output.
+"""Generates the pages on rules, commands, exit codes and settings, and real output in other pages.
 
-`make docs` writes them. `make check` runs `document.py --check`, which fails when one is stale.
+`make docs` writes them. `make check` runs `document.py --check`, which fails if a page is stale.
 """
 
 import inspect
@@ -39,7 +39,7 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 SAMPLES = ROOT / "sample_traces"
 
 MARKED = re.compile(r"(<!-- (sample|map) ?(\S*) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
-"""A passage to fill in, in a page written by hand: the report on a sample, or the map of the packages."""
+"""A passage that is generated in a hand-written page: the report on a sample, or the map of packages."""
 
 ANSWERS = """\
 Each rule has one of four results: a *finding*, *healthy* (with the measured number), *not checked* (with what
@@ -62,24 +62,24 @@ TOPICS = {
 
 
 def main() -> None:
-    """Write every page, or with `--check` say which ones are stale."""
-    wanted = pages()
-    stale = [path for path, text in wanted.items() if not _is(path, text)]
-    left_over = [path for path in RULES.glob("*.md") if path not in wanted]
+    """Write every page, or with `--check` print the stale ones."""
+    current = pages()
+    stale = [path for path, text in current.items() if not _is_current(path, text)]
+    obsolete = [path for path in RULES.glob("*.md") if path not in current]
     if "--check" in sys.argv[1:]:
-        for path in [*stale, *left_over]:
+        for path in [*stale, *obsolete]:
             print(f"{path.relative_to(ROOT)} is stale: run `make docs`", file=sys.stderr)
-        sys.exit(1 if stale or left_over else 0)
+        sys.exit(1 if stale or obsolete else 0)
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(wanted[path], encoding="utf-8")
+        path.write_text(current[path], encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
-    for path in left_over:
+    for path in obsolete:
         path.unlink()
         print(f"removed {path.relative_to(ROOT)}")
 
 
-def _is(path: Path, text: str) -> bool:
+def _is_current(path: Path, text: str) -> bool:
     return path.is_file() and path.read_text(encoding="utf-8") == text
 
 
@@ -102,7 +102,7 @@ def pages() -> dict[Path, str]:
 
 
 def documented(rule: Rule) -> str:
-    """Return the page of one rule, and where it comes from."""
+    """Return the page of one rule, with a banner that names its source."""
     source = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}.py"
     return f"{BANNER.format(source=source)}\n{rule_page(rule)}"
 
@@ -119,8 +119,10 @@ def rules_index(rules: tuple[Rule, ...]) -> str:
         ANSWERS,
     ]
     for topic, title in TOPICS.items():
-        if mine := [rule for rule in rules if rule.topic is topic]:
-            rows = [(f"[{rule.name}]({rule.name}.md)", rule.doc.title, rule.since) for rule in mine]
+        if members := [rule for rule in rules if rule.topic is topic]:
+            rows = [
+                (f"[{rule.name}]({rule.name}.md)", rule.doc.title, rule.since) for rule in members
+            ]
             lines += [f"## {title}\n", *table(("rule", "what it reports", "since"), rows), ""]
     return "\n".join(lines)
 
@@ -141,8 +143,8 @@ def cli_page() -> str:
 
 
 def _command(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - click's, which typer hides
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    options = [param for param in command.params if param.param_type_name == "option"]
     usage = " ".join(one.metavar or one.name.upper() for one in arguments)
     kinds = inspect.signature(command.callback, eval_str=True).parameters
     yield f"## tfdoctor {name}\n"
@@ -207,9 +209,9 @@ def configuration_page(rules: tuple[Rule, ...]) -> str:
 def _every_limit(rules: tuple[Rule, ...]) -> Iterator[tuple[str, str, str, str]]:
     for rule in rules:
         limits: Any = rule.limits
-        for one in fields(limits) if limits else ():
+        for field in fields(limits) if limits else ():
             name = f"[{rule.name}](../rules/{rule.name}.md)"
-            yield name, f"`{one.name}`", f"{one.default:g}", one.metadata["why"]
+            yield name, f"`{field.name}`", f"{field.default:g}", field.metadata["why"]
 
 
 def exit_codes_page() -> str:
@@ -255,7 +257,7 @@ def filled(path: Path) -> str:
 
 
 def _report_on(sample: str) -> Iterator[str]:
-    """Yield what the terminal shows of a sample."""
+    """Yield the report on a sample as in a terminal."""
     recording = Recording.open(SAMPLES / sample)
     diagnosis = diagnose(recording, all_rules(), sample, ask_xprof=False)
     yield "```"

@@ -1,7 +1,7 @@
 """Records the samples of real runs from the examples, on the CPU, and scrubs them.
 
-Run it on a quiet machine (`make samples`). What would tell about that machine or its owner is
-replaced: names of hosts, paths, the environment. Times, hardware and versions stay as they were.
+Run it on an idle machine (`make samples`). Data that identify the machine or its owner are replaced: host
+names, paths, the environment. Times, hardware and versions stay.
 """
 
 import gzip
@@ -56,18 +56,18 @@ SHOWS = {
         "The same network in bfloat16, with 32 channels and fused batch normalization.",
     ),
 }
-"""Each sample's script among the examples, and what it shows."""
+"""Each sample's script among the examples, and its description."""
 
 
 def main() -> None:
-    """Record every sample, or those that are named, and describe all in the README beside them."""
+    """Record all samples, or the named ones, and describe all in their README."""
     for name in sys.argv[1:] or SHOWS:
         _record(name, SHOWS[name][0])
     _describe("\n".join(_section(name, *shows) for name, shows in SHOWS.items()))
 
 
 def _record(name: str, script: str) -> None:
-    """Profile a script in a folder of its own; replace the sample by the scrubbed recording."""
+    """Profile a script in a temporary folder; replace the sample by the scrubbed recording."""
     target = SAMPLES / name
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "examples" / script, folder)
@@ -78,7 +78,7 @@ def _record(name: str, script: str) -> None:
 
 
 def _undisturbed(folder: Path, script: str) -> Path:
-    """Return a recording during which other programs let the cores be."""
+    """Return a recording during which other programs used few cores."""
     for attempt in range(ATTEMPTS):
         _wait_for_quiet()
         recording = folder / f"attempt-{attempt}"
@@ -92,23 +92,23 @@ def _undisturbed(folder: Path, script: str) -> Path:
 
 
 def _wait_for_quiet() -> None:
-    """Wait, for some minutes at most, until other programs let the cores be."""
+    """Wait, up to some minutes, until other programs use few cores."""
     for _ in range(PATIENCE_S // 2):
         if psutil.cpu_percent(2) / 100 * (psutil.cpu_count() or 1) <= BUSY_CORES:
             return
 
 
 def _profile(folder: Path, script: str, out: Path) -> None:
-    """Run tfdoctor as a user would, in an environment that holds nothing of ours."""
+    """Run tfdoctor as a user would, with only PATH and HOME in the environment."""
     tfdoctor = [sys.executable, "-m", "tfdoctor", "profile", "--no-report"]
     plan = ["--steps", str(STEPS), "--out", out.name, script]
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    subprocess.run([*tfdoctor, *plan], cwd=folder, env=kept, check=True)  # noqa: S603 - our own
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    subprocess.run([*tfdoctor, *plan], cwd=folder, env=environment, check=True)  # noqa: S603 - our own
 
 
 def _replacements(folder: str) -> dict[str, str]:
-    """Return what gives a machine away, and what stands in its place; the longest first."""
-    found = {
+    """Return texts that identify the machine, with their replacements, longest first."""
+    replacements = {
         folder: FOLDER,
         str(Path(folder).resolve()): FOLDER,
         sysconfig.get_path("purelib"): "/home/user/.venv/lib/site-packages",
@@ -117,11 +117,11 @@ def _replacements(folder: str) -> dict[str, str]:
         str(ROOT): "/home/user/tfdoctor",
         str(Path.home()): "/home/user",
     }
-    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+    return dict(sorted(replacements.items(), key=lambda item: -len(item[0])))
 
 
 def _scrub(source: Path, target: Path, replacements: Mapping[str, str]) -> None:
-    """Copy a recording without what gives the machine away."""
+    """Copy a recording without texts that identify the machine."""
     target.mkdir(parents=True)
     manifest = _replaced(json.loads((source / "tfdoctor.json").read_bytes()), replacements)
     manifest["host"]["name"] = HOST
@@ -142,7 +142,7 @@ def _scrub(source: Path, target: Path, replacements: Mapping[str, str]) -> None:
 
 
 def _scrub_trace(space: Message, replacements: Mapping[str, str]) -> None:
-    """Replace every text of a trace that gives the machine away."""
+    """Replace the texts of a trace that identify the machine."""
     space.hostnames[:] = [HOST for _ in space.hostnames]
     for plane in space.planes:
         for metadata in [*plane.event_metadata.values(), *plane.stat_metadata.values()]:
@@ -186,7 +186,7 @@ def _text(text: str, replacements: Mapping[str, str]) -> str:
 
 
 def _section(name: str, script: str, shows: str) -> str:
-    """Return what the README says of one sample."""
+    """Return the README's section on one sample."""
     manifest = Recording.open(SAMPLES / name).manifest
     assert manifest is not None  # noqa: S101 - we have written it
     versions = manifest.versions or {}
@@ -212,10 +212,10 @@ def _section(name: str, script: str, shows: str) -> str:
 
 
 def _describe(text: str) -> None:
-    """Put the sections into the README, beside those of other samples."""
+    """Write the sections into the README, which also describes other samples."""
     start, end = MARKS
-    known = README.read_text(encoding="utf-8") if README.is_file() else "# Samples\n\n"
-    before, _, rest = known.partition(start)
+    existing = README.read_text(encoding="utf-8") if README.is_file() else "# Samples\n\n"
+    before, _, rest = existing.partition(start)
     after = rest.partition(end)[2] or "\n"
     README.write_text(before.rstrip() + f"\n\n{start}\n{text}\n{end}{after}", encoding="utf-8")
     print(f"described in {README.relative_to(ROOT)}")

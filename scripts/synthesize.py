@@ -1,4 +1,4 @@
-"""Write profiler traces of synthetic runs on GPUs and TPUs, with what is known of them beside.
+"""Write profiler traces of synthetic runs on GPUs and TPUs, with their true figures.
 
 python scripts/synthesize.py                    # the samples, and their part of the README
 python scripts/synthesize.py run OUT a100 --precision tf32 --input-ms 3
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# Run by path, Python looks for modules beside this file only.
+# Run by path, Python searches for modules only in this folder.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from scripts.synthetic import gpu, samples, tpu
@@ -19,7 +19,7 @@ from scripts.synthetic.run import Run
 FOLDER = Path(__file__).resolve().parent.parent / "sample_traces"
 README = "README.md"
 MARKS = "<!-- synthetic -->\n", "<!-- /synthetic -->\n"
-"""Between these the README is written by this script."""
+"""The marks around the part of the README that this script writes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,11 +42,11 @@ def write_samples(folder: Path) -> None:
         _write(sample.run, folder / sample.name)
     text = "\n".join(map(samples.describe, samples.SAMPLES))
     readme = folder / README
-    known = readme.read_text(encoding="utf-8") if readme.is_file() else "# Samples\n"
-    before, _, rest = known.partition(MARKS[0])
+    existing = readme.read_text(encoding="utf-8") if readme.is_file() else "# Samples\n"
+    before, _, rest = existing.partition(MARKS[0])
     after = rest.partition(MARKS[1])[2]
-    whole = f"{before.rstrip()}\n\n{MARKS[0]}\n{text}\n{MARKS[1]}{after}"
-    readme.write_text(whole, encoding="utf-8")
+    text_with_samples = f"{before.rstrip()}\n\n{MARKS[0]}\n{text}\n{MARKS[1]}{after}"
+    readme.write_text(text_with_samples, encoding="utf-8")
 
 
 def _write(run: Run, folder: Path) -> None:

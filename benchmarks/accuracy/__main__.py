@@ -27,9 +27,9 @@ WIDTHS = (25, 24, 4, 9, 9, 5, 12, 12, 5, 0)
 
 
 def measure(pair: Pair, twins: Sequence[str], rounds: int, folder: Path) -> Measured:
-    """Time both twins in turns, then let tfdoctor look at each."""
+    """Time both twins in turns, then profile each with tfdoctor."""
     scripts = [str(pair.script(twin)) for twin in TWINS]
-    rounds = min(rounds, 1) if pair.trap else rounds  # of a trap no saving is compared
+    rounds = min(rounds, 1) if pair.trap else rounds  # traps have no saving to compare
     times = [(step_ms(scripts[0]), step_ms(scripts[1])) for _ in range(rounds)]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{pair.name}.json").write_text(json.dumps(times), encoding="utf-8")
@@ -38,27 +38,27 @@ def measure(pair: Pair, twins: Sequence[str], rounds: int, folder: Path) -> Meas
 
 
 def diagnose(pair: Pair, twins: Sequence[str], folder: Path) -> Measured:
-    """Read the times that were kept, and diagnose the recordings anew."""
-    kept = json.loads((folder / f"{pair.name}.json").read_text("utf-8"))
+    """Read the stored times, and diagnose the recordings again."""
+    times = json.loads((folder / f"{pair.name}.json").read_text("utf-8"))
     reports = {twin: Report.again(folder / f"{pair.name}-{twin}") for twin in twins}
-    return Measured(pair, reports, [(fault, fixed) for fault, fixed in kept])
+    return Measured(pair, reports, [(fault, fixed) for fault, fixed in times])
 
 
-def found(measurements: Iterable[Measured]) -> Iterator[Measured]:
-    """Print each as it comes."""
-    for one in measurements:
-        cells = zip(pair_row(one), WIDTHS, strict=True)
+def printed(measurements: Iterable[Measured]) -> Iterator[Measured]:
+    """Print each measurement and pass it on."""
+    for measurement in measurements:
+        cells = zip(pair_row(measurement), WIDTHS, strict=True)
         print("  ".join(f"{cell:<{width}}" for cell, width in cells))
-        for twin, report in one.reports.items():
-            said = [f"{rule} {its.share:.0%}" for rule, its in report.promises.items()]
-            said += sorted(report.found - set(report.promises) - {"unfinished-recording"})
-            print(f"    {twin}: {', '.join(said) or 'nothing'}")
+        for twin, report in measurement.reports.items():
+            findings = [f"{rule} {promise.share:.0%}" for rule, promise in report.promises.items()]
+            findings += sorted(report.found - set(report.promises) - {"unfinished-recording"})
+            print(f"    {twin}: {', '.join(findings) or 'nothing'}")
         sys.stdout.flush()
-        yield one
+        yield measurement
 
 
 def measurements(options: argparse.Namespace, folder: Path) -> Iterator[Measured]:
-    """Yield what was asked for."""
+    """Yield a measurement of each chosen pair."""
     for pair, twins in chosen(options.only):
         if options.again:
             yield diagnose(pair, twins, options.again)
@@ -67,7 +67,7 @@ def measurements(options: argparse.Namespace, folder: Path) -> Iterator[Measured
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measured = list(found(measurements(options, Path(folder))))
+        measured = list(printed(measurements(options, Path(folder))))
     for line in summaries(measured):
         print(line)
     if options.table:

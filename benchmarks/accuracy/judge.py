@@ -1,4 +1,4 @@
-"""Makes some of the advised changes by hand, to any script of the corpus, and times what they do.
+"""Applies some of the advised changes to any script of the corpus, and times their effect.
 
 ``python -m benchmarks.accuracy.judge random_crop_map/fixed`` runs the script alone, with its input
 ready (the first batch again and again), in mixed_bfloat16, and with what its maps make kept in memory.
@@ -21,7 +21,7 @@ BATCHES = 150
 
 
 def ready() -> None:
-    """Let all datasets repeat their first batch."""
+    """Make all datasets repeat their first batch."""
     import tensorflow as tf
 
     original: Callable[..., Iterator[Any]] = tf.data.Dataset.__iter__
@@ -32,8 +32,8 @@ def ready() -> None:
     tf.data.Dataset.__iter__ = first
 
 
-def kept() -> None:
-    """Keep what each map makes in memory; repetitions that stand before move behind."""
+def cached_maps() -> None:
+    """Cache the output of each map; a repetition before the map moves after it."""
     import tensorflow as tf
 
     mapped: Callable[..., Any] = tf.data.Dataset.map
@@ -47,14 +47,14 @@ def kept() -> None:
 
     def cached(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal done
-        found, done = mapped(self, *args, **kwargs).cache(), True
-        return again(found) if put_off else found
+        dataset, done = mapped(self, *args, **kwargs).cache(), True
+        return again(dataset) if put_off else dataset
 
     tf.data.Dataset.map, tf.data.Dataset.repeat = cached, repeat
 
 
 def narrow() -> None:
-    """Set the policy before any layer is made; let models give float32, as their last layer would."""
+    """Set the policy before any layer is created; models return float32, as their last layer should."""
     import keras
 
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
@@ -62,27 +62,27 @@ def narrow() -> None:
 
     def wide(self: Any, *args: Any, **kwargs: Any) -> Any:
         return keras.tree.map_structure(
-            lambda one: keras.ops.cast(one, "float32"), original(self, *args, **kwargs)
+            lambda tensor: keras.ops.cast(tensor, "float32"), original(self, *args, **kwargs)
         )
 
     keras.Model.__call__ = wide
 
 
-CHANGES = {"ready": ready, "narrow": narrow, "kept": kept}
+CHANGES = {"ready": ready, "narrow": narrow, "kept": cached_maps}
 
 
 def savings(script: str, changes: Sequence[str], rounds: int) -> dict[str, list[float]]:
     """Return the share of the step that each change saves, in each round."""
-    found: dict[str, list[float]] = {change: [] for change in changes}
+    saved: dict[str, list[float]] = {change: [] for change in changes}
     for _ in range(rounds):
         alone = step_ms(script)
-        for change, shares in found.items():
+        for change, shares in saved.items():
             shares.append(1.0 - step_ms("-m", __spec__.name, "--inside", change, script) / alone)
-    return found
+    return saved
 
 
 def main() -> None:
-    """Judge the scripts named; run one with a change when told so by ourselves."""
+    """Judge the named scripts; with --inside, run one script with a change."""
     if sys.argv[1:2] == ["--inside"]:
         CHANGES[sys.argv[2]]()
         runpy.run_path(sys.argv[3], run_name="__main__")
@@ -101,8 +101,8 @@ def main() -> None:
 
 
 def _text(shares: Sequence[float]) -> str:
-    each = ", ".join(f"{share:+.0%}" for share in shares)
-    return f"saves {statistics.median(shares):+.0%} ({each})"
+    by_round = ", ".join(f"{share:+.0%}" for share in shares)
+    return f"saves {statistics.median(shares):+.0%} ({by_round})"
 
 
 if __name__ == "__main__":

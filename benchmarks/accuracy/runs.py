@@ -1,4 +1,4 @@
-"""Runs a script alone, with a plain stopwatch, or under tfdoctor, and returns what came of it."""
+"""Runs a script alone, with a stopwatch, or under tfdoctor, and returns the results."""
 
 import json
 import os
@@ -22,8 +22,8 @@ WARMUP = 20
 """Steps that do not count: graphs are built, buffers filled, parallelism tuned."""
 
 BLOCK = 10
-"""Steps whose mean is one reading. A pipeline on two threads gives two batches at once, so that single
-steps are now short, now long; the median over blocks is a typical step, and outliers do not count."""
+"""Steps whose mean is one reading. A pipeline on two threads yields two batches at once, so that short and
+long steps alternate; the median over blocks is a typical step without outliers."""
 
 
 class FailedError(RuntimeError):
@@ -31,7 +31,7 @@ class FailedError(RuntimeError):
 
 
 def run(*command: str, **environment: str) -> None:
-    """Run a command among the scripts' surroundings.
+    """Run a command in the environment of the scripts.
 
     Raises:
         FailedError: its exit code was not 0.
@@ -71,10 +71,10 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What tfdoctor said of a script: the step that it saw in ms, what it found and what it promises.
+    """tfdoctor's report on a script: the median step in ms, the findings and the promised savings.
 
-    A finding without a figure, because the step model does not hold, is found and promises nothing. One
-    that says "saves nothing until others are mended" is not found: it asks for no change yet.
+    A finding whose saving is unknown counts as found but promises nothing. One that saves nothing until others
+    are fixed does not count as found, since it asks for no change yet.
     """
 
     step_ms: float | None
@@ -95,7 +95,7 @@ class Report:
 
     @classmethod
     def again(cls, out: Path) -> Self:
-        """Diagnose a recording anew, by the rules as they are now.
+        """Diagnose a recording again, with the present rules.
 
         Raises:
             FailedError: it cannot be diagnosed.
@@ -114,7 +114,9 @@ class Report:
 
 def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
     """Return the findings of a JSON report that promise a saving."""
-    savings = {each["rule"]: each["saving"] for each in results if each["outcome"] == "finding"}
+    savings = {
+        result["rule"]: result["saving"] for result in results if result["outcome"] == "finding"
+    }
     return {
         rule: Promise(saving["share"], saving["bound"] == "at-most")
         for rule, saving in savings.items()
@@ -123,8 +125,10 @@ def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
 
 
 def unpriced(results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the findings of a JSON report whose saving is not known, doubts about the recording apart."""
-    found = [
-        each for each in results if each["outcome"] == "finding" and each["topic"] != "recording"
+    """Return the findings of a JSON report with an unknown saving, without recording-quality findings."""
+    findings = [
+        result
+        for result in results
+        if result["outcome"] == "finding" and result["topic"] != "recording"
     ]
-    return {each["rule"] for each in found if each["saving"] is None}
+    return {result["rule"] for result in findings if result["saving"] is None}

@@ -1,4 +1,4 @@
-"""Sets what tfdoctor said against what is true: by rule, and by saving."""
+"""Compares tfdoctor's findings and savings with the truth."""
 
 import statistics
 from collections import defaultdict
@@ -11,7 +11,7 @@ from benchmarks.accuracy.runs import Promise, Report
 
 @dataclass(slots=True)
 class Score:
-    """How often one rule was found where it had to be, was missed, or was found where nothing is."""
+    """A rule's true findings, missed findings and false findings."""
 
     found: int = 0
     missed: int = 0
@@ -20,7 +20,7 @@ class Score:
 
 @dataclass(slots=True)
 class Measured:
-    """A pair, what tfdoctor said of its twins, and their steps in ms, a pair of runs after the other."""
+    """A pair, tfdoctor's reports on its twins, and their step times in ms for each round."""
 
     pair: Pair
     reports: Mapping[str, Report]
@@ -33,12 +33,12 @@ class Measured:
 
     @property
     def saving(self) -> float | None:
-        """Their median."""
+        """The median saving."""
         return statistics.median(self.savings) if self.rounds else None
 
     @property
     def spread(self) -> tuple[float, float] | None:
-        """Their lower and upper quartile."""
+        """The lower and the upper quartile of the savings."""
         if len(self.rounds) < 2:  # noqa: PLR2004 - as quantiles wants
             return None
         low, _, high = statistics.quantiles(self.savings, n=4, method="inclusive")
@@ -46,7 +46,7 @@ class Measured:
 
     @property
     def predicted(self) -> Promise | None:
-        """What the rule whose remedy was followed promised on the faulty twin."""
+        """The saving that the faulty twin's report promises for the remedy."""
         report = self.reports.get("fault")
         return report.promises.get(self.pair.remedy) if report else None
 
@@ -58,7 +58,7 @@ class Measured:
         return self.predicted.share - self.saving
 
     def mistakes(self) -> Iterable[str]:
-        """Say what was missed and what was falsely found."""
+        """Yield the missed and the false findings."""
         for twin, report in self.reports.items():
             truth = self.pair.truth(twin)
             yield from (f"{twin}: missed {rule}" for rule in sorted(truth - report.found))
@@ -69,31 +69,31 @@ class Measured:
 
 def scores(measured: Iterable[Measured]) -> dict[str, Score]:
     """Count what was found, missed and falsely found, by rule."""
-    found: defaultdict[str, Score] = defaultdict(Score)
-    for one in measured:
-        for twin, report in one.reports.items():
-            truth = one.pair.truth(twin)
+    counts: defaultdict[str, Score] = defaultdict(Score)
+    for measurement in measured:
+        for twin, report in measurement.reports.items():
+            truth = measurement.pair.truth(twin)
             for rule in truth & report.found:
-                found[rule].found += 1
+                counts[rule].found += 1
             for rule in truth - report.found:
-                found[rule].missed += 1
-            for rule in report.found - truth - set(one.pair.undecided):
-                found[rule].falsely += 1
-    return dict(sorted(found.items()))
+                counts[rule].missed += 1
+            for rule in report.found - truth - set(measurement.pair.undecided):
+                counts[rule].falsely += 1
+    return dict(sorted(counts.items()))
 
 
 def recall(counted: Iterable[Score]) -> float | None:
-    """Return the share that was found of what had to be."""
+    """Return the share of true faults that were found."""
     rows = list(counted)
     due = sum(row.found + row.missed for row in rows)
     return sum(row.found for row in rows) / due if due else None
 
 
 def precision(counted: Iterable[Score]) -> float | None:
-    """Return the share that is true of what was said."""
+    """Return the share of findings that are true."""
     rows = list(counted)
-    said = sum(row.found + row.falsely for row in rows)
-    return sum(row.found for row in rows) / said if said else None
+    reported = sum(row.found + row.falsely for row in rows)
+    return sum(row.found for row in rows) / reported if reported else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,11 @@ class Errors:
 def errors(measured: Sequence[Measured], *, at_most: bool) -> Errors | None:
     """Return the absolute errors of the expected savings, or of the ceilings as if they were expected."""
     off = [
-        abs(one.error)
-        for one in measured
-        if one.error is not None and one.predicted and one.predicted.at_most == at_most
+        abs(measurement.error)
+        for measurement in measured
+        if measurement.error is not None
+        and measurement.predicted
+        and measurement.predicted.at_most == at_most
     ]
     return summary(off)
 
@@ -126,11 +128,15 @@ def summary(off: Sequence[float]) -> Errors | None:
 
 
 HELD = 0.05
-"""Of the step: so far may a measured saving be above a ceiling before it counts as broken."""
+"""Share of the step by which a measured saving may exceed a ceiling."""
 
 
 def broken(measured: Iterable[Measured]) -> tuple[int, int]:
-    """Return how many ceilings were exceeded, and of how many."""
-    ceilings = [one.error for one in measured if one.predicted and one.predicted.at_most]
+    """Return the number of exceeded ceilings, and of all ceilings."""
+    ceilings = [
+        measurement.error
+        for measurement in measured
+        if measurement.predicted and measurement.predicted.at_most
+    ]
     known = [error for error in ceilings if error is not None]
     return sum(error < -HELD for error in known), len(known)

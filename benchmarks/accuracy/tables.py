@@ -19,7 +19,7 @@ from tfdoctor.capture.machine import host
 Row = tuple[str, ...]
 
 RECALL, PRECISION, MEDIAN, NINETIETH = 0.95, 0.98, 0.10, 0.25
-"""What tfdoctor aims at."""
+"""The aims: of recall and precision at least, of errors at most."""
 
 
 def markdown(measured: Sequence[Measured]) -> str:
@@ -33,8 +33,10 @@ def markdown(measured: Sequence[Measured]) -> str:
         where,
         "\n".join(f"- {line}" for line in summaries(measured)),
         _table(RULES, rule_rows(scores(measured))),
-        _table(PAIRS, (pair_row(one) for one in measured if not one.pair.trap)),
-        _table(TRAPS, (trap_row(one) for one in measured if one.pair.trap)),
+        _table(
+            PAIRS, (pair_row(measurement) for measurement in measured if not measurement.pair.trap)
+        ),
+        _table(TRAPS, (trap_row(measurement) for measurement in measured if measurement.pair.trap)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -63,47 +65,56 @@ def rule_rows(counted: dict[str, Score]) -> Iterator[Row]:
     )
 
 
-def pair_row(one: Measured) -> Row:
-    """Return what there is to say of a pair with a fault."""
-    fault, fixed = steps(one)
-    low, high = one.spread or (None, None)
+def pair_row(measurement: Measured) -> Row:
+    """Return the row of a pair with a fault."""
+    fault, fixed = steps(measurement)
+    low, high = measurement.spread or (None, None)
     return (
-        one.pair.name,
-        one.pair.family,
-        "yes" if one.pair.exists else "no",
+        measurement.pair.name,
+        measurement.pair.family,
+        "yes" if measurement.pair.exists else "no",
         fault,
         fixed,
-        percent(one.saving),
+        percent(measurement.saving),
         "-" if low is None else f"{percent(low)} to {percent(high)}",
-        predicted(one),
-        "-" if one.error is None else f"{one.error * 100:+.0f}",
-        mistakes(one),
+        predicted(measurement),
+        "-" if measurement.error is None else f"{measurement.error * 100:+.0f}",
+        mistakes(measurement),
     )
 
 
-def trap_row(one: Measured) -> Row:
-    """Return what there is to say of a pair in which the trap must not be found."""
-    return (one.pair.name, one.pair.trap, *steps(one), mistakes(one))
+def trap_row(measurement: Measured) -> Row:
+    """Return the row of a pair with a trap, where the naive finding is wrong."""
+    return (
+        measurement.pair.name,
+        measurement.pair.trap,
+        *steps(measurement),
+        mistakes(measurement),
+    )
 
 
-def steps(one: Measured) -> tuple[str, str]:
+def steps(measurement: Measured) -> tuple[str, str]:
     """Return the median steps of both twins."""
-    if not one.rounds:
+    if not measurement.rounds:
         return "-", "-"
-    middle = sorted(one.rounds, key=lambda pair: pair[0] / pair[1])[len(one.rounds) // 2]
+    middle = sorted(measurement.rounds, key=lambda pair: pair[0] / pair[1])[
+        len(measurement.rounds) // 2
+    ]
     return f"{middle[0]:.1f} ms", f"{middle[1]:.1f} ms"
 
 
-def predicted(one: Measured) -> str:
-    """Return what was promised."""
-    if one.predicted is None:
+def predicted(measurement: Measured) -> str:
+    """Return the predicted saving."""
+    if measurement.predicted is None:
         return "-"
-    return ("at most " if one.predicted.at_most else "") + percent(one.predicted.share)
+    return ("at most " if measurement.predicted.at_most else "") + percent(
+        measurement.predicted.share
+    )
 
 
-def mistakes(one: Measured) -> str:
-    """Return what was missed or falsely found."""
-    return "; ".join(one.mistakes()) or "none"
+def mistakes(measurement: Measured) -> str:
+    """Return the missed and the false findings."""
+    return "; ".join(measurement.mistakes()) or "none"
 
 
 def percent(share: float | None) -> str:
@@ -116,7 +127,9 @@ def summaries(measured: Sequence[Measured]) -> Iterator[str]:
     counted = scores(measured).values()
     yield _aimed("recall", recall(counted), RECALL)
     yield _aimed("precision", precision(counted), PRECISION)
-    both = summary([abs(one.error) for one in measured if one.error is not None])
+    both = summary(
+        [abs(measurement.error) for measurement in measured if measurement.error is not None]
+    )
     yield _off("all predicted savings", both)
     yield _off("of these, expected savings", errors(measured, at_most=False))
     yield _off("of these, ceilings, as if they were expected", errors(measured, at_most=True))
@@ -130,12 +143,12 @@ def _aimed(name: str, value: float | None, aim: float) -> str:
     return f"{name}: {value:.3f} (aim: {aim}; {'reached' if value >= aim else 'not reached'})"
 
 
-def _off(name: str, found: Errors | None) -> str:
-    if found is None:
+def _off(name: str, off: Errors | None) -> str:
+    if off is None:
         return f"{name}: none"
-    reached = found.median <= MEDIAN and found.ninetieth <= NINETIETH
+    reached = off.median <= MEDIAN and off.ninetieth <= NINETIETH
     return (
-        f"{name} ({found.number}): off by {found.median * 100:.0f} % of the step in the median, "
-        f"{found.ninetieth * 100:.0f} % at the 90th percentile "
+        f"{name} ({off.number}): off by {off.median * 100:.0f} % of the step in the median, "
+        f"{off.ninetieth * 100:.0f} % at the 90th percentile "
         f"(aim: {MEDIAN * 100:.0f} and {NINETIETH * 100:.0f}; {'reached' if reached else 'not reached'})"
     )

@@ -38,7 +38,7 @@ DEFECT = "tfdoctor failed to measure"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What became of one case; `failure` is a traceback, or "" where there is none."""
+    """The result of one case; `failure` is a traceback, or "" if there is none."""
 
     seed: int
     refused: bool = False
@@ -91,15 +91,15 @@ def _side_files(folder: Path, original: Original, random: Random, *, damage: boo
             (folder / name).unlink(missing_ok=True)
             continue
         if name != chosen:
-            _replace(folder / name, _whole(name, original))
+            _replace(folder / name, _intact(name, original))
             continue
         spoil = random.random() < SPOILED
-        said = data if spoil else mutated(data, random)
-        _replace(folder / name, _encoded(name, said, random, spoil=spoil))
+        content = data if spoil else mutated(data, random)
+        _replace(folder / name, _encoded(name, content, random, spoil=spoil))
 
 
 @cache
-def _whole(name: str, original: Original) -> bytes:
+def _intact(name: str, original: Original) -> bytes:
     data = {MANIFEST: original.manifest, PROGRAM: original.program, SAMPLES: original.samples}[name]
     return _encoded(name, data, Random(0), spoil=False)  # noqa: S311 - nothing is drawn
 

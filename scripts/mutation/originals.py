@@ -1,4 +1,4 @@
-"""The recordings that are damaged: samples of the project, cut down so that thousands are read in seconds."""
+"""The recordings to damage: samples of the project, shortened so that thousands are read in seconds."""
 
 import gzip
 import json
@@ -19,10 +19,10 @@ ON_CPU, ON_GPU, ON_TPU = (
 )
 
 STEPS = {ON_CPU: 3, ON_GPU: 6, ON_TPU: 6}
-"""From five on they are examined for outliers and spread; a CPU's hold more events."""
+"""Outliers and spread need five steps; the CPU's steps have more events."""
 
-KEPT_OPERATIONS = 12
-"""Of each recorded graph."""
+OPERATIONS = 12
+"""Number of operations to retain of each recorded graph."""
 
 GPU_SAMPLE = {
     "index": 0, "name": "NVIDIA A100", "visible": True, "gpu_pct": 97, "memory_pct": 40, "sm_mhz": 1200,
@@ -44,7 +44,7 @@ PYTHON = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Original:
-    """One recording: its trace as it is written, and its side files as JSON."""
+    """A recording: its serialized trace, and its side files as JSON."""
 
     name: str
     trace: bytes
@@ -71,26 +71,26 @@ def originals() -> tuple[Original, ...]:
 def _cut(program: Any) -> Any:  # noqa: ANN401 - JSON
     cut = deepcopy(program)
     for graph in cut["graphs"]:
-        del graph["operations"][KEPT_OPERATIONS:]
+        del graph["operations"][OPERATIONS:]
     return cut
 
 
 def _trimmed(name: str) -> bytes:
-    """Return the trace of a sample, cut off after some steps."""
+    """Return the trace of a sample without its later steps."""
     (path,) = (FOLDER / name).glob("plugins/profile/*/*.xplane.pb")
     space = parse(path)
     end = _end_ps(space, STEPS[name])
     for plane in space.planes:
         for line in plane.lines:
-            kept = [e for e in line.events if line.timestamp_ns * 1000 + e.offset_ps < end]
-            copies = [type(event).FromString(event.SerializeToString()) for event in kept]
+            retained = [e for e in line.events if line.timestamp_ns * 1000 + e.offset_ps < end]
+            copies = [type(event).FromString(event.SerializeToString()) for event in retained]
             del line.events[:]
             line.events.extend(copies)
     return bytes(space.SerializeToString())
 
 
 def _end_ps(space: Any, steps: int) -> int:  # noqa: ANN401 - a message
-    """Return when the first step begins that is not kept."""
+    """Return the start of the first step that is removed."""
     starts: list[int] = [
         line.timestamp_ns * 1000 + event.offset_ps
         for plane in space.planes

@@ -1,4 +1,4 @@
-"""Damage to what lies beside a trace: JSON of other types at any place, and bytes that are no JSON."""
+"""Damage to side files: values of other types at any place in the JSON, and bytes that are not JSON."""
 
 import gzip
 import json
@@ -9,20 +9,20 @@ from typing import Any
 Json = Any
 
 DEEP = 60
-"""Brackets around a value: json.loads takes them, and readers that call themselves may not."""
+"""Nested brackets that json.loads accepts, but recursive readers may not."""
 
 ENDLESS = 100_000
-"""Brackets that json.loads does not take."""
+"""Nested brackets that json.loads refuses."""
 
 DEEPER = 0.85
-"""How likely it is to go on to what an object or a list holds."""
+"""The probability to descend into an object or a list."""
 
 VALUES: tuple[Json, ...] = (
     None, True, False, 0, 1, -1, 2, 7, 0.0, 1.5, -0.5, 1e-320, 1e308, -1e308, float("nan"), float("inf"), 2**31,
     2**53, 2**63 - 1, 2**63, 2**70, -(2**63), 10**400, "", "text", "12", "nan", "\0", "\ud800", "x" * 400,
     [], {}, [None], [1, [2]], ["a", 1], [{}], [[], {}], {"a": 1}, {"": None}, {"name": []},
 )  # fmt: skip
-"""What a key may hold in place of what it should."""
+"""Values that replace valid ones."""
 
 
 def mutated(data: Json, random: Random) -> Json:
@@ -34,25 +34,25 @@ def mutated(data: Json, random: Random) -> Json:
 
 
 def _change(root: list[Json], random: Random) -> None:
-    """Walk down to a random place and put something else there; `root` holds the whole."""
+    """Change the value at a random place; `root` contains the document."""
     holder: Json = root
     key: Json = 0
     while isinstance(holder[key], dict | list) and holder[key] and random.random() < DEEPER:
         holder = holder[key]
         key = random.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
-    way = random.randrange(8)
-    if way == 0 and holder is not root:
+    change = random.randrange(8)
+    if change == 0 and holder is not root:
         del holder[key]
-    elif way == 1 and holder is not root and isinstance(holder, list):
+    elif change == 1 and holder is not root and isinstance(holder, list):
         holder.append(deepcopy(holder[key]))
-    elif way == 2:  # noqa: PLR2004 - one way of eight
+    elif change == 2:  # noqa: PLR2004 - one of eight changes
         holder[key] = _wrapped(holder[key], random)
     else:
         holder[key] = deepcopy(random.choice(VALUES))
 
 
 def _wrapped(value: Json, random: Random) -> Json:
-    """Return a value inside of others, or many times."""
+    """Return a nested or repeated value."""
     match random.randrange(4):
         case 0:
             return [value]
@@ -67,7 +67,7 @@ def _wrapped(value: Json, random: Random) -> Json:
 
 
 def damaged(data: bytes, random: Random) -> bytes:
-    """Return bytes that are no JSON, most of the time."""
+    """Return bytes that are usually not JSON."""
     match random.randrange(6):
         case 0:
             return b""
@@ -83,13 +83,13 @@ def damaged(data: bytes, random: Random) -> bytes:
 
 
 def as_bytes(data: Json, random: Random, *, spoil: bool) -> bytes:
-    """Return JSON as a file holds it, damaged or not."""
+    """Return JSON as bytes of a file, damaged if `spoil`."""
     text = json.dumps(data).encode()
     return damaged(text, random) if spoil else text
 
 
 def packed(data: Json, random: Random, *, spoil: bool) -> bytes:
-    """Return JSON as a compressed file holds it; damaged before or after it is compressed."""
+    """Return JSON as a compressed file; if `spoil`, damaged before or after compression."""
     before = spoil and random.random() < 0.5  # noqa: PLR2004 - either
-    whole = gzip.compress(as_bytes(data, random, spoil=before), compresslevel=1, mtime=0)
-    return damaged(whole, random) if spoil and not before else whole
+    compressed = gzip.compress(as_bytes(data, random, spoil=before), compresslevel=1, mtime=0)
+    return damaged(compressed, random) if spoil and not before else compressed

@@ -1,4 +1,4 @@
-"""Damage to a trace: to its bytes, and to its structure so that it still is one."""
+"""Damage to a trace: to its bytes, or to its content, so that it can still be parsed."""
 
 from collections.abc import Callable
 from random import Random
@@ -10,7 +10,7 @@ from tfdoctor.trace.wire import xplane_pb2
 EXTREMES = (
     0, 1, -1, 7, 10**6, 10**12, -(10**12), 2**31, 2**53, 2**60, -(2**60), 2**62, 2**63 - 1, -(2**63),
 )  # fmt: skip
-"""Times, durations and ids that no profiler writes."""
+"""Invalid times, durations and ids."""
 
 EVENTS = (
     "train", "tfdoctor_end", "", "Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Map",
@@ -19,7 +19,7 @@ EVENTS = (
     "MemoryAllocation", "tf.function-graph_building", "cuLaunchKernel", "BatchV2Produce", "XlaCompile", "Steps",
     "ncclKernel_AllReduce", "GpuExecutable::Execute", "PjitFunction(step)", "ThreadpoolListener::StartRegion",
 )  # fmt: skip
-"""Names that readers look for."""
+"""Names that facts search for."""
 
 LINES = (
     "python",
@@ -70,7 +70,7 @@ def bytes_damaged(trace: bytes, random: Random) -> bytes:
 
 
 def restructured(trace: bytes, random: Random) -> bytes:
-    """Change what the trace says, one to four times."""
+    """Change the trace's content, one to four times."""
     space = xplane_pb2().XSpace.FromString(trace)
     for _ in range(random.randint(1, 4)):
         random.choice(CHANGES)(space, random)
@@ -121,8 +121,8 @@ def _some_events(space: Message, random: Random) -> list[Message]:
     if not events or random.random() < 0.2:  # noqa: PLR2004 - now and then
         return events
     event = random.choice(events)
-    same = [one for one in events if one.metadata_id == event.metadata_id]
-    return random.choice(([event], same))
+    same_type = [other for other in events if other.metadata_id == event.metadata_id]
+    return random.choice(([event], same_type))
 
 
 def _times(space: Message, random: Random) -> None:
@@ -135,7 +135,7 @@ def _times(space: Message, random: Random) -> None:
 
 
 def _scaled(space: Message, random: Random) -> None:
-    """Make times of a line much longer, or turn them around."""
+    """Multiply times of a line by a large or a negative factor."""
     factor = random.choice((-1, 0, 10**3, 10**6, 10**9))
     for event in _some_events(space, random):
         for field in ("offset_ps", "duration_ps"):
@@ -158,7 +158,7 @@ def _names(space: Message, random: Random) -> None:
 
 
 def _renamed(metadata: Message, random: Random, names: tuple[str, ...] | list[str]) -> None:
-    """Rename an entry of a table, or take it away."""
+    """Rename or remove an entry of a table."""
     keys = sorted(metadata)
     if not keys:
         return
@@ -174,7 +174,7 @@ def _stat_names(space: Message, random: Random) -> None:
 
 
 def _stats(space: Message, random: Random) -> None:
-    """Give stats values of any kind."""
+    """Give stats values of other types."""
     plane = _plane(space, random)
     holders = [*_some_events(space, random), plane, *list(plane.event_metadata.values())[:20]]
     stats = [stat for holder in holders for stat in holder.stats]

@@ -1,4 +1,4 @@
-"""Layers and updates that cost more than they need to, and what is written in their place."""
+"""Layers and updates that cost more than necessary, and their cheaper replacements."""
 
 from math import prod
 
@@ -11,11 +11,11 @@ GELU_GRADIENT = (
     ("Exp", "Exp", 1), ("Mul", "Mul", 1), ("Mul_1", "Mul", 2), ("truediv/RealDiv", "RealDiv", 1),
     ("mul/Mul", "Mul", 1), ("AddN", "AddN", 2),
 )  # fmt: skip
-"""Path, type and full-size operands of what `tf.nn.gelu` is: x / 2 * (1 + erf(x / sqrt(2)))."""
+"""Path, type and number of full-size operands in `tf.nn.gelu`: x / 2 * (1 + erf(x / sqrt(2)))."""
 
 ADAM = ("Sub", "Mul", "AssignAddVariableOp", "Square", "Sub", "Mul", "AssignAddVariableOp", "Mul",
         "Sqrt", "AddV2", "RealDiv", "AssignSubVariableOp")  # fmt: skip
-"""What Keras 3's Adam runs for each variable."""
+"""The operations of Keras 3's Adam for each variable."""
 
 SMALL = 64
 """Values of a small variable, such as a bias."""
@@ -25,14 +25,14 @@ def gelu(name: str, x: Shape, line: int) -> Layer:
     """Return an activation as a chain of single operations."""
 
     def op(prefix: str, path: str, kind: str, operands: int) -> Op:
-        whole = f"{prefix}{name}/Gelu/{path}"
-        return Op(whole, kind, Kind.ELEMENTWISE, (x,) * operands, x, prod(x), line)
+        full_name = f"{prefix}{name}/Gelu/{path}"
+        return Op(full_name, kind, Kind.ELEMENTWISE, (x,) * operands, x, prod(x), line)
 
     return [op("", *part) for part in GELU], [op("gradient_tape/", *part) for part in GELU_GRADIENT]
 
 
 def compiled(name: str, x: Shape, line: int) -> Layer:
-    """Return the same in one kernel for each direction: x is read, and the gradient with it."""
+    """Return the activation as one kernel for each direction; the backward kernel reads x and the gradient."""
     kind, launch = Kind.FUSED, "XlaLaunch"
     return [Op(f"{name}/{launch}", launch, kind, (x,), x, prod(x), line)], [
         Op(f"gradient_tape/{name}/{launch}", launch, kind, (x, x), x, prod(x), line)
@@ -40,52 +40,52 @@ def compiled(name: str, x: Shape, line: int) -> Layer:
 
 
 def pooling(name: str, x: Shape, line: int, kind: str) -> Layer:
-    """Return a pooling over 2 x 2: the maximum's gradient reads both sides of it again."""
+    """Return a 2 x 2 pooling; the gradient of max pooling reads its input and output again."""
     y = (x[0], x[1] // 2, x[2] // 2, x[3])
     forward, operands = ("MaxPool", (x, y, y)) if kind == "max" else ("AvgPool", (y,))
     back = f"{forward}Grad"
-    whole = f"gradient_tape/{name}/{forward}2d/{back}"
+    back_name = f"gradient_tape/{name}/{forward}2d/{back}"
     return [Op(f"{name}/{forward}2d", forward, Kind.POOLING, (x,), y, prod(x), line)], [
-        Op(whole, back, Kind.POOLING, operands, x, prod(x), line)
+        Op(back_name, back, Kind.POOLING, operands, x, prod(x), line)
     ]
 
 
 def scale(name: str, x: Shape, line: int, *, tiled: bool) -> Layer:
-    """Return the product with a factor for each channel and example, which may be tiled first."""
+    """Return the multiplication by a factor for each channel and example, which may be tiled first."""
     factor, kind, flops = (x[0], 1, 1, x[3]), Kind.ELEMENTWISE, prod(x)
-    by = x if tiled else factor
-    tape, of = f"gradient_tape/{name}", "Tile" if tiled else "mul"
+    multiplier = x if tiled else factor
+    tape, parent = f"gradient_tape/{name}", "Tile" if tiled else "mul"
     tile = Op(f"{name}/Tile", "Tile", kind, (factor,), x, flops, line)
-    made = tile.name if tiled else ""
-    product = Op(f"{name}/mul", "Mul", kind, (x, by), x, flops, line, made)
-    return [tile, product] if tiled else [product], [
-        Op(f"{tape}/mul/Mul", "Mul", kind, (x, by), x, flops, line, made),
+    source = tile.name if tiled else ""
+    multiply = Op(f"{name}/mul", "Mul", kind, (x, multiplier), x, flops, line, source)
+    return [tile, multiply] if tiled else [multiply], [
+        Op(f"{tape}/mul/Mul", "Mul", kind, (x, multiplier), x, flops, line, source),
         Op(f"{tape}/mul/Mul_1", "Mul", kind, (x, x), x, flops, line),
-        Op(f"{tape}/{of}/Sum", "Sum", kind, (x,), factor, flops, line),
+        Op(f"{tape}/{parent}/Sum", "Sum", kind, (x,), factor, flops, line),
     ]
 
 
 def first_to_last(name: str, x: Shape, line: int) -> Layer:
-    """Return the transposition to channels last, of which ``x`` is the shape; images have no gradient."""
-    return _turn(name, (x[0], x[3], x[1], x[2]), x, line, trained=name != "permute")
+    """Return the transposition from NCHW to NHWC, whose shape is ``x``; images have no gradient."""
+    return _transpose(name, (x[0], x[3], x[1], x[2]), x, line, trained=name != "permute")
 
 
 def last_to_first(name: str, x: Shape, line: int) -> Layer:
-    """Return the transposition from channels last, of which ``x`` is the shape."""
-    return _turn(name, x, (x[0], x[3], x[1], x[2]), line, trained=True)
+    """Return the transposition from NHWC, whose shape is ``x``, to NCHW."""
+    return _transpose(name, x, (x[0], x[3], x[1], x[2]), line, trained=True)
 
 
-def _turn(name: str, x: Shape, y: Shape, line: int, *, trained: bool) -> Layer:
-    kind, whole = Kind.LAYOUT, f"{name}/transpose"
-    back = Op(f"gradient_tape/{whole}/transpose", "Transpose", kind, (y,), x, 0, line)
-    return [Op(whole, "Transpose", kind, (x,), y, 0, line)], [back] if trained else []
+def _transpose(name: str, x: Shape, y: Shape, line: int, *, trained: bool) -> Layer:
+    kind, path = Kind.LAYOUT, f"{name}/transpose"
+    back = Op(f"gradient_tape/{path}/transpose", "Transpose", kind, (y,), x, 0, line)
+    return [Op(path, "Transpose", kind, (x,), y, 0, line)], [back] if trained else []
 
 
 def small_updates(variables: int, line: int) -> list[Op]:
-    """Return what Adam does to so many small variables."""
+    """Return Adam's operations for so many small variables."""
     shape = (SMALL,)
     return [
-        Op(f"adam/{kind}_{variable}_{at}", kind, Kind.ELEMENTWISE, (shape,), shape, SMALL, line)
+        Op(f"adam/{kind}_{variable}_{number}", kind, Kind.ELEMENTWISE, (shape,), shape, SMALL, line)
         for variable in range(variables)
-        for at, kind in enumerate(ADAM)
+        for number, kind in enumerate(ADAM)
     ]

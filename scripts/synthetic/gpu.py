@@ -11,7 +11,7 @@ from scripts.synthetic.run import Run, operations
 from scripts.synthetic.xspace import MS, U64, US, Line, Plane, Ref, Space
 
 EARLIER = 10_000_000
-"""Correlations from here on are of launches before the trace."""
+"""Correlation ids from here on belong to launches before the trace."""
 
 __all__ = ["GPUS", "PAGEABLE", "build", "chip", "truth"]
 
@@ -72,13 +72,13 @@ def _plane(space: Space, gpu: Gpu, number: int) -> Plane:
 
 
 def build(run: Run) -> Space:
-    """Return the whole trace."""
+    """Return the trace of a run."""
     space, plan = Space(), schedule(run)
     gpus = [Device(space, run, number) for number in range(run.replicas)]
     for number in range(run.replicas, run.replicas + run.idle_gpus):
         _plane(space, GPUS[run.device], number)
     host = Host(space, run.network.batch, run.replicas)
-    for device in gpus if plan.lag else ():  # what was launched before the trace began
+    for device in gpus if plan.lag else ():  # launched before the trace began
         _run_step(
             run, device, plan, plan.end, list(range(EARLIER, EARLIER + 1 + len(plan.kernels)))
         )
@@ -116,11 +116,11 @@ def _launch_step(
 ) -> list[int]:
     """Record a step's launches; return their correlations: copy, kernels, all-reduce, loss."""
     length = round(run.dispatch_us * US) - US // 10
-    found = []
+    correlations: list[int] = []
 
     def launch(call: str, at: int) -> None:
-        found.append(next(numbers))
-        executor.add(call, start + at, length // 2, device_id=0, correlation_id=found[-1])
+        correlations.append(next(numbers))
+        executor.add(call, start + at, length // 2, device_id=0, correlation_id=correlations[-1])
 
     executor.add("IteratorGetNext/_1:_Send", start + plan.ready + US, 8 * US)
     launch("cuMemcpyHtoDAsync_v2", plan.copy[0] - 6 * US)
@@ -131,11 +131,11 @@ def _launch_step(
         launch("cuLaunchKernel", plan.launches[-1] + length)
     if not run.ahead:
         launch("cuMemcpyDtoHAsync_v2", plan.launches[-1] + length + US)
-    return found
+    return correlations
 
 
 def _run_step(run: Run, device: Device, plan: Schedule, start: int, launched: list[int]) -> None:
-    """Record what the GPU does of a step whose launches have these correlations."""
+    """Record the GPU's work in a step whose launches have these correlations."""
     device.batch(start + plan.copy[0], plan.copy[1], launched[0])
     steps = zip(operations(run), plan.kernels, launched[1:], strict=False)
     for op, (kernel, busy), number in steps:

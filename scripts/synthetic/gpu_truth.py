@@ -1,6 +1,6 @@
-"""What is known of a synthetic GPU step beyond its operations, found on a ruler of nanoseconds.
+"""The true busy and idle times of a synthetic GPU step, from one truth value for each nanosecond.
 
-Nothing is shared with the way tfdoctor computes it: each nanosecond of the step is looked at.
+The method shares nothing with tfdoctor's, which computes with intervals.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ NS = 1000
 """Picoseconds in a nanosecond."""
 
 EDGES_NS = {"below 10 µs": 10_000, "10 to 100 µs": 100_000, "0.1 to 1 ms": 1_000_000}
-"""What a gap of a size is shorter than."""
+"""The upper limit of each size of gap."""
 
 LONGEST = "above 1 ms"
 
@@ -39,7 +39,7 @@ class GpuTruth:
 
 
 def gpu_truth(run: Run) -> GpuTruth:
-    """Return what every step of the run is made of, to the nanosecond."""
+    """Return the parts of every step of the run, to the nanosecond."""
     plan = schedule(run)
     kernels, copy = _ruler(plan, *plan.kernels), _ruler(plan, plan.copy)
     reduce, loss = _ruler(plan, plan.all_reduce), _ruler(plan, (plan.loss, 3 * US))
@@ -62,11 +62,11 @@ def gpu_truth(run: Run) -> GpuTruth:
 def _causes(run: Run, plan: Schedule, busy: Ruler, wait: Ruler) -> dict[str, float]:
     call = _ruler(plan, (0, plan.call_end))
     launched = plan.launches[-1] + round(run.dispatch_us * US)
-    asked_back = (launched - US // 10 + US, (round(run.dispatch_us * US) - US // 10) // 2)
-    dispatching = _ruler(plan, (20 * US, launched - 10 * US), asked_back)
+    loss_copy = (launched - US // 10 + US, (round(run.dispatch_us * US) - US // 10) // 2)
+    dispatching = _ruler(plan, (20 * US, launched - 10 * US), loss_copy)
     eager = _ruler(plan, (7 * US, plan.call_end - 25 * US))
-    left = ~busy
-    found = {}
+    unexplained = ~busy
+    causes = {}
     claims = {
         "waiting for input": wait,
         "between steps": ~call,
@@ -75,13 +75,13 @@ def _causes(run: Run, plan: Schedule, busy: Ruler, wait: Ruler) -> dict[str, flo
         "running Python": ~eager,
     }
     for cause, claimed in claims.items():
-        found[cause] = _ms(left & claimed)
-        left = left & ~claimed
-    return found | {"unknown cause": _ms(left)}
+        causes[cause] = _ms(unexplained & claimed)
+        unexplained = unexplained & ~claimed
+    return causes | {"unknown cause": _ms(unexplained)}
 
 
 def _launched_before(run: Run, plan: Schedule, idle: Ruler) -> Ruler:
-    """Return the gaps before kernels that had been launched when the gap began."""
+    """Return the gaps before work that was launched before the gap began."""
     length = round(run.dispatch_us * US) - US // 10
     ready = {
         kernel // NS: at + length // 4 + length // 2
@@ -92,11 +92,11 @@ def _launched_before(run: Run, plan: Schedule, idle: Ruler) -> Ruler:
     ready[plan.all_reduce[0] // NS] = max(
         ready.get(plan.all_reduce[0] // NS, 0), after_all + length // 2
     )
-    found = np.zeros_like(idle)
+    queued = np.zeros_like(idle)
     for start, end in _runs(idle):
         if end in ready and ready[end] <= start * NS:
-            found[start:end] = True
-    return found
+            queued[start:end] = True
+    return queued
 
 
 def _by_size(idle: Ruler) -> tuple[dict[str, int], dict[str, float]]:
@@ -114,7 +114,7 @@ def _runs(ruler: Ruler) -> list[tuple[int, int]]:
 
 
 def _ruler(plan: Schedule, *spans: tuple[int, int]) -> Ruler:
-    """Return a step's nanoseconds, those marked that lie in any of the spans (start, duration), ps."""
+    """Return a truth value for each nanosecond of a step: whether it lies in a span (start, duration), in ps."""
     ruler = np.zeros(plan.end // NS, bool)
     for start, length in spans:
         ruler[start // NS : (start + length) // NS] = True

@@ -1,4 +1,4 @@
-"""The host's plane: the Python thread, an executor, and tf.data at work."""
+"""The host's plane: the Python thread, executors, and the threads of tf.data."""
 
 from scripts.synthetic.run import READY, Run
 from scripts.synthetic.xspace import MS, STARTED_NS, U64, US, Line, Ref, Space
@@ -25,14 +25,14 @@ NAMES |= {
 }
 
 RUN_ID = -5_558_148_104_225_379_935
-"""Of the first step's function call; ids are negative as often as not."""
+"""The id of the first step's function call; half of all ids are negative."""
 
 FUNCTION_ID = 700_000
-"""Of the first call of the pipeline's function."""
+"""The id of the first call of the pipeline's function."""
 
 
 class Host:
-    """The plane and its threads."""
+    """The plane of the host and its threads."""
 
     def __init__(self, space: Space, batch: int, replicas: int = 1) -> None:
         self.batch = batch
@@ -61,7 +61,7 @@ class Host:
         )  # fmt: skip
 
     def execute(self, executor: Line, number: int, start: int, length: int) -> None:
-        """Record an executor's stretch in which a step's operations are launched."""
+        """Record the part of an executor's work that launches a step's operations."""
         executor.add(
             "ExecutorState::Process", start, length, id=RUN_ID + number, iter_num=0, _ct=2,
             _c=5000 + number,
@@ -78,7 +78,7 @@ class Host:
         self.consumer.add("PrefetchConsume", start + length - 6 * US, US, element_id=number)
 
     def make(self, number: int, start: int, length: int, size: int) -> None:
-        """Record how the consumer makes its batch itself, with no prefetch before it."""
+        """Record a consumer that produces its batch itself, without prefetch."""
         self.consumer.add(
             "IteratorGetNextOp::DoCompute", start, length, id=RUN_ID + number, iter_num=0,
             element_size=size,
@@ -101,11 +101,10 @@ class Host:
         )  # fmt: skip
 
     def produce(self, batches: int, first: int, every: int, work: int) -> None:
-        """Record how batches are made: one sequential map, element after element.
+        """Record how batches are produced: by one sequential map, element after element.
 
-        The trace ends with the last step, in the midst of the batch after it: what has not ended
-        by then is not recorded. The first batch is ready at ``first``, another ``every`` so many
-        ps; each takes ``work`` ps.
+        The trace ends with the last step, during the batch after it; unfinished work is not recorded. The
+        first batch is ready at ``first``, then one every ``every`` ps; each takes ``work`` ps.
         """
         for number in range(batches + 1):
             start, end = first + number * every - work, (batches + 1) * every
@@ -116,15 +115,15 @@ class Host:
     def _batch(
         self, line: Line, path: str, number: int, start: int, length: int, until: int = 2**63
     ) -> None:
-        """Record a batch and its elements on a thread, but for what has not ended when the trace does."""
+        """Record a batch and its elements on a thread, without work that ends after the trace."""
         if start + length + US <= until:
             _iterator(line, path, start, length, batch_size=self.batch)
-        each = (length - 10 * US) // self.batch
+        element_ps = (length - 10 * US) // self.batch
         for element in range(self.batch):
-            at = start + 4 * US + element * each
-            if at + each <= until:
+            at = start + 4 * US + element * element_ps
+            if at + element_ps <= until:
                 call = FUNCTION_ID + number * self.batch + element
-                self._element(line, path, call, at, each)
+                self._element(line, path, call, at, element_ps)
 
     def _element(self, line: Line, batch: str, call: int, start: int, length: int) -> None:
         path = f"{batch}{MAP.removeprefix(BATCH)}"
@@ -137,7 +136,7 @@ class Host:
         self.functions.add("decode/DecodeJpeg:DecodeJpeg", start + 3 * US, length - 6 * US)
 
     def end(self, at: int) -> None:
-        """Record the mark by which tfdoctor's capture closes the last step."""
+        """Record the event with which tfdoctor's agent ends the last step."""
         self.python.add("tfdoctor_end", at, US)
 
 
@@ -158,10 +157,10 @@ def _id(iterator: str) -> int:
 
 
 def input_work(run: Run, step: int) -> int:
-    """Return how long a batch takes to make, ps: the whole step where the step waits for it.
+    """Return the time to produce a batch, in ps: the whole step if the step waits for it.
 
     Raises:
-        ValueError: the run says that no step waits, and it takes longer than one.
+        ValueError: the time given is longer than a step that does not wait.
     """
     work = round(run.work_ms * MS)
     if work > step:
@@ -174,7 +173,7 @@ def input_work(run: Run, step: int) -> int:
 
 
 def environment(space: Space) -> None:
-    """Add the plane that has the absolute time."""
+    """Add the plane with the absolute time."""
     space.plane(
         "Task Environment",
         profile_start_time=U64(STARTED_NS),

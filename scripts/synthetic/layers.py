@@ -41,7 +41,7 @@ def dense(name: str, batch: int, inputs: int, units: int, line: int) -> Layer:
 
 
 def elementwise(name: str, forward: str, backward: str, x: Shape, line: int) -> Layer:
-    """Return an operation that only reads and writes, and its gradient."""
+    """Return an elementwise operation and its gradient."""
     kind, flops = Kind.ELEMENTWISE, prod(x)
     return [Op(f"{name}/{forward}", forward, kind, (x,), x, flops, line)], [
         Op(f"gradient_tape/{name}/{backward}", backward, kind, (x, x), x, flops, line)
@@ -71,7 +71,7 @@ def unfused_batch_norm(name: str, x: Shape, line: int) -> Layer:
     def op(prefix: str, part: str) -> Op:
         path, _, kind = part.partition(":")
         kind = kind or path.rpartition("/")[2]
-        whole = f"{prefix}{name}/{path}"
-        return Op(whole, kind, Kind.BATCH_NORM, (x,), x, prod(x), line)
+        full_name = f"{prefix}{name}/{path}"
+        return Op(full_name, kind, Kind.BATCH_NORM, (x,), x, prod(x), line)
 
     return [op("", part) for part in FORWARD], [op("gradient_tape/", part) for part in BACKWARD]

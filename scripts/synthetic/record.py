@@ -1,4 +1,4 @@
-"""What tfdoctor's agent would have recorded of a synthetic run: its graph, its layers, its settings."""
+"""The program record of a synthetic run, as the agent would write it: graph, layers, settings."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,12 +14,12 @@ CLASSES = {
     "max_pooling2d": "MaxPooling2D", "average_pooling2d": "AveragePooling2D", "scale": "Multiply",
     "global_average_pooling2d": "GlobalAveragePooling2D",
 }  # fmt: skip
-"""Keras' classes by the names that it gives their layers, less the number."""
+"""Keras' classes by the default names of their layers, without the number."""
 
 TYPES = {"fp16": "float16", "bf16": "bfloat16"}
 
 SIZES = ("int32", [4])
-"""The operand by which a gradient is told the sizes of its result."""
+"""The operand of a gradient with the sizes of its result."""
 
 
 def record(run: Run) -> dict[str, Any]:
@@ -52,11 +52,11 @@ def record(run: Run) -> dict[str, Any]:
 
 
 _DIVIDED = {"id": 0, "class": "_RebatchDataset"}
-"""By which a strategy gives each replica its part of the batch."""
+"""The dataset with which a strategy splits batches among replicas."""
 
 
 def layer_of(op: Op) -> str:
-    """Return the layer that made an operation; "" for the optimizer's."""
+    """Return the layer of an operation; "" for the optimizer."""
     name = op.name.removeprefix("gradient_tape/").partition("/")[0]
     return "" if name == "adam" else name
 
@@ -71,7 +71,7 @@ def _layer(name: str, line: int, dtype: str) -> dict[str, Any]:
 
 
 def _rows(steps: Iterable[Op], dtype: str) -> list[dict[str, Any]]:
-    """Return the graph's operations, each made from the one before it and what it names."""
+    """Return the graph's operations; the inputs of each are the operation before it and its named source."""
     rows: list[dict[str, Any]] = []
     numbers: dict[str, int] = {}
     for op in steps:

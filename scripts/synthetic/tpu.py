@@ -37,12 +37,12 @@ __all__ = [
 MODULE = f"cluster_train_step({PROGRAM_ID})"
 
 OUTFEED = 10 * US
-"""How long sending the loss takes."""
+"""Duration of sending the loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tpu:
-    """A generation, per plane: that is per core, or per chip where it has one."""
+    """A TPU generation; the values are for one plane: a core, or a chip with one core."""
 
     type_string: str
     tflops: float
@@ -59,10 +59,10 @@ TPUS = {
 """v6e as in a real trace; the others as xprof has them."""
 
 LANES = 128
-"""To which the memory pads the channels, whatever the side of the matrix unit."""
+"""Memory pads channels to a multiple of this, for each size of matrix unit."""
 
 STARTING = 1000
-"""How long it takes to start a copy, ps."""
+"""Duration of starting a copy, in ps."""
 
 COPIED = 4 * 1024 * 1024
 """Bytes of the copy from the host's memory."""
@@ -70,27 +70,25 @@ COPIED = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the profiler recorded of a run, and how."""
+    """Which data the profiler recorded, and properties of the recorded run."""
 
     step_line: bool = True  # JAX has none
     markers: bool = True  # of the steps, on the host
-    infeed: bool = True  # else the core waits for its input without an operation
+    infeed: bool = True  # else the core waits for input without an operation
     program: bool = False  # the compiled program
-    copy_ms: float = 0.0  # of a copy from the host's memory that every step begins with...
-    beside: int = 0  # ...and that so many of the step's last operations but one hide
-    late_us: float = (
-        0.0  # that the host enqueues a step after the core was done with the one before
-    )
-    drift: float = 0.0  # by which the core's clock is slow against the host's
+    copy_ms: float = 0.0  # of a copy from the host's memory in every step
+    hidden_by: int = 0  # operations, before the step's last, that run during the copy
+    late_us: float = 0.0  # from the end of a step on the core until the host enqueues the next
+    drift: float = 0.0  # share by which the core's clock is slower than the host's
 
 
 ALL = Recorded()
-"""TensorFlow's."""
+"""A recording by TensorFlow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When things happen in a step, ps from its start."""
+    """The times of a step, in ps from its start."""
 
     infeed: int  # duration, from the start on
     ops: tuple[tuple[int, int], ...]  # start, duration
@@ -100,10 +98,10 @@ class Schedule:
 
 
 def chip(run: Run) -> Chip:
-    """Return what one plane's hardware can do; the MXU multiplies in bfloat16 either way.
+    """Return the peak rates of one plane; the MXU multiplies in bfloat16 in both precisions.
 
     Raises:
-        ValueError: a TPU does not know the precision.
+        ValueError: TPUs do not have this precision.
     """
     tpu = TPUS[run.device]
     if run.precision not in ("fp32", "bf16"):
@@ -113,7 +111,7 @@ def chip(run: Run) -> Chip:
 
 
 def schedule(run: Run, recorded: Recorded = ALL) -> Schedule:
-    """Place a step's operations one after the other; a copy is waited for before the last of them."""
+    """Schedule a step's operations one after the other; the last one waits for the copy."""
     device = chip(run)
     infeed = max(READY, round(run.input_ms * MS))
     at, placed = infeed, []
@@ -121,7 +119,7 @@ def schedule(run: Run, recorded: Recorded = ALL) -> Schedule:
     began = ended = waited = infeed
     for number, op in enumerate(steps, start=1 - len(steps)):
         at += round(run.gap_us * US)
-        if recorded.copy_ms and number == -recorded.beside:
+        if recorded.copy_ms and number == -recorded.hidden_by:
             began, at = at, at + STARTING
         if recorded.copy_ms and number == 0:
             waited = at
@@ -133,7 +131,7 @@ def schedule(run: Run, recorded: Recorded = ALL) -> Schedule:
 
 
 def truth(run: Run) -> Truth:
-    """Return what every step of the run is made of."""
+    """Return the true parts of every step of the run."""
     plan = schedule(run)
     return Truth(
         steps=run.steps,
@@ -149,7 +147,7 @@ def truth(run: Run) -> Truth:
 
 
 class Core:
-    """One core's plane."""
+    """The plane of one core."""
 
     def __init__(self, space: Space, number: int, run: Run, recorded: Recorded = ALL) -> None:
         tpu, self.run, self.recorded = TPUS[run.device], run, recorded
@@ -186,25 +184,25 @@ class Core:
         return instruction.add(self.plane, number)
 
     def _feed(self, kind: str, shape: Shape, line: int) -> int:
-        """Describe how batches come in and the loss goes out."""
-        whole = layout(shape, "fp32")
-        text = f"%{kind}.1 = ({whole}, token[]) {kind}(token[] %after-all)"
+        """Describe the infeed of batches or the outfeed of the loss."""
+        array = layout(shape, "fp32")
+        text = f"%{kind}.1 = ({array}, token[]) {kind}(token[] %after-all)"
         name = "InfeedDequeueTuple" if kind == "infeed" else "OutfeedEnqueueTuple"
         instruction = Instruction(
-            f"{kind}.1", text, f"{name}:{name}", kind, whole, line, 0, prod(shape) * 4
+            f"{kind}.1", text, f"{name}:{name}", kind, array, line, 0, prod(shape) * 4
         )
         return instruction.add(self.plane, 900 + line)
 
     def _copy(self, kind: str) -> int:
-        """Describe the two ends of a copy from the host's memory, S(5), to the device's."""
-        there, here = "f32[1024,1024]{1,0:T(8,128)S(5)}", "f32[1024,1024]{1,0:T(8,128)}"
-        pair = f"({here}, {there}, u32[]{{:S(2)}})"
+        """Describe the start or the end of a copy from the host's memory, S(5), to the device's."""
+        source, target = "f32[1024,1024]{1,0:T(8,128)S(5)}", "f32[1024,1024]{1,0:T(8,128)}"
+        pair = f"({target}, {source}, u32[]{{:S(2)}})"
         text = {
-            "copy-start": f"%copy-start.1 = {pair} copy-start({there} %p.0)",
-            "copy-done": f"%copy-done.1 = {here} copy-done({pair} %copy-start.1)",
+            "copy-start": f"%copy-start.1 = {pair} copy-start({source} %p.0)",
+            "copy-done": f"%copy-done.1 = {target} copy-done({pair} %copy-start.1)",
         }[kind]
         number = 950 + (kind == "copy-done")
-        instruction = Instruction(f"{kind}.1", text, "", kind, here, 10, 0, COPIED)
+        instruction = Instruction(f"{kind}.1", text, "", kind, target, 10, 0, COPIED)
         return instruction.add(self.plane, number)
 
     def step(self, number: int, start: int, plan: Schedule) -> None:
@@ -238,7 +236,7 @@ def _emit(line: Line, kind: int, start: int, length: int, **stats: int) -> None:
 
 
 def build(run: Run, recorded: Recorded = ALL) -> Space:
-    """Return the whole trace."""
+    """Return the trace of a run."""
     space, plan = Space(), schedule(run, recorded)
     cores = [Core(space, number, run, recorded) for number in range(TPUS[run.device].planes)]
     host = Host(space, run.network.batch)
@@ -261,7 +259,7 @@ def build(run: Run, recorded: Recorded = ALL) -> Space:
 def _host_step(
     run: Run, host: Host, plan: Schedule, number: int, start: int, recorded: Recorded
 ) -> None:
-    """Enqueue the program and feed it; the host waits for its pipeline while the device does."""
+    """Enqueue the program and feed it; host and device wait for the pipeline at the same time."""
     if recorded.markers:
         host.call(number, start, plan.outfeed + OUTFEED)
         host.execute(host.executor, number, start + 20 * US, plan.infeed)

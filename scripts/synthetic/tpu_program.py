@@ -1,30 +1,31 @@
-"""The compiled program of a synthetic run, as a TPU's profile keeps it: a serialized HloProto."""
+"""The compiled program of a synthetic run, as a TPU's profile stores it: a serialized HloProto."""
 
 from typing import Any
 
 from scripts.synthetic.operation import Kind, Op, Shape
-from tfdoctor.trace.hlo_proto import kinds
+from tfdoctor.trace.hlo_proto import hlo_types
 
 FORWARD, BY_INPUT, BY_WEIGHTS = "forward", "gradient of the input", "gradient of the weights"
 
 OPCODES = {Kind.MATMUL: "dot", Kind.CONVOLUTION: "convolution", Kind.DEPTHWISE: "convolution"}
-"""What XLA calls the products; the rest matters to nobody."""
+"""XLA's opcodes for matmuls and convolutions; those of other operations do not matter."""
 
 
 def program(name: str, operations: tuple[Op, ...], precision: str) -> bytes:
-    """Return the program: each product is a fusion, "fusion.3", that holds one dot or convolution.
+    """Return the program: each operation is a fusion, such as "fusion.3", which contains one instruction.
 
     Raises:
-        ValueError: no TensorFlow is installed that describes HloProto.
+        ValueError: TensorFlow, which describes HloProto, is not installed.
     """
-    known = kinds()
-    if known is None:
+    types = hlo_types()
+    if types is None:
         raise ValueError("TensorFlow, which describes HLO, is not installed")
-    proto = known.hlo()
+    proto = types.message()
     proto.hlo_module.name = name
     entry = proto.hlo_module.computations.add(name="main", id=1)
     proto.hlo_module.entry_computation_id = 1
-    element = next(n for n, kind in known.types.items() if kind.lower() == _element(precision))
+    dtype = _dtype(precision)
+    element = next(n for n, name in types.element_types.items() if name.lower() == dtype)
     for number, op in enumerate(operations, start=1):
         body = proto.hlo_module.computations.add(
             name=f"fused_computation.{number}", id=100 + number
@@ -37,28 +38,30 @@ def program(name: str, operations: tuple[Op, ...], precision: str) -> bytes:
     return bytes(proto.SerializeToString(deterministic=True))
 
 
-def _element(precision: str) -> str:
+def _dtype(precision: str) -> str:
     return "bf16" if precision == "bf16" else "f32"
 
 
 def _body(body: Any, op: Op, element: int) -> None:  # noqa: ANN401 - a message
-    """Add the operands and what is computed of them."""
+    """Add the operands and the instruction that uses them."""
     left, right = factors(op)
-    for at, shape in enumerate((left, right)):
-        operand = body.instructions.add(name=f"param_{at}", opcode="parameter", id=at + 1)
+    for position, shape in enumerate((left, right)):
+        operand = body.instructions.add(
+            name=f"param_{position}", opcode="parameter", id=position + 1
+        )
         _shape(operand.shape, shape, element)
     opcode = OPCODES.get(op.kind, "add")
-    one = body.instructions.add(name=f"{opcode}.1", opcode=opcode, id=3, operand_ids=[1, 2])
-    one.metadata.op_name = op.name
-    _shape(one.shape, op.result, element)
+    instruction = body.instructions.add(name=f"{opcode}.1", opcode=opcode, id=3, operand_ids=[1, 2])
+    instruction.metadata.op_name = op.name
+    _shape(instruction.shape, op.result, element)
     if opcode == "dot":
-        _contract(one.dot_dimension_numbers, op)
+        _contract(instruction.dot_dimension_numbers, op)
     elif opcode == "convolution":
-        _convolve(one, op)
+        _convolve(instruction, op)
 
 
 def direction(op: Op) -> str:
-    """Return which of a layer's three products an operation is."""
+    """Return whether an operation is a layer's forward pass or one of its gradients."""
     if "gradient_tape" not in op.name:
         return FORWARD
     weights = op.type.endswith("Filter") or op.name.endswith("MatMul_1")
@@ -66,14 +69,14 @@ def direction(op: Op) -> str:
 
 
 def factors(op: Op) -> tuple[Shape, Shape]:
-    """Return both operands as HLO has them: of a convolution the image, then the kernel."""
+    """Return both operands in HLO's order: for a convolution the image, then the kernel."""
     first, second = op.operands[0], op.operands[-1]
     swapped = op.kind is not Kind.MATMUL and direction(op) == BY_INPUT
     return (second, first) if swapped else (first, second)
 
 
 def depth(op: Op) -> int:
-    """Return what a product sums over, per position of its window."""
+    """Return the length of the contracted dimension, for each position of the window."""
     left, right = factors(op)
     if op.kind is Kind.DEPTHWISE:
         return 1
@@ -88,9 +91,9 @@ def _contract(numbers: Any, op: Op) -> None:  # noqa: ANN401 - a message
     numbers.rhs_contracting_dimensions.append(right)
 
 
-def _convolve(one: Any, op: Op) -> None:  # noqa: ANN401 - a message
-    """Number a convolution's dimensions: the weights' gradient sums over the batch."""
-    numbers = one.convolution_dimension_numbers
+def _convolve(instruction: Any, op: Op) -> None:  # noqa: ANN401 - a message
+    """Set a convolution's dimension numbers: the weights' gradient sums over the batch."""
+    numbers = instruction.convolution_dimension_numbers
     kernel_in, kernel_out, spatial = {
         FORWARD: (2, 3, (0, 1)),
         BY_INPUT: (3, 2, (0, 1)),
@@ -102,18 +105,20 @@ def _convolve(one: Any, op: Op) -> None:  # noqa: ANN401 - a message
     numbers.output_batch_dimension, numbers.output_feature_dimension = 0, 3
     numbers.output_spatial_dimensions.extend((1, 2))
     if op.kind is Kind.DEPTHWISE:
-        _group(one, op)
+        _group(instruction, op)
 
 
-def _group(one: Any, op: Op) -> None:  # noqa: ANN401 - a message
-    """Let a depthwise convolution have a group per channel, its weights' gradient by groups of the batch."""
+def _group(instruction: Any, op: Op) -> None:  # noqa: ANN401 - a message
+    """Set a depthwise convolution's groups: one for each channel, or of the batch for the weights' gradient."""
     channels = factors(op)[0][-1]
     if direction(op) == BY_WEIGHTS:
-        one.batch_group_count = channels
-        one.convolution_dimension_numbers.output_feature_dimension = 2  # of (3, 3, channels, 1)
+        instruction.batch_group_count = channels
+        instruction.convolution_dimension_numbers.output_feature_dimension = (
+            2  # of (3, 3, channels, 1)
+        )
     else:
-        one.feature_group_count = channels
-        one.convolution_dimension_numbers.kernel_input_feature_dimension = 3
+        instruction.feature_group_count = channels
+        instruction.convolution_dimension_numbers.kernel_input_feature_dimension = 3
 
 
 def _shape(shape: Any, dims: Shape, element: int) -> None:  # noqa: ANN401 - a message

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.capture import Plan, arrange, folder, manifest
+from tfdoctor.capture import Plan, assemble, folder, manifest
 from tfdoctor.capture.agent.rank import rank
 from tfdoctor.errors import OutputError
 from tfdoctor.recording import Recording, processes
@@ -94,7 +94,7 @@ def end(out: Path, *, finish: bool = True) -> Manifest:
     if not finish:
         return begun
     left = processes.read(out)
-    return arrange.arrange(folder.Folder(out), manifest.end(begun, 0, (), left), left)
+    return assemble.assemble(folder.Folder(out), manifest.end(begun, 0, (), left), left)
 
 
 def said(recording: Recording) -> Any:
@@ -174,7 +174,7 @@ def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
     ]
 
 
-# What tfdoctor could not arrange is read as it lies
+# What tfdoctor could not assemble is read as it lies
 
 
 def test_a_killed_tfdoctor_leaves_what_opens(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(tmp_path: Pat
     (tmp_path / "tfdoctor.json.tmp").mkdir()
     left = processes.read(tmp_path)
     with pytest.raises(IsADirectoryError):
-        arrange.arrange(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
+        assemble.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)
     recording = Recording.open(tmp_path)
     assert recording.traces[0].read_bytes() == XSPACE + b"vm.6"
     assert said(recording).steps.seen == 30
@@ -221,7 +221,7 @@ def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(tmp_path: Pat
 def test_workers_that_end_together_agree_on_a_run(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     with context.Pool(4) as pool:
-        found = pool.map(arrange.run_folder, [tmp_path] * 16, chunksize=1)
+        found = pool.map(assemble.run_folder, [tmp_path] * 16, chunksize=1)
     assert len(set(found)) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["plugins"]
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 
+from tfdoctor.recording.field_types import KEY, WHOLE, Amount, Count
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
-from tfdoctor.recording.typed import KEY, WHOLE, Amount, Count, Misfit, read
+from tfdoctor.recording.typed import Misfit, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ def test_what_fits_is_taken() -> None:
         "many": [{"name": "x"}, {"name": "y", "size": 2}], "options": {"a": True, "b": 2}, "class": "Map",
     }  # fmt: skip
     faults: list[str] = []
-    found = read(Outer, data, faults)
+    outer = read(Outer, data, faults)
     assert not faults
-    assert found == Outer(
+    assert outer == Outer(
         text="a", flag=True, share=1, at=("train.py", 3), shape=(None, 4),
         many=(Inner("x"), Inner("y", 2)), options={"a": True, "b": 2}, kind="Map",
     )  # fmt: skip
@@ -82,8 +83,8 @@ def test_what_does_not_fit_keeps_its_default_and_is_noted(data: Any, fault: str)
 def test_an_entry_of_a_list_is_lost_alone() -> None:
     faults: list[str] = []
     entries = [{"name": "x", "size": -1}, {"name": None}, {"name": "z"}]
-    found = read(Outer, {"many": entries}, faults)
-    assert found.many == (Inner("x"), Inner("z"))
+    outer = read(Outer, {"many": entries}, faults)
+    assert outer.many == (Inner("x"), Inner("z"))
     assert faults == [".many[0].size", ".many[1]"]
 
 

@@ -99,16 +99,16 @@ def test_copies(cases: dict[str, Case], name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_all_reduces(cases: dict[str, Case], name: str) -> None:
-    case, found = cases[name], cases[name].chart.fact(Collectives)
-    assert found.ms == close(case.run.all_reduce_ms)
-    assert found.exposed_ms == close(case.ruler.all_reduce_exposed_ms)
-    assert found.hidden_ms == close(case.run.all_reduce_ms - case.ruler.all_reduce_exposed_ms)
-    assert found.kinds == ((("AllReduce", 1.0),) if case.run.all_reduce_ms else ())
+    case, collectives = cases[name], cases[name].chart.fact(Collectives)
+    assert collectives.ms == close(case.run.all_reduce_ms)
+    assert collectives.exposed_ms == close(case.ruler.all_reduce_exposed_ms)
+    assert collectives.hidden_ms == close(case.run.all_reduce_ms - case.ruler.all_reduce_exposed_ms)
+    assert collectives.kinds == ((("AllReduce", 1.0),) if case.run.all_reduce_ms else ())
 
 
 def test_an_all_reduce_is_hidden_as_far_as_kernels_run(cases: dict[str, Case]) -> None:
-    found = cases["a100 sums gradients"].chart.fact(Collectives)
-    assert 1.09 < found.exposed_ms < 1.4
+    collectives = cases["a100 sums gradients"].chart.fact(Collectives)
+    assert 1.09 < collectives.exposed_ms < 1.4
 
 
 @pytest.mark.parametrize("name", RUNS)

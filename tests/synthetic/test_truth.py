@@ -63,10 +63,10 @@ def close(expected: float, rel: float = 1e-6) -> object:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_steps(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    steps = one.chart.fact(Steps)
-    assert (steps.count, steps.closed) == (one.truth.steps, True)
-    assert steps.median_ms == close(one.truth.step_ms)
+    case = cases[name]
+    steps = case.chart.fact(Steps)
+    assert (steps.count, steps.closed) == (case.truth.steps, True)
+    assert steps.median_ms == close(case.truth.step_ms)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -80,10 +80,10 @@ def test_breakdown(cases: dict[str, Case], name: str) -> None:
 
 @pytest.mark.parametrize("name", GPUS)
 def test_copies(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
+    case = cases[name]
     loss = 0.003  # is copied back
-    exposed = one.chart.fact(Breakdown)[Stage.TRANSFER]
-    assert exposed == close(one.truth.copy_exposed_ms + loss)
+    exposed = case.chart.fact(Breakdown)[Stage.TRANSFER]
+    assert exposed == close(case.truth.copy_exposed_ms + loss)
 
 
 def test_an_overlapped_copy_is_hidden(cases: dict[str, Case]) -> None:
@@ -113,24 +113,24 @@ def test_matrix_work(cases: dict[str, Case], name: str) -> None:
 
 @pytest.mark.parametrize("name", TPUS)
 def test_a_tpus_matrix_unit_and_flops(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    assert one.chart.fact(MatrixUnit).utilization == close(one.truth.matrix_unit_use)
-    flops = sum((r.flops or 0) * r.calls for r in one.chart.fact(Operations).rows)
-    assert flops == one.truth.flops
+    case = cases[name]
+    assert case.chart.fact(MatrixUnit).utilization == close(case.truth.matrix_unit_use)
+    flops = sum((r.flops or 0) * r.calls for r in case.chart.fact(Operations).rows)
+    assert flops == case.truth.flops
 
 
 @pytest.mark.parametrize("name", GPUS)
 def test_a_gpus_kernels_tell_their_precision(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    on_unit = one.chart.fact(MatrixUnit).on_unit_ms
-    assert on_unit == close(0.0 if one.run.precision == "fp32" else one.truth.matrix_ms)
+    case = cases[name]
+    on_unit = case.chart.fact(MatrixUnit).on_unit_ms
+    assert on_unit == close(0.0 if case.run.precision == "fp32" else case.truth.matrix_ms)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_input_pipeline(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    pipeline = one.chart.fact(InputPipeline)
-    assert pipeline.work_ms == close(one.truth.input_work_ms, rel=0.03)
+    case = cases[name]
+    pipeline = case.chart.fact(InputPipeline)
+    assert pipeline.work_ms == close(case.truth.input_work_ms, rel=0.03)
     assert [stage.kind for stage in pipeline.stages] == [
         "Root", "Prefetch", "BatchV2", "Map", "TensorSlice",
     ]  # fmt: skip
@@ -140,8 +140,8 @@ def test_input_pipeline(cases: dict[str, Case], name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_device_is_the_one_that_was_asked_for(cases: dict[str, Case], name: str) -> None:
-    one = cases[name]
-    device, hardware = one.chart.fact(Device), one.chart.fact(Hardware)
+    case = cases[name]
+    device, hardware = case.chart.fact(Device), case.chart.fact(Hardware)
     assert device.kind == ("GPU" if name in GPUS else "TPU")
-    assert device.used == (2 if one.run.device == "v3" else 1)
-    assert MARKETED[one.run.device] in hardware.name
+    assert device.used == (2 if case.run.device == "v3" else 1)
+    assert MARKETED[case.run.device] in hardware.name

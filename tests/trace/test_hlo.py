@@ -18,23 +18,25 @@ OPERATIONS = NETWORK.training_step()
 
 
 def test_the_products_of_a_program_and_their_sizes() -> None:
-    found = parse(program("cluster", OPERATIONS, "bf16"))
-    assert found is not None
-    by_name = {one.name: one for one in found.instructions()}
+    parsed = parse(program("cluster", OPERATIONS, "bf16"))
+    assert parsed is not None
+    by_name = {instruction.name: instruction for instruction in parsed.instructions()}
     for number, op in enumerate(OPERATIONS, start=1):
         (fusion,) = [by_name[f"fusion.{number}"]]
         assert fusion.op_name == op.name
         assert fusion.shapes[0].dims == op.result
         assert fusion.shapes[0].dtype == "bf16"
         assert fusion.shapes[0].tiles == ((8, 128),)
-        products = [one.matmul for one in found.inside(fusion) if one.matmul]
-        assert bool(products) == (op.is_matrix or op.kind == "depthwise")
-        for product in products:
-            assert product.depthwise == (op.kind == "depthwise")
+        matmuls = [
+            instruction.matmul for instruction in parsed.inside(fusion) if instruction.matmul
+        ]
+        assert bool(matmuls) == (op.is_matrix or op.kind == "depthwise")
+        for matmul in matmuls:
+            assert matmul.depthwise == (op.kind == "depthwise")
             if op.is_matrix:
-                assert product.k == depth(op)
+                assert matmul.k == depth(op)
                 assert factors(op)[0] in {
-                    s.dims for one in found.inside(fusion) for s in one.shapes
+                    s.dims for instruction in parsed.inside(fusion) for s in instruction.shapes
                 }
 
 

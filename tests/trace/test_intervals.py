@@ -20,22 +20,22 @@ def test_a_union_covers_what_its_spans_cover(spans: list[tuple[int, int]]) -> No
 
 
 @given(INTERVALS)
-def test_spans_are_sorted_apart_and_not_empty(one: Intervals) -> None:
-    edges = [edge for span in one.spans for edge in span]
+def test_spans_are_sorted_apart_and_not_empty(intervals: Intervals) -> None:
+    edges = [edge for span in intervals.spans for edge in span]
     assert edges == sorted(set(edges))
 
 
 @given(INTERVALS, INTERVALS)
-def test_and_or_minus_are_those_of_sets(one: Intervals, other: Intervals) -> None:
-    assert instants(one & other) == instants(one) & instants(other)
-    assert instants(one | other) == instants(one) | instants(other)
-    assert instants(one - other) == instants(one) - instants(other)
+def test_and_or_minus_are_those_of_sets(intervals: Intervals, other: Intervals) -> None:
+    assert instants(intervals & other) == instants(intervals) & instants(other)
+    assert instants(intervals | other) == instants(intervals) | instants(other)
+    assert instants(intervals - other) == instants(intervals) - instants(other)
 
 
 @given(INTERVALS, INTERVALS)
-def test_lengths_add_up(one: Intervals, other: Intervals) -> None:
-    assert (one & other).total + (one - other).total == one.total
-    assert (one | other).total == one.total + other.total - (one & other).total
+def test_lengths_add_up(intervals: Intervals, other: Intervals) -> None:
+    assert (intervals & other).total + (intervals - other).total == intervals.total
+    assert (intervals | other).total == intervals.total + other.total - (intervals & other).total
 
 
 @given(INTERVALS, INTERVALS, INTERVALS)
@@ -44,13 +44,13 @@ def test_and_distributes_over_or(a: Intervals, b: Intervals, c: Intervals) -> No
 
 
 @given(INTERVALS, st.integers(-25, 45), st.integers(-25, 45))
-def test_within_cuts_to_a_window(one: Intervals, start: int, end: int) -> None:
-    assert instants(one.within(start, end)) == instants(one) & set(range(start, end))
+def test_within_cuts_to_a_window(intervals: Intervals, start: int, end: int) -> None:
+    assert instants(intervals.within(start, end)) == instants(intervals) & set(range(start, end))
 
 
 @given(INTERVALS)
-def test_gaps_and_spans_fill_the_whole(one: Intervals) -> None:
-    assert (one & one.gaps()).total == 0
-    if one.spans:
-        whole = one.spans[-1][1] - one.spans[0][0]
-        assert one.total + one.gaps().total == whole
+def test_gaps_and_spans_fill_the_whole(intervals: Intervals) -> None:
+    assert (intervals & intervals.gaps()).total == 0
+    if intervals.spans:
+        length = intervals.spans[-1][1] - intervals.spans[0][0]
+        assert intervals.total + intervals.gaps().total == length

@@ -77,10 +77,10 @@ def longest_wait(trace: Trace) -> float:
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_figures_are_those_measured_by_hand(name: str) -> None:
     trace, known = read(name), KNOWN[name]
-    found = busiest(trace)
+    figures = busiest(trace)
     for part in ("kernels", "copies", "step"):
         if (expected := getattr(known, part)) is not None:
-            assert getattr(found, part) == pytest.approx(expected, rel=0.05, abs=0.005), part
+            assert getattr(figures, part) == pytest.approx(expected, rel=0.05, abs=0.005), part
     if known.wait is not None:
         assert longest_wait(trace) == pytest.approx(known.wait, rel=0.05, abs=0.005)
 

@@ -1,4 +1,4 @@
-"""Repairs mend what xprof gets wrong, and nothing else."""
+"""Repairs work around faults of xprof and change nothing else."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def test_groups_are_forgotten_with_the_lines_derived_from_them() -> None:
     plane = space.plane("/device:GPU:0")
     plane.line(1, "Stream #1").add("kernel", 0, 1, group_id=3, correlation_id=9)
     plane.line(2, "Steps").add("0", 0, 1, group_id=3)
-    repair.forget_groups(space.proto)
+    repair.remove_groups(space.proto)
     assert [line.name for line in plane.proto.lines] == ["Stream #1"]
     assert stats(plane) == [{"correlation_id": 9}]
     assert "group_id" not in {m.name for m in plane.proto.stat_metadata.values()}
@@ -38,7 +38,7 @@ def test_a_tpus_line_of_steps_is_its_own() -> None:
     space = Space()
     plane = space.plane("/device:TPU:0")
     plane.line(1, "Steps").add("0", 0, 1)
-    repair.forget_groups(space.proto)
+    repair.remove_groups(space.proto)
     assert [line.name for line in plane.proto.lines] == ["Steps"]
 
 
@@ -68,7 +68,7 @@ def test_marked_steps_are_left_alone() -> None:
     line = plane.line(1, "python")
     line.add("train", 0, 9, _r=1, step_num=7)
     line.add("multi_step_on_iterator", 1, 5)
-    repair.mend(space.proto)
+    repair.repair(space.proto)
     assert names(plane) == {"train", "multi_step_on_iterator"}
 
 
@@ -76,10 +76,10 @@ def test_saved_groups_stay_where_no_step_can_be_marked_anew() -> None:
     space = Space()
     plane = space.plane("/host:CPU")
     plane.line(1, "python").add("FunctionRun", 0, 9, group_id=3)
-    repair.mend(space.proto)
+    repair.repair(space.proto)
     assert stats(plane) == [{"group_id": 3}]
     plane.line(2, "python").add("train_function", 0, 9, group_id=4)
-    repair.mend(space.proto)
+    repair.repair(space.proto)
     assert "group_id" not in {m.name for m in plane.proto.stat_metadata.values()}
 
 
@@ -121,6 +121,6 @@ def test_the_hosts_view_has_no_device_and_no_copy_of_the_batch() -> None:
 
 @given(hostile())
 def test_no_message_is_beyond_repair(space: Space) -> None:
-    repair.mend(space.proto)
+    repair.repair(space.proto)
     view = repair.host_only(space.proto)
     assert not [plane for plane in view.planes if plane.name.startswith("/device:")]

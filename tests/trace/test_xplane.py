@@ -172,8 +172,8 @@ def test_the_tasks_of_the_pool_that_operations_share_are_kept(
 
 def test_only_wanted_stats_are_kept_and_references_resolved(file: Path) -> None:
     stats = {"tf_op": Ref("conv2d/convolution:Conv2D"), "context_id": "$$1", "step_num": 3}
-    ((_, _, _, found),) = rows(one_line(file, ("kernel", 0, 1, stats)))
-    assert found == {"tf_op": "conv2d/convolution:Conv2D", "step_num": 3}
+    ((_, _, _, result),) = rows(one_line(file, ("kernel", 0, 1, stats)))
+    assert result == {"tf_op": "conv2d/convolution:Conv2D", "step_num": 3}
 
 
 def test_ids_compare_whether_they_were_signed_or_not(file: Path) -> None:
@@ -216,10 +216,10 @@ def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
     line.proto.timestamp_ns = min(sign * huge, 10**17)
     line.add("train", sign * huge, sign * huge)
     trace = xplane.read(save(space, file))
-    (found,) = trace.planes[0].lines
+    (result,) = trace.planes[0].lines
     assert "limited to 13 days" in trace.damage[0]
-    assert sign * int(found.start_ps[0]) == xplane.LIMIT_PS
-    assert found.event(0).end_ps == int((found.start_ps + found.duration_ps)[0])
+    assert sign * int(result.start_ps[0]) == xplane.LIMIT_PS
+    assert result.event(0).end_ps == int((result.start_ps + result.duration_ps)[0])
 
 
 def test_what_the_profiler_says_of_itself_is_kept(file: Path) -> None:

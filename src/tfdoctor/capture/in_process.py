@@ -80,13 +80,7 @@ class InProcessRecording:
             OutputError: the recording cannot be written where it should be.
         """
         with _Process.lock:
-            other = under_way()
-            if other is not None and not other.going_on():
-                other.abandoned()
-            elif other is not None:
-                raise CaptureError(
-                    f"The recording {other.folder.out} is still running: end it before you start another."
-                )
+            _end_abandoned()
             folder = claim(plan)
             initial = manifest.begin(plan, [at], folder.worker)
             state = replace(initial, python=sys.executable)
@@ -158,6 +152,17 @@ class InProcessRecording:
             yield
         except Exception as error:  # noqa: BLE001  # any fault of ours
             self.faults.append(f"{where}: {type(error).__name__}: {error}"[:500])
+
+
+def _end_abandoned() -> None:
+    """End a recording that its fit has left; raise CaptureError if one still runs."""
+    recording = under_way()
+    if recording is not None and not recording.going_on():
+        recording.abandoned()
+    elif recording is not None:
+        raise CaptureError(
+            f"The recording {recording.folder.out} is still running: end it before you start another."
+        )
 
 
 def _code(error: BaseException | None) -> int:

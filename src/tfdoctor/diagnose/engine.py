@@ -57,10 +57,10 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     if model is None or model.distorted or not findings:
         return None
     findings = _needed(findings, model)
-    effects = [effect for mine in findings.values() for effect in mine]
+    effects = [effect for own_effects in findings.values() for effect in own_effects]
     saved = model.saving(effects)
     bound = Bound.AT_MOST if _at_most(effects, model) else Bound.EXPECTED
-    alone = sum(max(0.0, model.saving(mine)) for mine in findings.values())
+    alone = sum(max(0.0, model.saving(own_effects)) for own_effects in findings.values())
     return Together(
         per_step=ms(saved),
         share=saved / model.step_ms,
@@ -79,7 +79,9 @@ def _needed(
     """
     needed = dict(findings)
     for name in sorted(findings, key=lambda name: -model.saving(findings[name])):
-        others = [effect for rule, mine in needed.items() if rule != name for effect in mine]
+        others = [
+            effect for rule, own_effects in needed.items() if rule != name for effect in own_effects
+        ]
         added = model.predict(others) - model.predict([*others, *needed[name]])
         ceiling = any(effect.bound is Bound.AT_MOST for effect in needed[name])
         if others and ceiling and added < WORTH_SAYING * model.step_ms:
@@ -135,12 +137,15 @@ def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
 
 
 def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
-    mine = effects[name]
-    alone = model.saving(mine)
+    own_effects = effects[name]
+    alone = model.saving(own_effects)
     alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
-    bound = Bound.AT_MOST if _at_most(mine, model) else Bound.EXPECTED
+    bound = Bound.AT_MOST if _at_most(own_effects, model) else Bound.EXPECTED
     saving = Saving(
-        per_step=ms(alone), share=alone / model.step_ms, bound=bound, how=_how(mine, model, alone)
+        per_step=ms(alone),
+        share=alone / model.step_ms,
+        bound=bound,
+        how=_how(own_effects, model, alone),
     )
     if saving.share >= WORTH_SAYING:
         return saving
@@ -156,21 +161,25 @@ def _hidden(
     but little while the step waits a minute for its input.
     """
     others = {rule: e for rule, e in effects.items() if rule != name and e}
-    before = [effect for mine in others.values() for effect in mine]
+    before = [effect for own_effects in others.values() for effect in own_effects]
     later, matters = _gain(model, before, effects[name])
     if not matters:
         return alone
-    first = tuple(rule for rule, mine in others.items() if _gain(model, mine, effects[name])[1])
+    first = tuple(
+        rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
+    )
     how = (
         f"{alone.how} Saves little alone; {milliseconds(later)} per step once the others are fixed."
     )
     return replace(alone, how=how, after=first or tuple(others))
 
 
-def _gain(model: StepModel, before: Iterable[Effect], mine: Iterable[Effect]) -> tuple[float, bool]:
+def _gain(
+    model: StepModel, before: Iterable[Effect], own_effects: Iterable[Effect]
+) -> tuple[float, bool]:
     """Return the ms that effects save after others, and whether that is worth reporting."""
     left = model.predict(before)
-    saved = left - model.predict([*before, *mine])
+    saved = left - model.predict([*before, *own_effects])
     return saved, saved >= max(WORTH_SAYING * left, ROUNDING * model.step_ms)
 
 
@@ -200,12 +209,12 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
 
 
 def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
-    mine = [effect for effect in effects if effect.stage is stage]
-    if any(effect.overlaps for effect in mine):
+    own_effects = [effect for effect in effects if effect.stage is stage]
+    if any(effect.overlaps for effect in own_effects):
         return f"overlaps the {stage} work with the rest of the step"
-    subjects = {effect.subject for effect in mine if effect.subject}
+    subjects = {effect.subject for effect in own_effects if effect.subject}
     if not subjects:
-        return f"multiplies the {stage} work by {mine[0].scales:.2g}"
+        return f"multiplies the {stage} work by {own_effects[0].scales:.2g}"
     return f"changes {counted(len(subjects), 'part')} of the {stage} work"
 
 

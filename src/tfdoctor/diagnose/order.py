@@ -95,12 +95,16 @@ def _turns(
         ready = _ready(left, clashes)
         gains = {name: now - model.predict([*done, *left[name]]) for name in ready}
         name = min(ready, key=lambda name: (-gains[name], -model.saving(effects[name]), name))
-        rest = now - model.predict([*done, *(e for mine in left.values() for e in mine)])
+        rest = now - model.predict(
+            [*done, *(e for own_effects in left.values() for e in own_effects)]
+        )
         if not _worth(max(gains[name], rest), now, model):
             break
-        mine = left.pop(name)
-        done += mine
-        bound = Bound.AT_MOST if any(e.bound is Bound.AT_MOST for e in mine) else Bound.EXPECTED
+        own_effects = left.pop(name)
+        done += own_effects
+        bound = (
+            Bound.AT_MOST if any(e.bound is Bound.AT_MOST for e in own_effects) else Bound.EXPECTED
+        )
         turns.append(Turn(name, ms(max(0.0, gains[name])), bound))
     return _trimmed(turns, model)
 
@@ -132,10 +136,10 @@ def _unneeded(
     """Return the findings that save something alone, but nothing after those that have a turn."""
     named = [turn.rule for turn in turns]
     relations = []
-    for name, mine in effects.items():
-        if name in named or not _worth(model.saving(mine), model.step_ms, model):
+    for name, own_effects in effects.items():
+        if name in named or not _worth(model.saving(own_effects), model.step_ms, model):
             continue
-        enough = [n for n in named if not _worth(*_after(model, effects[n], mine), model)]
+        enough = [n for n in named if not _worth(*_after(model, effects[n], own_effects), model)]
         relations.append(Relation(Relationship.UNNEEDED, name, tuple(enough or named)))
     return tuple(relations)
 
@@ -150,11 +154,15 @@ def _after(
 
 def _ceilings(effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Relation, ...]:
     """Return the findings that bound the cost of a whole stage, with those about parts of that stage."""
-    whole = {name: mine for name, mine in effects.items() if all(map(_is_whole, mine))}
-    parts = {name: mine for name, mine in effects.items() if name not in whole}
+    whole = {
+        name: own_effects
+        for name, own_effects in effects.items()
+        if all(map(_is_whole, own_effects))
+    }
+    parts = {name: own_effects for name, own_effects in effects.items() if name not in whole}
     relations = []
-    for name, mine in whole.items():
-        stages = {effect.stage for effect in mine}
+    for name, own_effects in whole.items():
+        stages = {effect.stage for effect in own_effects}
         others = [n for n, theirs in parts.items() if any(e.stage in stages for e in theirs)]
         if others:
             named = " and ".join(sorted(stages))

@@ -1,7 +1,7 @@
 """A recording on disk: the command, its traces, the program that it built, and samples of the machine.
 
-Left of this module is TensorFlow; right of it are only bytes. A TensorBoard log directory, one of
-its run folders and a single `*.xplane.pb` are recordings too, which merely carry less.
+Capture, which runs TensorFlow, writes recordings; all other packages only read them. A TensorBoard log
+directory, one of its run folders and a single `*.xplane.pb` are recordings too, with less data.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest",
 
 @dataclass(frozen=True)
 class Recording:
-    """What there is to read; `notes` says what was passed over or damaged."""
+    """The data of a recording; `notes` says what was skipped or damaged."""
 
     root: Path | None
     manifest: Manifest | None
@@ -31,9 +31,9 @@ class Recording:
     samples: tuple[MachineSample, ...]
     notes: tuple[str, ...]
     workers: tuple[Path, ...] = ()
-    """The recordings of all workers, chief first, when this one is of several; it is the chief's."""
+    """The recordings of all workers, chief first, if there are several; this recording is then the chief's."""
     damage: tuple[str, ...] = ()
-    """Those of the notes that say what could not be read."""
+    """The notes that say what could not be read."""
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -44,41 +44,41 @@ class Recording:
         """
         path = Path(path)
         try:
-            found = workers.of(path)
-            return cls._of_workers(path, found) if found else cls._open(path)
+            folders = workers.of(path)
+            return cls._of_workers(path, folders) if folders else cls._open(path)
         except OSError as error:
             raise InputError(
                 f"{error.filename or path} cannot be read ({error.strerror}): check it and its permissions."
             ) from error
 
     @classmethod
-    def _of_workers(cls, path: Path, found: tuple[Path, ...]) -> Self:
-        """Open the chief's recording in the name of all; if it cannot be read, the next one's."""
-        chief = cls._first(found)
-        notes = (*chief.notes, workers.note(path, found)) if len(found) > 1 else chief.notes
-        return replace(chief, root=path, notes=notes, workers=found)
+    def _of_workers(cls, path: Path, folders: tuple[Path, ...]) -> Self:
+        """Open the chief's recording for all workers; if it cannot be read, the next worker's."""
+        chief = cls._first(folders)
+        notes = (*chief.notes, workers.note(path, folders)) if len(folders) > 1 else chief.notes
+        return replace(chief, root=path, notes=notes, workers=folders)
 
     @classmethod
-    def _first(cls, found: tuple[Path, ...]) -> Self:
-        for path in found[:-1]:
+    def _first(cls, folders: tuple[Path, ...]) -> Self:
+        for path in folders[:-1]:
             try:
                 return cls.open(path)
             except InputError:
-                continue  # the report of all says what is wrong with this one
-        return cls.open(found[-1])
+                continue  # the report on all workers says what is wrong with this one
+        return cls.open(folders[-1])
 
     @classmethod
     def _open(cls, path: Path) -> Self:
         notes = Notes()
-        place = RecordingFiles.find(path, notes)
-        files.refuse_strangers(place.traces)
-        manifest = _manifest(place, notes)
-        program = files.program(place.program, notes) if place.program else None
-        samples = files.samples(place.samples, notes) if place.samples else ()
+        located = RecordingFiles.find(path, notes)
+        files.refuse_foreign(located.traces)
+        manifest = _manifest(located, notes)
+        program = files.program(located.program, notes) if located.program else None
+        samples = files.samples(located.samples, notes) if located.samples else ()
         return cls(
-            place.root,
+            located.root,
             manifest,
-            place.traces,
+            located.traces,
             program,
             samples,
             tuple(notes.texts),
@@ -86,15 +86,15 @@ class Recording:
         )
 
 
-def _manifest(place: RecordingFiles, notes: Notes) -> Manifest | None:
-    data = files.json_object(place.manifest, notes) if place.manifest else None
+def _manifest(located: RecordingFiles, notes: Notes) -> Manifest | None:
+    data = files.json_object(located.manifest, notes) if located.manifest else None
     if data is None:
         return None
     faults: list[str] = []
     manifest = Manifest.from_json(data, faults)
     notes.left_out(MANIFEST, faults)
-    if place.agent is not None:  # tfdoctor was killed: the agent's own word is all there is
-        manifest = fold(manifest, place.agent)
+    if located.agent is not None:  # tfdoctor was killed before it could do so
+        manifest = fold(manifest, located.agent)
     if manifest.schema > SCHEMA:
         notes.add(
             f"{MANIFEST} was written by a later tfdoctor (schema {manifest.schema}): update tfdoctor"

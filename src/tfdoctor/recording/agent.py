@@ -1,9 +1,9 @@
-"""agent.json: what the agent in a Python process of the run says of it, while it runs and at its end."""
+"""agent.json: the state of a Python process of the run, written by its agent during the run and at its end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tfdoctor.recording.typed import Count, Positive
+from tfdoctor.recording.field_types import Count, Positive
 
 LoopPlace = tuple[str, int]
 """A line of the user's source: its file and number."""
@@ -28,7 +28,7 @@ class TracedWindow:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One loop that trained."""
+    """A loop that trained; the recording may use the steps of another."""
 
     source: str = ""
     steps: Count = 0
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class UntracedSteps:
-    """How long steps, or calls, took outside the window; `traced_ms` is of such calls within it."""
+    """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it."""
 
     count: Count = 0
     median_ms: Positive | None = None
@@ -48,7 +48,7 @@ class UntracedSteps:
 
 @dataclass(frozen=True, slots=True)
 class StepsSeen:
-    """How the steps were seen, in the whole run."""
+    """How the agent counted the steps of the whole run."""
 
     source: str | None = None
     at: LoopPlace | None = None
@@ -62,7 +62,7 @@ class StepsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What the recording lacks, and what to do about it."""
+    """Data that the recording lacks, with the reason and the advice."""
 
     what: str = ""
     why: str = ""
@@ -88,17 +88,17 @@ class WorkerRank:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """One Python process of the run; all is absent until it is known."""
+    """One Python process of the run; fields are empty until they are known."""
 
     pid: int | None = None
     host: str = ""
     argv: tuple[str, ...] = ()
     rank: WorkerRank | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    wanted: str = ""  # what of TensorFlow or Keras was imported first
+    wanted: str = ""  # the module of TensorFlow or Keras that was imported first
     state: str = ""  # of the window: "open", "done", ...
     window: TracedWindow | None = None
     steps: StepsSeen | None = None
     missing: tuple[Missing, ...] = ()
     errors: tuple[AgentError, ...] = ()
-    finished: bool = False  # Python came to an end of its own
+    finished: bool = False  # Python exited by itself

@@ -1,4 +1,4 @@
-"""The files of a recording: read with care, for what is damaged is left out and said."""
+"""Reads the files of a recording; damaged parts are left out and noted."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import Misfit, read
 
 Json = dict[str, Any]
-"""An object of a file, before it is read into a dataclass."""
+"""A JSON object of a file, before it is read into a dataclass."""
 
 T = TypeVar("T")
 
@@ -27,11 +27,11 @@ MANIFEST, PROGRAM, SAMPLES, AGENT = (
 )
 TRACES = "*.xplane.pb"
 RUNS = "plugins/profile/*"
-"""Where TensorBoard looks for traces: one folder a run, one file a host in it."""
+"""Where TensorBoard finds traces: one folder for each run, with one file for each host."""
 
 
 def json_object(path: Path, notes: Notes) -> Json | None:
-    """Return a JSON object; anything else is damage."""
+    """Return the JSON object of a file; note any other content as damage."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError, RecursionError):
@@ -43,13 +43,13 @@ def json_object(path: Path, notes: Notes) -> Json | None:
 
 
 def agent_state(path: Path, notes: Notes) -> AgentState | None:
-    """Return what the agent of a process left; None when that is damaged."""
+    """Return the state that a process's agent wrote; None if it is damaged."""
     data = json_object(path, notes)
     return None if data is None else _typed(AgentState, data, path.name, notes)
 
 
 def program(path: Path, notes: Notes) -> ProgramRecord | None:
-    """Return what a run built, or None when that was not recorded or is damaged."""
+    """Return the program of a run, or None if it was not recorded or is damaged."""
     if not path.is_file():
         return None
     try:
@@ -60,28 +60,28 @@ def program(path: Path, notes: Notes) -> ProgramRecord | None:
 
 
 def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
-    """Return what a file holds as a dataclass, or None when it is damaged as a whole."""
+    """Return a file's content as a dataclass, or None if all of it is damaged."""
     faults: list[str] = []
     try:
-        found = read(kind, data, faults)
+        typed = read(kind, data, faults)
     except Misfit:
         notes.damaged(f"{file} is damaged and was left out")
         return None
     notes.left_out(file, faults)
-    return found
+    return typed
 
 
 def samples(path: Path, notes: Notes) -> tuple[MachineSample, ...]:
-    """Return the samples of a file, one a line."""
+    """Return the samples of a file, which has one on each line."""
     if not path.is_file():
         return ()
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     faults: list[str] = []
-    found = tuple(_samples(lines, faults))
-    if len(found) < len(lines):
-        notes.damaged(f"{len(lines) - len(found)} damaged line(s) of {SAMPLES} were left out")
+    readable = tuple(_samples(lines, faults))
+    if len(readable) < len(lines):
+        notes.damaged(f"{len(lines) - len(readable)} damaged line(s) of {SAMPLES} were left out")
     notes.left_out(SAMPLES, faults)
-    return found
+    return readable
 
 
 def _samples(lines: list[str], faults: list[str]) -> Iterator[MachineSample]:
@@ -93,24 +93,24 @@ def _samples(lines: list[str], faults: list[str]) -> Iterator[MachineSample]:
 
 
 def traces(folder: Path) -> tuple[Path, ...]:
-    """Return the trace files of a folder: a pipe of that name would be waited for, a folder is none."""
+    """Return the trace files of a folder, without pipes (reading one would block) and folders."""
     return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
 
 
-def refuse_strangers(found: tuple[Path, ...]) -> None:
-    """Refuse, by their first bytes, files of which certainly none is an XSpace.
+def refuse_foreign(traces: tuple[Path, ...]) -> None:
+    """Refuse files if the first bytes show that none of them is an XSpace.
 
-    Of several hosts' traces some may be damaged: reading those says so.
+    If only some are damaged, reading them reports it.
 
     Raises:
-        InputError: none is one.
+        InputError: no file is an XSpace.
     """
-    faults = [fault for trace in found if (fault := _stranger(trace))]
-    if faults and len(faults) == len(found):
+    faults = [fault for trace in traces if (fault := _foreign(trace))]
+    if faults and len(faults) == len(traces):
         raise faults[0]
 
 
-def _stranger(trace: Path) -> InputError | None:
+def _foreign(trace: Path) -> InputError | None:
     size = trace.stat().st_size
     with trace.open("rb") as file:
         head = file.read(64)
@@ -121,7 +121,7 @@ def _stranger(trace: Path) -> InputError | None:
 
 
 def _fault(head: bytes, size: int) -> str | None:
-    """Return what a file is instead of an XSpace, or None."""
+    """Return what a file with this head is if not an XSpace, or None."""
     if size == 0:
         return "empty"
     if head.startswith(b"\x1f\x8b"):
@@ -138,5 +138,5 @@ def _fault(head: bytes, size: int) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Say whether a file reads as text; a protobuf has lengths and ids that do not."""
+    """Return whether the head of a file is text; a protobuf has lengths and ids that are not printable."""
     return head.isascii() and all(char.isprintable() or char in "\t\r\n" for char in head.decode())

@@ -1,4 +1,4 @@
-"""The hosts of a job, each with its own recording: its trace, its manifest, its samples."""
+"""The hosts of a job, each with its own recording: trace, manifest and samples."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,29 +10,31 @@ from tfdoctor.recording.files import TRACES
 
 @dataclass(frozen=True, slots=True)
 class HostRecording:
-    """One host (or one worker: several may share a machine), and why it cannot be read if it cannot."""
+    """The recording of one host (or of one worker: several may share a machine), or the error from reading it."""
 
     name: str
-    found: Recording | InputError
+    result: Recording | InputError
 
     def opened(self) -> Recording:
-        """Return its recording.
+        """Return the host's recording.
 
         Raises:
-            InputError: it cannot be read.
+            InputError: the recording cannot be read.
         """
-        if isinstance(self.found, InputError):
-            raise self.found
-        return self.found
+        if isinstance(self.result, InputError):
+            raise self.result
+        return self.result
 
 
 def of(recording: Recording) -> tuple[HostRecording, ...]:
-    """Return all hosts of a recording, the chief first; one for a recording of one, or of none."""
+    """Return all hosts of a recording, the chief first; at least one."""
     if len(recording.workers) > 1:
         return tuple(map(_worker, recording.workers))
     if len(recording.traces) > 1:
-        told = _teller(recording)
-        return tuple(_of_trace(recording, trace, told=trace == told) for trace in recording.traces)
+        described = _described(recording)
+        return tuple(
+            _of_trace(recording, trace, described=trace == described) for trace in recording.traces
+        )
     return (HostRecording("", recording),)
 
 
@@ -43,18 +45,18 @@ def _worker(folder: Path) -> HostRecording:
         return HostRecording(folder.name, fault)
 
 
-def _teller(recording: Recording) -> Path:
-    """Return the trace of the host that the manifest tells of: it is named after it, else the first."""
+def _described(recording: Recording) -> Path:
+    """Return the trace of the host that the manifest describes: the one with its name, else the first."""
     name = recording.manifest.host.name if recording.manifest else ""
     named = [trace for trace in recording.traces if _name(trace) == name]
     return (named or list(recording.traces))[0]
 
 
-def _of_trace(recording: Recording, trace: Path, *, told: bool) -> HostRecording:
-    """Return the host of one trace among several; what was recorded beside them is of one host alone."""
+def _of_trace(recording: Recording, trace: Path, *, described: bool) -> HostRecording:
+    """Return the host of one trace among several; manifest, program and samples belong to one host."""
     own = replace(recording, traces=(trace,))
     return HostRecording(
-        _name(trace), own if told else Recording(None, None, (trace,), None, (), ())
+        _name(trace), own if described else Recording(None, None, (trace,), None, (), ())
     )
 
 

@@ -1,6 +1,6 @@
-"""tfdoctor.json: what was run, where, what was traced of it, how it ended, and what is missing.
+"""tfdoctor.json: the command, the machine, the traced window, the ending, and missing data.
 
-One model reads and writes it: the recorder fills it in, the report reads it.
+The same model writes and reads it: capture fills it in, the report reads it.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,13 @@ from tfdoctor.recording.agent import (
     TracedWindow,
     WorkerRank,
 )
-from tfdoctor.recording.typed import Amount, Count, Misfit, read
+from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.recording.typed import Misfit, read
 
 SCHEMA = 1
 
 OLD_KEYS = {"guest_errors": "agent_errors"}
-"""What keys were called before 22 November 2026."""
+"""Former keys (before 22 November 2026) and their present names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class HostMachine:
 
 @dataclass(frozen=True, slots=True)
 class CapturePlan:
-    """What was asked to be recorded; the last three are of a job that was attached to."""
+    """What to record, as the user asked; the last three fields are for attached jobs."""
 
     kind: str = ""
     script: str = ""
@@ -55,7 +56,7 @@ class CapturePlan:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the run ended; all are None while it runs, or when tfdoctor was killed."""
+    """How the run ended; all fields are None while it runs, or if tfdoctor was killed."""
 
     exit_code: int | None = None
     signal: int | None = None
@@ -64,7 +65,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What became of one sampler."""
+    """The status, the number of samples and the cost of one sampler."""
 
     name: str = ""
     status: str = ""
@@ -75,7 +76,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The same moment on two clocks: a step of the wall clock shows in their difference."""
+    """One moment on two clocks; their difference shows when the wall clock was set."""
 
     unix_ns: Count = 0
     monotonic_ns: Count = 0
@@ -83,7 +84,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class EndedProcess:
-    """A Python process of the run, and why it is not reported on if it is not."""
+    """A Python process of the run, and the reason if it is not reported on."""
 
     pid: int | None = None
     argv: tuple[str, ...] = ()
@@ -95,7 +96,7 @@ class EndedProcess:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`tfdoctor.json`."""
+    """The content of `tfdoctor.json`."""
 
     schema: Count = SCHEMA
     tfdoctor: str = ""
@@ -116,11 +117,11 @@ class Manifest:
     agent_errors: tuple[AgentError, ...] = ()
     processes: tuple[EndedProcess, ...] = ()
     worker: WorkerRank | None = None  # which worker of several this is
-    workers: tuple[str, ...] = ()  # the names of all, where their recordings lie below `workers`
+    workers: tuple[str, ...] = ()  # the names of all workers, whose recordings lie below `workers`
 
     @classmethod
     def from_json(cls, data: object, faults: list[str] | None = None) -> Self:
-        """Read a manifest; what is absent or of another kind keeps its default, and is added to `faults`."""
+        """Read a manifest; invalid values keep their defaults and are added to `faults`."""
         faults = [] if faults is None else faults
         try:
             return read(cls, _renamed(data), faults)
@@ -129,23 +130,23 @@ class Manifest:
             return cls()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the manifest as JSON knows it."""
+        """Return the manifest as a JSON object."""
         return asdict(self)
 
     def lacks(self, what: str, why: str) -> Self:
-        """Return the manifest with one more thing that is missing."""
+        """Return the manifest with one more entry of missing data."""
         return replace(self, missing=(*self.missing, Missing(what, why)))
 
 
 def _renamed(data: object) -> object:
-    """Return the entries by their present keys."""
+    """Return the entries under their present keys."""
     if not isinstance(data, Mapping):
         return data
     return {OLD_KEYS.get(key, key): value for key, value in data.items()}
 
 
 def fold(manifest: Manifest, agent: AgentState) -> Manifest:
-    """Return a manifest with what the agent left in its state file."""
+    """Return a manifest with the data of the agent's state file."""
     return replace(
         manifest,
         window=agent.window or manifest.window,

@@ -1,29 +1,29 @@
-"""What a reader has to say of a recording: what it passed over, and what is damaged."""
+"""Notes from reading a recording: what was skipped and what is damaged."""
 
 from dataclasses import dataclass, field
 
 NAMED = 3
-"""Places of damaged values that a note names."""
+"""How many damaged values a note names."""
 
 
 @dataclass(slots=True)
 class Notes:
-    """The sentences in the order in which they came up; `damage` are those of them that cost data."""
+    """The notes in order; `damage` contains those about lost data."""
 
     texts: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Note what the reader of a report should know."""
+        """Add a note for the reader of a report."""
         self.texts.append(text)
 
     def damaged(self, text: str) -> None:
-        """Note that something could not be read."""
+        """Add a note about data that could not be read."""
         self.texts.append(text)
         self.damage.append(text)
 
     def left_out(self, file: str, faults: list[str]) -> None:
-        """Note which values of a file were left out, if any."""
+        """Add a note about the values of a file that were left out, if any."""
         if not faults:
             return
         places = ", ".join(fault.lstrip(".") or "the whole file" for fault in faults[:NAMED])

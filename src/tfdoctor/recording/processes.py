@@ -1,7 +1,7 @@
-"""The Python processes of a run, each as its agent described it in a folder of its own.
+"""The Python processes of a run, each described by its agent in its own folder.
 
-They lie in the recording while the run lasts; tfdoctor arranges them at its end. When it could not, what
-they left is read in their place.
+The folders are part of the recording until tfdoctor assembles them at the end of the run. If tfdoctor was
+killed before, they are read in place of the assembled files.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ PROCESSES = "processes"
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process; its state is empty when `fault` says why."""
+    """One process; its state is empty if `fault` says why."""
 
     folder: Path
     state: AgentState
@@ -24,27 +24,27 @@ class Process:
 
     @property
     def traces(self) -> tuple[Path, ...]:
-        """The traces it took: of one window, so all in one folder."""
+        """The process's traces: of one window, so all in one folder."""
         return tuple(trace for run in sorted(self.folder.glob(RUNS)) for trace in traces(run))
 
     @property
     def program(self) -> Path:
-        """What it built, if it got to write that."""
+        """The file with the process's program, which may not exist."""
         return self.folder / PROGRAM
 
     @property
     def seen(self) -> int:
-        """How many training steps it made."""
+        """The number of training steps."""
         return self.state.steps.seen if self.state.steps else 0
 
     @property
     def trained(self) -> bool:
-        """Whether this is a process to report on."""
+        """Whether the process trained, so that the report is on it."""
         return self.seen > 0 or bool(self.traces)
 
     @property
     def worker(self) -> WorkerRank:
-        """Its name among several, and its rank where a launcher gave it one."""
+        """Its name among several processes, and its rank if a launcher set one."""
         rank = self.state.rank
         if rank is None or rank.rank is None or not rank.name:
             return WorkerRank(self.folder.name.replace(".", "-"))
@@ -52,9 +52,9 @@ class Process:
 
 
 def read(out: Path) -> tuple[Process, ...]:
-    """Return the processes that a run has left, those that trained first, by rank and by steps."""
-    found = [_read(path.parent) for path in sorted(out.glob(f"{PROCESSES}/*/{AGENT}"))]
-    return tuple(sorted(found, key=_order))
+    """Return a run's processes: those that trained first, by rank and number of steps."""
+    processes = [_read(path.parent) for path in sorted(out.glob(f"{PROCESSES}/*/{AGENT}"))]
+    return tuple(sorted(processes, key=_order))
 
 
 def _read(folder: Path) -> Process:

@@ -1,33 +1,33 @@
-"""program.json.gz: what the run built, as the agent wrote it down at its end.
+"""program.json.gz: the graphs, layers and datasets of a run, written by the agent at its end.
 
-The classes mirror the file; `tfdoctor.facts.run.program` makes of them what rules reason over.
+The classes mirror the file; `tfdoctor.facts.run.program` converts them into the facts that rules use.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from tfdoctor.recording.typed import KEY, LOOSE, WHOLE, Amount, Bounds, Count
+from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Count
 
 SourceLine = tuple[str, int]
-"""A file of the user's and a line in it."""
+"""A file of the user and a line number in it."""
 
 TensorType = tuple[str, tuple[int | None, ...] | None]
-"""dtype and shape; None in a shape is a dimension the graph left open, a None shape any rank."""
+"""dtype and shape; None in a shape is an unknown dimension, None as the shape an unknown rank."""
 
 Setting = bool | int | float | str
 """A value of an option of tf.data."""
 
 Number = Annotated[int, LOOSE, Bounds(least=0)]
-"""What the user gave to fit: a whole number, of numpy perhaps."""
+"""An integer that the user passed to fit, perhaps of numpy."""
 
 Size = Annotated[int, LOOSE, Bounds(least=1)]
-"""A number that may not be zero, of numpy perhaps."""
+"""An integer that may not be zero, perhaps of numpy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """The attributes of an operation that facts compute with; an operation has only some."""
+    """The attributes of an operation that facts use; each operation has only some of them."""
 
     strides: tuple[int, ...] = ()
     data_format: str = "NHWC"
@@ -38,7 +38,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class RecordedOperation:
-    """One operation of a graph; `sources` are the positions of those that make its inputs."""
+    """One operation of a graph; `sources` are the positions of the operations that produce its inputs."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class RecordedOperation:
 
 @dataclass(frozen=True, slots=True)
 class RecordedGraph:
-    """One traced function."""
+    """The graph of one traced function."""
 
     operations: Annotated[tuple[RecordedOperation, ...], WHOLE]
     name: str = ""
@@ -69,7 +69,7 @@ class LayerConfig:
 
 @dataclass(frozen=True, slots=True)
 class RecordedLayer:
-    """One Keras layer."""
+    """A Keras layer and the line that creates it."""
 
     name: str
     kind: str = field(metadata={KEY: "class"})
@@ -81,7 +81,7 @@ class RecordedLayer:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFunction:
-    """The user's function that a dataset maps."""
+    """The user's function that a dataset applies."""
 
     name: str = ""
     at: SourceLine | None = None
@@ -92,7 +92,7 @@ class RecordedFunction:
 
 @dataclass(frozen=True, slots=True)
 class DatasetParameters:
-    """What a stage of a pipeline was given; None is not given, or not recorded."""
+    """The arguments of a pipeline stage; None if not passed or not recorded."""
 
     batch_size: Annotated[int, Bounds(least=1)] | None = None
     buffer_size: int | None = None
@@ -112,7 +112,7 @@ class FileList:
 
 @dataclass(frozen=True, slots=True)
 class RecordedDataset:
-    """One stage of a tf.data pipeline."""
+    """A stage of a tf.data pipeline, as its dataset object describes it."""
 
     id: int
     kind: str = field(metadata={KEY: "class"})
@@ -129,7 +129,7 @@ class RecordedDataset:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How the run was set up; None is unknown."""
+    """The settings of the run; None is unknown."""
 
     policy: str | None = None
     optimizer: str | None = None
@@ -148,7 +148,7 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class SeenPlace:
-    """A line at which Python was seen between the calls that train, and how often."""
+    """A line that stack samples show between training calls, with their number."""
 
     seen: Count
     at: SourceLine | None = None
@@ -158,15 +158,15 @@ class SeenPlace:
 
 @dataclass(frozen=True, slots=True)
 class FedArgument:
-    """One argument of the function that trains."""
+    """An argument of the training function; `new_object`: the next call gets another object."""
 
     shape: tuple[int, ...] = ()
-    anew: bool = False
+    new_object: bool = field(default=False, metadata={KEY: "anew"})
 
 
 @dataclass(frozen=True, slots=True)
 class FedCall:
-    """The call of the function that trains, and what it is given."""
+    """The call of the training function, and its arguments."""
 
     at: SourceLine | None = None
     arguments: tuple[FedArgument, ...] = ()
@@ -174,7 +174,7 @@ class FedCall:
 
 @dataclass(frozen=True, slots=True)
 class PythonRecord:
-    """Where Python was between the calls that train."""
+    """What Python did between the training calls."""
 
     places: tuple[SeenPlace, ...] = ()
     collecting_ms: Amount = 0.0
@@ -183,7 +183,7 @@ class PythonRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """`program.json.gz`; `layers` are None where no list of them was written."""
+    """The content of `program.json.gz`; `layers` is None if the agent wrote no list."""
 
     graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()
     layers: Annotated[tuple[RecordedLayer, ...] | None, WHOLE] = None

@@ -1,13 +1,13 @@
-"""samples.jsonl: what was sampled of the machine while the run went on, one sample a line."""
+"""samples.jsonl: samples of the machine during the run, one on each line."""
 
 from dataclasses import dataclass
 
-from tfdoctor.recording.typed import Amount, Count
+from tfdoctor.recording.field_types import Amount, Count
 
 
 @dataclass(frozen=True, slots=True)
 class HostSample:
-    """The host; counters only grow, and None is not told."""
+    """A sample of the host; times in microseconds are counters that only grow; None is unknown."""
 
     run_cpu_pct: Amount | None = None  # of one core
     other_cpu_pct: Amount | None = None
@@ -22,7 +22,7 @@ class HostSample:
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One GPU; None is not told."""
+    """A sample of one GPU; None is unknown."""
 
     index: Count = 0
     name: str = ""
@@ -31,12 +31,12 @@ class GpuSample:
     tensor_pct: Amount | None = None
     sm_mhz: Amount | None = None
     sm_max_mhz: Amount | None = None
-    throttle: tuple[str, ...] | None = None  # what holds its clock back
+    throttle: tuple[str, ...] | None = None  # why its clock is lower
 
 
 @dataclass(frozen=True, slots=True)
 class MachineSample:
-    """What was sampled at one moment; it covers the time before."""
+    """A sample; its rates cover the time since the sample before."""
 
     unix_ns: Count
     host: HostSample | None = None

@@ -1,4 +1,4 @@
-"""The workers of a run: a recording each below `workers`, and their traces together as one run."""
+"""The workers of a run: each has a recording below `workers`; their traces lie in one run folder."""
 
 import shlex
 from pathlib import Path
@@ -10,13 +10,13 @@ from tfdoctor.recording.notes import Notes
 WORKERS = "workers"
 
 NAMED = 8
-"""Workers that a note names; the report has all."""
+"""How many workers a note names; the report lists all."""
 
 
 def of(path: Path) -> tuple[Path, ...]:
-    """Return the recordings of all workers of a run, the chief first; none when it had one process."""
+    """Return the recordings of all workers of a run, the chief first; none if it had one process."""
     return tuple(
-        sorted((found.parent for found in path.glob(f"{WORKERS}/*/{MANIFEST}")), key=_order)
+        sorted((manifest.parent for manifest in path.glob(f"{WORKERS}/*/{MANIFEST}")), key=_order)
     )
 
 
@@ -26,27 +26,27 @@ def _order(folder: Path) -> tuple[float, int, str]:
 
 
 def is_one(path: Path) -> bool:
-    """Say whether a folder is the recording of one worker among several."""
+    """Return whether a folder is the recording of one of several workers."""
     return path.absolute().parent.name == WORKERS
 
 
 def traces(path: Path) -> tuple[Path, ...]:
-    """Return a worker's trace, which lies among those of the others in the newest run."""
+    """Return a worker's trace, which lies in the newest run folder with those of the other workers."""
     path = path.absolute()
-    found = path.parent.parent.glob(f"{RUNS}/{path.name}.*")
-    return tuple(sorted((trace for trace in found if _trace(trace, path.name)), reverse=True)[:1])
+    files = path.parent.parent.glob(f"{RUNS}/{path.name}.*")
+    return tuple(sorted((trace for trace in files if _trace(trace, path.name)), reverse=True)[:1])
 
 
 def _trace(path: Path, worker: str) -> bool:
     return path.name == f"{worker}.xplane.pb" and path.is_file()
 
 
-def note(path: Path, found: tuple[Path, ...]) -> str:
-    """Say that there are several, and how to see each of them alone."""
-    names = [worker.name for worker in found]
+def note(path: Path, folders: tuple[Path, ...]) -> str:
+    """Return the note that there are several workers, and how to see one alone."""
+    names = [worker.name for worker in folders]
     rest = ", …" if len(names) > NAMED else ""
-    places = shlex.quote(str(path / WORKERS / names[1]))
+    example = shlex.quote(str(path / WORKERS / names[1]))
     return (
-        f"{len(found)} workers were recorded and are compared; to report on one worker: "
-        f"`tfdoctor report {places}` ({', '.join(names[:NAMED])}{rest})"
+        f"{len(folders)} workers were recorded and are compared; to report on one worker: "
+        f"`tfdoctor report {example}` ({', '.join(names[:NAMED])}{rest})"
     )

@@ -21,17 +21,17 @@ __all__ = ["Secrets", "scrub"]
 def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
     """Return the diagnosis without these names; the documentation of rules stays."""
     diagnosis = without_source(diagnosis)
-    met = (user for text in texts(diagnosis) for user in paths.of_text(text))
+    mentioned = (user for text in texts(diagnosis) for user in paths.of_text(text))
     hosts = (*secrets.hosts, *diagnosis.subject.hosts)
-    secrets = replace(secrets, users=(*secrets.users, *met), hosts=hosts).telling()
+    secrets = replace(secrets, users=(*secrets.users, *mentioned), hosts=hosts).identifying()
     words = Words(secrets, _vocabulary(diagnosis))
-    done: Diagnosis = rewritten(diagnosis, words)
+    scrubbed: Diagnosis = rewritten(diagnosis, words)
     subject = replace(
-        done.subject,
-        title=words.whole(diagnosis.subject.title),
-        hosts=tuple(map(words.whole, diagnosis.subject.hosts)),
+        scrubbed.subject,
+        title=words.as_name(diagnosis.subject.title),
+        hosts=tuple(map(words.as_name, diagnosis.subject.hosts)),
     )
-    return replace(done, subject=subject)
+    return replace(scrubbed, subject=subject)
 
 
 def _vocabulary(diagnosis: Diagnosis) -> frozenset[str]:

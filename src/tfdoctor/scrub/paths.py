@@ -1,42 +1,44 @@
-"""Whose home folders a text names, under Linux, macOS and Windows."""
+"""Finds the users whose home folders a text mentions, on Linux, macOS and Windows."""
 
 import re
 from collections.abc import Iterable
 
 START = r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]+|/(?!/))"
-"""Where an absolute path starts; the slashes of an address (gs://) are none."""
+"""The start of an absolute path, but not the slashes of an address (gs://)."""
 
 ENDS = r"\\/\s'\"<>|:;,()\[\]{}"
-"""What ends a part of a path within a sentence."""
+"""Characters that end a part of a path within a sentence."""
 
 HOMES = rf"{START}(?:[^{ENDS}]+[\\/]+)*?(?:home|homes|Users)[\\/]+"
-"""What home folders lie in, at any mount."""
+"""The parent of home folders, at any mount."""
 
 HOME = re.compile(rf"{HOMES}(?P<name>[^{ENDS}]+)")
 
 ROOTS_HOME = re.compile(rf"(?<![\w.~/-])/root(?=[{ENDS}]|$)")
 
-WHOLE = re.compile(r"(?:[A-Za-z]:|/mnt/[a-z])?[\\/](?:home|Users)[\\/]([^\\/:;'\"]+)(?:[\\/]|$)")
-"""A home folder at the start of what is known to be a path: a name may have spaces there."""
+PATH_HOME = re.compile(
+    r"(?:[A-Za-z]:|/mnt/[a-z])?[\\/](?:home|Users)[\\/]([^\\/:;'\"]+)(?:[\\/]|$)"
+)
+"""A home folder at the start of a path, in which the user's name may have spaces."""
 
 ABSOLUTE = re.compile(r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?!/)|~[\w-]*[\\/])[^\s'\"<>|]*")
 """A path from the root, or from a home."""
 
 PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
-"""From here on a path is of a package, which may be called like somebody."""
+"""The rest of such a path names packages, which may have the name of a user."""
 
 SCRIPTS = (".ipynb", ".py", ".sh")
-"""In containers scripts lie in /home itself: those are no users."""
+"""Suffixes of scripts, which lie directly in /home in containers: they are not users."""
 
 
 def of_path(path: str) -> list[str]:
-    """Return whose home folder a path lies in."""
-    home = WHOLE.match(path)
+    """Return the user whose home folder contains a path, if any."""
+    home = PATH_HOME.match(path)
     return _users([home[1]] if home else [])
 
 
 def of_text(text: str) -> list[str]:
-    """Return whose home folders a text names, the first first."""
+    """Return the users whose home folders a text mentions, in order."""
     return _users(home["name"] for home in HOME.finditer(text))
 
 

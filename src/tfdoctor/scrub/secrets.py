@@ -24,7 +24,7 @@ NOBODY = frozenset(
 """Standard accounts of system, notebook and cloud images, which name nobody."""
 
 NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
-"""Host names that are the same everywhere."""
+"""Host names that identify no machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +40,30 @@ class Secrets:
         """Collect the names; those of this machine only if the recording was made here."""
         manifests = tuple(_manifests(recording))
         hosts = [host for manifest in manifests for host in _hosts(manifest)]
-        if not manifests:  # elsewhere a trace is named after its host
+        if not manifests:  # in other recordings a trace has the name of its host
             hosts = [trace.name.removesuffix(".xplane.pb") for trace in recording.traces]
-        here = platform.node() in hosts
-        homes = (str(Path("~").expanduser()),) if here else ()
-        return cls(homes, tuple(_users(recording, manifests, here=here)), tuple(hosts)).telling()
+        recorded_here = platform.node() in hosts
+        homes = (str(Path("~").expanduser()),) if recorded_here else ()
+        return cls(
+            homes, tuple(_users(recording, manifests, recorded_here=recorded_here)), tuple(hosts)
+        ).identifying()
 
-    def telling(self) -> Self:
+    def identifying(self) -> Self:
         """Return each name once, without those that identify nobody and no machine."""
         homes = tuple(home for home in self.homes if home not in ("~", "/"))
         return type(self)(homes, _unlike(self.users, NOBODY), _unlike(self.hosts, NOWHERE))
 
 
-def _users(recording: Recording, manifests: Iterable[Manifest], *, here: bool) -> Iterator[str]:
+def _users(
+    recording: Recording, manifests: Iterable[Manifest], *, recorded_here: bool
+) -> Iterator[str]:
     for manifest in manifests:
         for path in (manifest.cwd, manifest.python, *manifest.command):
             yield from paths.of_path(path)
     shown = [str(path) for path in (recording.root, *recording.traces, *recording.workers) if path]
     for text in texts([*manifests, recording.program, shown]):
         yield from paths.of_text(text)
-    if here:
+    if recorded_here:
         yield from filter(None, map(os.environ.get, ("LOGNAME", "USER", "USERNAME")))
 
 

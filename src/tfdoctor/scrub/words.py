@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from tfdoctor.scrub.paths import ABSOLUTE, ENDS, HOME, HOMES, PACKAGES, ROOTS_HOME, SCRIPTS
 from tfdoctor.scrub.secrets import NOBODY, Secrets
 
-TELLING_LETTERS = 4
+IDENTIFYING_LETTERS = 4
 """Shorter names are often words, units or abbreviations as well: map, max, gpu, ms."""
 
 
@@ -18,13 +18,13 @@ class Words:
         short = _aliases(dict.fromkeys(map(_short, secrets.hosts)), "host")
         hosts = short | {host: short[_short(host)] for host in secrets.hosts}
         self.names = {**self.users, **hosts}
-        telling = {name for name in self.names if _tells(name, vocabulary)}
+        identifying = {name for name in self.names if _identifies(name, vocabulary)}
         self.homes = _any(secrets.homes, before=r"(?<![\w.~-])", after=r"(?![\w.-])")
         self.known_home = _any(self.users, before=HOMES, after=rf"(?=[{ENDS}]|$)")
         self.account = _any(self.users, before=r"(?<![\w.-])", after="(?=@)")
         self.file = _any(hosts, before=r"(?<![\w.-])", after=r"(?=(?:_\d+)?\.xplane\.pb)")
         self.part = _any(self.names, before=r"(?<=[\\/])", after=rf"(?=[{ENDS}]|$)")
-        self.alone = _any(telling, before="(?<![A-Za-z0-9])", after="(?![A-Za-z0-9])")
+        self.alone = _any(identifying, before="(?<![A-Za-z0-9])", after="(?![A-Za-z0-9])")
 
     def __call__(self, text: str) -> str:
         """Return the text without names."""
@@ -37,8 +37,8 @@ class Words:
             text = pattern.sub(self._alias, text)
         return text
 
-    def whole(self, text: str) -> str:
-        """Return the text without names, where all of it may be a name."""
+    def as_name(self, text: str) -> str:
+        """Return the alias of a text that is a name, else the text without names."""
         return self.names.get(text) or self(text)
 
     def _home(self, match: re.Match[str]) -> str:
@@ -80,5 +80,5 @@ def _short(host: str) -> str:
     return host if re.fullmatch(r"[\d.]+", host) else host.partition(".")[0]
 
 
-def _tells(name: str, vocabulary: frozenset[str]) -> bool:
-    return len(name) >= TELLING_LETTERS and name.lower() not in vocabulary
+def _identifies(name: str, vocabulary: frozenset[str]) -> bool:
+    return len(name) >= IDENTIFYING_LETTERS and name.lower() not in vocabulary

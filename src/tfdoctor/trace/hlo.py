@@ -1,4 +1,4 @@
-"""The programs that XLA compiled, as a trace's plane /host:metadata carries them."""
+"""The programs that XLA compiled, from a trace's plane /host:metadata."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from tfdoctor.trace.hlo_proto import kinds
+from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
 
 METADATA = "/host:metadata"
@@ -16,27 +16,27 @@ PROTO = "Hlo Proto"
 PROGRAM = re.compile(r"\((\d+)\)$")
 """The program's fingerprint at the end of "jit_train_step(12190760917235803885)"."""
 
-FACTORS = 2
-"""Of a product: the operands before any others."""
+MATMUL_OPERANDS = 2
+"""The first operands of a dot or a convolution are its factors."""
 
 HOST_SPACE = 5
-"""The memory space of the host's memory in layouts: S(5)."""
+"""The number of the host's memory space in layouts: S(5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An array: its type, sizes, and how it is stored; a tuple is several of them."""
+    """The type, the sizes and the layout of an array; a tuple has several."""
 
     dtype: str  # "bf16", "f32"
     dims: tuple[int, ...]
-    minor_to_major: tuple[int, ...] = ()  # dimensions, the one that varies fastest first
+    minor_to_major: tuple[int, ...] = ()  # dimensions, fastest-varying first
     tiles: tuple[tuple[int, ...], ...] = ()  # T(8,128)(2,1): ((8, 128), (2, 1))
-    space: int = 0  # of memory; 5 is the host's
+    space: int = 0  # memory space; 5 is the host's
 
 
 @dataclass(frozen=True, slots=True)
 class HloMatmul:
-    """The sizes of a dot or a convolution as one matrix product, ``batch`` times m x k by k x n."""
+    """The sizes of a dot or a convolution as a matmul: ``batch`` times m x k by k x n."""
 
     batch: int
     m: int
@@ -47,13 +47,13 @@ class HloMatmul:
 
     @property
     def depthwise(self) -> bool:
-        """Whether each channel is convolved alone; the gradient of such weights has a group per channel."""
+        """Whether each channel is convolved alone; the gradient of such weights has one group per channel."""
         return self.groups > 1 and (self.k == 1 or self.groups == self.n)
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction of a computation."""
+    """An instruction of a computation; `calls` are the computations that it runs."""
 
     name: str
     opcode: str
@@ -66,13 +66,13 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class HloProgram:
-    """One compiled module; its computations by id."""
+    """A compiled module, with its computations by id."""
 
     name: str
     entry: int
     computations: dict[int, tuple[Instruction, ...]]
-    donates: bool  # inputs are reused for outputs, as weights are by an update
-    files: tuple[str, ...] = ()  # of Python, whose functions it was traced from
+    donates: bool  # buffers of inputs are reused for outputs, as by weight updates
+    files: tuple[str, ...] = ()  # Python files with the functions that it was traced from
 
     def instructions(self) -> Iterator[Instruction]:
         """Yield the instructions of all computations."""
@@ -80,7 +80,7 @@ class HloProgram:
             yield from computation
 
     def inside(self, instruction: Instruction) -> Iterator[Instruction]:
-        """Yield an instruction and all that it calls."""
+        """Yield an instruction and, recursively, the instructions that it calls."""
         yield instruction
         for call in instruction.calls:
             for inner in self.computations.get(call, ()):
@@ -88,49 +88,56 @@ class HloProgram:
 
 
 def programs(trace: Trace) -> dict[str, HloProgram]:
-    """Return the trace's programs by name, with and without their fingerprint; not the damaged ones."""
-    found: dict[str, HloProgram] = {}
+    """Return the trace's intact programs by name, with and without fingerprint."""
+    by_name: dict[str, HloProgram] = {}
     for plane in trace.planes:
         for kind in plane.types if plane.name == METADATA else ():
             data = kind.stats.get(PROTO)
             program = parse(data) if isinstance(data, bytes) else None
             if program is not None:
-                found[kind.name] = found[PROGRAM.sub("", kind.name)] = program
-    return found
+                by_name[kind.name] = by_name[PROGRAM.sub("", kind.name)] = program
+    return by_name
 
 
 def parse(data: bytes) -> HloProgram | None:
-    """Read a serialized HloProto; None when it is damaged, or TensorFlow does not describe it."""
-    known = kinds()
-    if known is None:
+    """Read a serialized HloProto; None if it is damaged, or TensorFlow has no description of it."""
+    description = hlo_types()
+    if description is None:
         return None
     try:
-        module = known.hlo.FromString(data).hlo_module
+        module = description.message.FromString(data).hlo_module
     except DecodeError:
         return None
     return HloProgram(
         module.name,
         module.entry_computation_id,
-        {c.id: _computation(c, known.types) for c in module.computations},
+        {
+            computation.id: _computation(computation, description.element_types)
+            for computation in module.computations
+        },
         bool(module.input_output_alias.entries),
         tuple(module.stack_frame_index.file_names),
     )
 
 
 def _computation(computation: Any, types: dict[int, str]) -> tuple[Instruction, ...]:  # noqa: ANN401 - a message
-    shapes = {one.id: _shapes(one.shape, types) for one in computation.instructions}
-    names = {one.id: one.name for one in computation.instructions}
+    shapes = {message.id: _shapes(message.shape, types) for message in computation.instructions}
+    names = {message.id: message.name for message in computation.instructions}
     return tuple(
         Instruction(
-            one.name,
-            one.opcode,
-            shapes[one.id],
-            tuple(names.get(at, "") for at in one.operand_ids),
-            tuple(one.called_computation_ids),
-            one.metadata.op_name,
-            _product(one, [shapes.get(at, ()) for at in one.operand_ids], shapes[one.id]),
+            message.name,
+            message.opcode,
+            shapes[message.id],
+            tuple(names.get(operand, "") for operand in message.operand_ids),
+            tuple(message.called_computation_ids),
+            message.metadata.op_name,
+            _matmul(
+                message,
+                [shapes.get(operand, ()) for operand in message.operand_ids],
+                shapes[message.id],
+            ),
         )
-        for one in computation.instructions
+        for message in computation.instructions
     )
 
 
@@ -143,50 +150,54 @@ def _shapes(shape: Any, types: dict[int, str]) -> tuple[Shape, ...]:  # noqa: AN
     return (Shape(dtype, dims, tuple(layout.minor_to_major), tiles, layout.memory_space),)
 
 
-def _product(
-    one: Any,  # noqa: ANN401 - a message
+def _matmul(
+    instruction: Any,  # noqa: ANN401 - a message
     operands: list[tuple[Shape, ...]],
     result: tuple[Shape, ...],
 ) -> HloMatmul | None:
     arrays = [*operands[:2], result]
-    if one.opcode not in ("dot", "convolution") or len(operands) < FACTORS or not all(arrays):
+    if (
+        instruction.opcode not in ("dot", "convolution")
+        or len(operands) < MATMUL_OPERANDS
+        or not all(arrays)
+    ):
         return None
     left, right = operands[0][0].dims, operands[1][0].dims
     try:
-        if one.opcode == "dot":
-            return _dot(one.dot_dimension_numbers, left, right)
-        return _convolution(one, right, result[0].dims)
-    except IndexError:  # dimensions that the shapes do not have: damage
+        if instruction.opcode == "dot":
+            return _dot(instruction.dot_dimension_numbers, left, right)
+        return _convolution(instruction, right, result[0].dims)
+    except IndexError:  # dimensions that the shapes lack: damage
         return None
 
 
 def _dot(numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
     batch, inner = list(numbers.lhs_batch_dimensions), list(numbers.lhs_contracting_dimensions)
-    other = [*numbers.rhs_batch_dimensions, *numbers.rhs_contracting_dimensions]
+    not_n = [*numbers.rhs_batch_dimensions, *numbers.rhs_contracting_dimensions]
     return HloMatmul(
         _size(left, batch),
-        _size(left, [at for at in range(len(left)) if at not in (*batch, *inner)]),
-        _size(right, [at for at in range(len(right)) if at not in other]),
+        _size(left, [axis for axis in range(len(left)) if axis not in (*batch, *inner)]),
+        _size(right, [axis for axis in range(len(right)) if axis not in not_n]),
         _size(left, inner),
     )
 
 
-def _convolution(one: Any, kernel: tuple[int, ...], result: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
-    numbers = one.convolution_dimension_numbers
+def _convolution(instruction: Any, kernel: tuple[int, ...], result: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
+    numbers = instruction.convolution_dimension_numbers
     outputs = result[numbers.output_feature_dimension]
-    where = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
+    positions = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
     return HloMatmul(
         1,
-        _size(result, where),
+        _size(result, positions),
         outputs,
         kernel[numbers.kernel_input_feature_dimension],
         _size(kernel, list(numbers.kernel_spatial_dimensions)),
-        max(1, one.feature_group_count, one.batch_group_count),
+        max(1, instruction.feature_group_count, instruction.batch_group_count),
     )
 
 
-def _size(dims: tuple[int, ...], chosen: list[int]) -> int:
+def _size(dims: tuple[int, ...], axes: list[int]) -> int:
     size = 1
-    for at in chosen:
-        size *= dims[at]
+    for axis in axes:
+        size *= dims[axis]
     return size

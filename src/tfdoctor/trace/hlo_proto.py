@@ -1,7 +1,7 @@
-"""XLA's HloProto, described in the TensorFlow package: read without importing TensorFlow.
+"""The message types of XLA's HloProto, from the TensorFlow package but without importing TensorFlow.
 
-The description is taken from the generated files into a pool of its own, so that it never clashes with
-the one that TensorFlow or xprof registers in the same process.
+The description comes from the generated files and is registered in a separate pool, so that it does not
+conflict with that of TensorFlow or xprof in the same process.
 """
 
 import ast
@@ -21,37 +21,37 @@ HLO = "xla/service/hlo.proto"
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
-    """The message class and the names of the element types."""
+class HloTypes:
+    """The message class of HloProto, and the names of element types by number."""
 
-    hlo: Any
-    types: dict[int, str]
+    message: Any
+    element_types: dict[int, str]
 
 
 @cache
-def kinds() -> Kinds | None:
-    """Return what it takes to read a HloProto; None where no TensorFlow describes it."""
+def hlo_types() -> HloTypes | None:
+    """Return the types to read a HloProto with; None if no installed TensorFlow describes it."""
     package = importlib.util.find_spec("tensorflow")
     if package is None or package.origin is None:
         return None
     pool = DescriptorPool()
     try:
         _add(HLO, Path(package.origin).parent / "compiler", pool, set())
-        hlo = GetMessageClass(pool.FindMessageTypeByName("xla.HloProto"))
-    except (OSError, SyntaxError, KeyError, TypeError):  # a TensorFlow that keeps it elsewhere
+        message = GetMessageClass(pool.FindMessageTypeByName("xla.HloProto"))
+    except (OSError, SyntaxError, KeyError, TypeError):  # this TensorFlow stores it elsewhere
         return None
-    types = pool.FindEnumTypeByName("xla.PrimitiveType").values_by_number
-    return Kinds(hlo, {number: value.name for number, value in types.items()})
+    element_types = pool.FindEnumTypeByName("xla.PrimitiveType").values_by_number
+    return HloTypes(message, {number: value.name for number, value in element_types.items()})
 
 
-def _add(name: str, folder: Path, pool: DescriptorPool, known: set[str]) -> None:
-    """Add a file's description to the pool, after those that it imports."""
-    if name in known:
+def _add(name: str, folder: Path, pool: DescriptorPool, added: set[str]) -> None:
+    """Add a file's description to the pool, after those of its imports."""
+    if name in added:
         return
-    known.add(name)
+    added.add(name)
     data = _description(name, folder)
-    for needed in FileDescriptorProto.FromString(data).dependency:
-        _add(needed, folder, pool, known)
+    for imported in FileDescriptorProto.FromString(data).dependency:
+        _add(imported, folder, pool, added)
     pool.AddSerializedFile(data)
 
 

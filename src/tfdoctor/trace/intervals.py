@@ -16,7 +16,7 @@ class Intervals:
 
     @classmethod
     def union(cls, spans: Iterable[tuple[int, int]]) -> Self:
-        """Merge spans which touch or overlap; drop the empty ones."""
+        """Merge spans that touch or overlap; drop empty ones."""
         merged: list[tuple[int, int]] = []
         for start, end in sorted((int(a), int(b)) for a, b in spans if a < b):
             if merged and start <= merged[-1][1]:
@@ -26,22 +26,22 @@ class Intervals:
         return cls(tuple(merged))
 
     def __and__(self, other: Self) -> Self:
-        """Return the time covered by both, in one pass over the two sorted lists."""
-        found: list[tuple[int, int]] = []
+        """Return the time that both cover, in one pass over the two sorted lists."""
+        shared: list[tuple[int, int]] = []
         i = j = 0
         while i < len(self.spans) and j < len(other.spans):
             (a, b), (c, d) = self.spans[i], other.spans[j]
             if max(a, c) < min(b, d):
-                found.append((max(a, c), min(b, d)))
+                shared.append((max(a, c), min(b, d)))
             i, j = (i + 1, j) if b <= d else (i, j + 1)
-        return type(self)(tuple(found))
+        return type(self)(tuple(shared))
 
     def __or__(self, other: Self) -> Self:
-        """Return the time covered by either."""
+        """Return the time that either covers."""
         return type(self).union(self.spans + other.spans)
 
     def __sub__(self, other: Self) -> Self:
-        """Return the time covered by this one alone."""
+        """Return the time that only the first covers."""
         if not self.spans or not other.spans:
             return self
         low = min(self.spans[0][0], other.spans[0][0])
@@ -54,14 +54,14 @@ class Intervals:
         """Return the part between two times."""
         if start >= end:
             return type(self)()
-        # Only those that touch it: many steps each ask for their part of many spans.
+        # Bisect for the spans that touch it: callers ask once per step, of many spans.
         first = bisect_right(self.spans, start, key=itemgetter(1))
         last = bisect_left(self.spans, end, key=itemgetter(0))
         touching = self.spans[first:last]
         return type(self)(tuple((max(a, start), min(b, end)) for a, b in touching))
 
     def gaps(self) -> Self:
-        """Return the holes between the spans."""
+        """Return the intervals between the spans."""
         return type(self)(tuple((a, b) for (_, a), (b, _) in pairwise(self.spans)))
 
     @property

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Value = int | float | str | bytes
-"""What a stat may hold. Iterator and producer ids are reduced modulo 2**64 to unsigned."""
+"""The value of a stat. Iterator and producer ids are unsigned, modulo 2**64."""
 
 
-def _none() -> NDArray[np.int64]:
+def _no_tasks() -> NDArray[np.int64]:
     return np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """What all events of one name share (XSpace's event_metadata)."""
+    """The data that all events of one name share (XSpace's event_metadata)."""
 
     name: str
     display_name: str = ""  # the op type, for TensorFlow operations: "Conv2D"
@@ -28,7 +28,7 @@ class EventType:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, put together from the columns."""
+    """An event as an object, from the columns of its line."""
 
     type: EventType
     start_ps: int
@@ -42,13 +42,13 @@ class Event:
 
     @property
     def end_ps(self) -> int:
-        """When it ended."""
+        """The event's end."""
         return self.start_ps + self.duration_ps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One thread or stream; its n events sorted by start, outer before inner."""
+    """A thread or stream with n events, sorted by start, outer before inner."""
 
     name: str
     id: int
@@ -57,7 +57,9 @@ class Line:
     start_ps: NDArray[np.int64]  # (n,)
     duration_ps: NDArray[np.int64]  # (n,)
     stats: Mapping[int, Mapping[str, Value]] = field(default_factory=dict)  # by index of the event
-    tasks_ps: NDArray[np.int64] = field(default_factory=_none)  # (m, 2): a pool's thread at work
+    tasks_ps: NDArray[np.int64] = field(
+        default_factory=_no_tasks
+    )  # (m, 2): tasks of a pool's thread
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -72,13 +74,13 @@ class Line:
         )
 
     def events(self) -> Iterator[Event]:
-        """Yield every event as an object; for lines known to be short, or for a few of them."""
+        """Yield events as objects; slow, so only for short lines or a few events."""
         return (self.event(index) for index in range(len(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """One host or device: "/host:CPU", "/device:GPU:0", "/device:TPU:1"."""
+    """A host or device: "/host:CPU", "/device:GPU:0", "/device:TPU:1"."""
 
     name: str
     id: int
@@ -89,7 +91,7 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What one host's profiler recorded."""
+    """The trace of one host's profiler."""
 
     planes: tuple[Plane, ...]
     hostnames: tuple[str, ...] = ()
@@ -105,7 +107,7 @@ class Trace:
 
     @property
     def host_lines(self) -> tuple[Line, ...]:
-        """The host's threads; none when the trace has no host."""
+        """The host's threads; none if the trace has no host."""
         return self.host.lines if self.host else ()
 
     def devices(self, kind: str) -> tuple[Plane, ...]:

@@ -3,7 +3,7 @@
 import re
 
 END_OF_WINDOW = "tfdoctor_end"
-"""Emitted by tfdoctor's own capture when the traced window ends."""
+"""Emitted by tfdoctor's agent when the traced window ends."""
 
 TRAINING_CALLS = ("multi_step_on_iterator", "train_function")
 """Keras' training function: Keras 3, and Keras of TensorFlow 2.3 to 2.15."""
@@ -12,33 +12,32 @@ WAIT = re.compile(r"IteratorGetNext\w*Op::DoCompute")
 """The trainer waits for a batch (2.3 to 2.21; AsOptional for distributed datasets)."""
 
 WAIT_OPERATION = re.compile(r"(?:.*[:/])?IteratorGetNext\w*:IteratorGetNext\w*")
-"""The operation in whose course the wait lies. Where it runs asynchronously it only starts it: on GPUs (2.3
-and 2.4) it takes 10 to 30 microseconds, however long the wait is."""
+"""The operation that contains the wait. If it is asynchronous, it only starts the wait: on GPUs (2.3 and 2.4)
+it takes 10 to 30 microseconds, however long the wait is."""
 
 ITERATOR = "Iterator::"
-"""One call of a tf.data iterator's GetNext; the rest of the name is its place in the pipeline."""
+"""A call of a tf.data iterator's GetNext; the rest of the name is its place in the pipeline."""
 
 PRODUCE = re.compile(r"\w+Produce")
-"""A stage makes an element on a thread of its own: PrefetchProduce, MapAndBatchProduce, ..."""
-
+"""A stage produces an element on its own thread: PrefetchProduce, MapAndBatchProduce, ..."""
 
 CAPTURED_FUNCTION = "InstantiatedCapturedFunction::"
-"""tf.data runs a user's function; its id is that of the executors that run it."""
+"""tf.data runs a user's function; the event has the id of the executors that run it."""
 
 EXECUTOR = "ExecutorState::Process"
-"""A stretch of a graph's execution on one thread."""
+"""A part of a graph's execution on one thread."""
 
 EXECUTOR_DONE = "ExecutorDoneCallback"
-"""What follows a function's execution: a batch's element is copied, the next call started."""
+"""The callback after a function's execution: it copies a batch's element and starts the next call."""
 
 EAGER_OPERATION = re.compile(r"EagerLocalExecute: (?!_|IteratorGetNext|MakeIterator|Optional)(\w+)")
-"""One operation that Python runs by itself; names that begin with "__" are whole functions."""
+"""An operation that Python runs eagerly; names that begin with "__" are functions."""
 
 EAGER_CALL = "EagerLocalExecute: "
-"""What Python runs, an operation or a whole function, in the order in which it asks for it."""
+"""An operation or a function that Python runs, in the order of its calls."""
 
 EAGER_EXECUTE, EAGER_KERNEL = "EagerExecute", "EagerKernelExecute"
-"""Python hands something over to be run, and it runs (2.4 to 2.21); before, it is prepared."""
+"""Python enqueues an operation, and its kernel runs (2.4 to 2.21); before both, it is prepared."""
 
 GRAPH_BUILDING = "tf.function-graph_building"
 """Python runs a tf.function's body, to trace it (2.4 to 2.21)."""
@@ -46,53 +45,53 @@ GRAPH_BUILDING = "tf.function-graph_building"
 COMPILES = re.compile(
     r"XlaCompile.*|HLO Transforms:.*|(?:Cpu|Gpu|NVPTX|AMDGPU)\w*Compiler::(?:RunBackend|RunHloPasses|Compile\w*)"
 )
-"""XLA compiles (a CPU's of 2.21 as seen; GPUs' by the names in XLA's source)."""
+"""XLA compiles (CPU: as seen in 2.21; GPU: by the names in XLA's source)."""
 
 EAGER_NEXT = re.compile(r"EagerLocalExecute: IteratorGetNext\w*")
 """Python asks an iterator for the next batch."""
 
 FUNCTION_RUN = "FunctionRun"
 FUNCTION_RUNS = (FUNCTION_RUN, "SessionRun", "RunGraph")
-"""Python starts a graph; its id is that of the executors that run it. (v1: SessionRun; workers: RunGraph)"""
+"""Python starts a graph; the event has the id of its executors. (v1: SessionRun; workers: RunGraph)"""
 
 PIPELINE_CALL = re.compile(r"(?:Reduce)?Iterator::")
-"""A call of a tf.data iterator, of one that `for x in dataset` in a graph goes over too."""
+"""A call of a tf.data iterator, including one that `for x in dataset` in a graph iterates over."""
 
 FRAME = re.compile(r"(.*?)/(body|cond)/_\d+(?=/)")
-"""What lowering a `while` puts before the names of its body's and of its condition's operations."""
+"""The prefix of operations in the body and the condition of a lowered `while`."""
 
 UPDATE = re.compile(
     r"(?:Resource)?(?:Sparse)?Apply(?!Tensor)\w+|AssignSub(?:VariableOp)?|(?:Resource)?ScatterSub"
 )
-"""Types of operations by which optimizers change weights, and nearly nothing else does."""
+"""Types of operations that change weights, used by almost nothing but optimizers."""
 
 ASSIGN = re.compile(
     r"Assign(?:Add)?(?:VariableOp)?|(?:Resource)?Scatter(?:Add|Update)|ResourceScatterNd\w+"
 )
-"""Types that change weights, and metrics, counters and accumulated gradients as well."""
+"""Types of operations that change weights, metrics, counters and accumulated gradients."""
 
 GRADIENT = re.compile(
     r"gradient_tape/|(?:^|/)gradients\w*/|(?:Grad|GradV\d|Backprop\w*|GradientArgs)$"
 )
-"""What the names or the types of a backward pass hold."""
+"""Parts of the names or types of operations in a backward pass."""
 
 XLA_ON_CPU = re.compile(r"CpuExecutable::Execute\w*")
-"""A whole program that XLA compiled for the CPU; its parts are recorded only where they do not wait."""
+"""An XLA program on the CPU; its parts are recorded only if they do not wait."""
 
 XLA_RUN = re.compile(r"(?:Cpu|Gpu)Executable::Execute\w*")
-"""A whole program that XLA compiled, as the host starts it."""
+"""The host starts an XLA program."""
 
 INPUT_THREAD = "tf_data_"
-"""What the names of tf.data's own threads begin with."""
+"""The prefix of the names of tf.data's threads."""
 
 DRIVER_LAUNCH = re.compile(r"(?:cu(?:da)?|hip)(?:Ext)?(?:Module)?Launch(?:Cooperative)?Kernel")
-"""The host's calls that put a kernel into a GPU's queue, in CUDA and HIP, whatever suffix they have."""
+"""The host's calls that launch a kernel, in CUDA and HIP, with any suffix."""
 
 STREAM_PREFIX = "Stream"
-"""What the names of a GPU's lines of work begin with; other lines are derived from them."""
+"""The prefix of the names of a GPU's streams; other lines are derived from them."""
 
 TPU_OPS = "XLA Ops"
-"""A TPU's line of work."""
+"""The line of a TPU's operations."""
 
 COPY = re.compile(r"Memcpy|Memset|CopyDevice|CopyHost|__amd_rocclr_copy")
 """Copies on a GPU's streams (CUPTI; ROCm records them as kernels)."""
@@ -103,29 +102,29 @@ COLLECTIVE = re.compile(r"nccl|rccl|ncclDev", re.IGNORECASE)
 COLLECTIVE_OPERATION = re.compile(
     r"Collective(?:Reduce|Gather|Bcast|AllToAll|Permute|InitializeCommunicator)\w*"
 )
-"""Types of operations in which hosts wait for each other (TensorFlow 2.9 to 2.21); on CPUs they last as long
-as the exchange over the network does."""
+"""Types of operations in which hosts wait for each other (TensorFlow 2.9 to 2.21); on CPUs they take as long
+as the exchange over the network."""
 
 COPY_DIRECTION = re.compile(r"mem ?cpy([HDP])(?:2|to)([HDP])", re.IGNORECASE)
-"""From where to where: MemcpyH2D (CUPTI), hipMemcpyHtoDAsync (ROCm's call, which its copies name not)."""
+"""The source and the target: MemcpyH2D (CUPTI), hipMemcpyHtoDAsync (ROCm: the call, not the copy, has it)."""
 
 SYNC = re.compile(
     r"(?:cu|cuda|hip)(?:Ctx|Device|Stream|Event)Synchronize\w*"
     r"|(?:cu|hip)Memcpy(?:HtoD|DtoH|DtoD)?(?:_v2)?"
     r"|.*\bblock_until_ready|.*\btry_to_block|BlockHostUntilDone\w*"
 )
-"""The host stands still until the device has done what was asked of it (driver calls; JAX's waits)."""
+"""The host waits until the device is done (driver calls; JAX's waits)."""
 
 LAUNCH = re.compile(
     r"(?:PJRT_LoadedExecutable|PjRt\w+|GpuExecutable|CommonPjRt\w*)(?:::|_)Execute\w*"
 )
-"""The host runs a compiled program: between its launches it prepares them."""
+"""The host launches a compiled program; between launches it prepares the next."""
 
 JITTED = re.compile(r"PjitFunction\(.*\)")
 """JAX's call of a compiled function."""
 
 PYTHON_CALL = re.compile(rf"\$.*|{JITTED.pattern}")
-"""Frames of Python: the Python tracer's, and JAX's calls, which Python surrounds."""
+"""Frames of Python: those of the Python tracer, and JAX's calls."""
 
 TPU_INFEEDS = ("infeed",)
 TPU_TRANSFERS = (
@@ -148,9 +147,9 @@ EVENTS_DROPPED = "dropped"
 """In a warning of the profiler that its buffers were full ("Detected GPU events dropped on ...")."""
 
 NOISE = "ThreadpoolListener::"
-"""Half of all events of a host trace, without a duration."""
+"""Events without a duration, half of all events in a host trace."""
 
-_KEPT = {
+_STATS_BY_PURPOSE = {
     "which step, and how many training steps one call makes": "_r step_num steps",
     "grouping by the profiler of TensorFlow 2.3 and 2.4": "group_id step_name",
     "which function was called, and whether it was retraced": (
@@ -179,17 +178,17 @@ _KEPT = {
         "peak_bytes_in_use data_type shape"
     ),
 }
-"""Stats by what they serve."""
+"""The stats that facts use, by purpose."""
 
-WANTED = frozenset(name for names in _KEPT.values() for name in names.split()) | {
+WANTED = frozenset(name for names in _STATS_BY_PURPOSE.values() for name in names.split()) | {
     "level 0",
     "Hlo Proto",
 }
-"""The stats that are kept on events and their types; keeping all of them triples the memory.
+"""The stats that are stored on events and their types; storing all of them triples the memory.
 ("level 0" is the operation of a kernel in traces of TensorFlow 2.3 and 2.4.)"""
 
 IDS = frozenset(["id", "parent_id", "element_id", "_p", "_c", "step_id", "correlation_id"])
-"""Stats that TensorFlow writes now signed, now unsigned; they compare modulo 2**64."""
+"""Stats that TensorFlow writes sometimes signed, sometimes unsigned; they are equal modulo 2**64."""
 
 NUMERIC = IDS | {
     "_r", "step_num", "steps", "iter_num", "run_id", "queue_id", "device_id", "tracing_count",
@@ -199,4 +198,4 @@ NUMERIC = IDS | {
     "peak_hbm_bw_gigabytes_per_second", "program_id", "data_type", "allocation_bytes", "requested_bytes",
     "bytes_available", "bytes_allocated", "bytes_reserved", "peak_bytes_in_use",
 }  # fmt: skip
-"""Stats that facts compute with; of any other kind they are damage and are not kept."""
+"""Stats that facts compute with; values that are not numbers are damage and are dropped."""

@@ -1,8 +1,8 @@
-"""Mends a trace for xprof, on a parsed copy and never in the file.
+"""Repairs a trace for xprof, on a parsed copy and never in the file.
 
-Each repair answers one thing that xprof 2.24 gets wrong: a trace that was saved grouped is not
-regrouped; any ``iter_num`` above 0 hides every step; calls of Keras' train function are no steps
-without a marker; CUPTI's names for copies are read as compute.
+Each repair works around one fault of xprof 2.24: it does not regroup a trace that was saved grouped; any
+``iter_num`` above 0 hides every step; calls of Keras' train function without a marker are not steps; copies
+with CUPTI's names count as compute.
 """
 
 import re
@@ -16,17 +16,16 @@ HOST = "/host:CPU"
 GPU = "/device:GPU"
 TPU = "/device:TPU"
 DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")
-"""Lines that TensorFlow 2.3 and 2.4 saved beside the ones they were derived from. (A TPU has a line
-"Steps" of its own.)"""
+"""Lines that TensorFlow 2.3 and 2.4 derived from others and saved too. (A TPU has its own line "Steps".)"""
 
 
-def mend(space: Message) -> None:
-    """Apply every repair, in the order in which they depend on each other.
+def repair(space: Message) -> None:
+    """Apply all repairs, in the order of their dependencies.
 
-    Saved groups are forgotten only where steps can be marked anew: else they are all there is.
+    Saved groups are removed only if steps can be marked again; otherwise they are the only steps.
     """
     if _has(space, ("train", *TRAINING_CALLS)):
-        forget_groups(space)
+        remove_groups(space)
     zero_iter_num(space)
     if not _has(space, ("train",)):
         mark_steps(space)
@@ -34,38 +33,39 @@ def mend(space: Message) -> None:
 
 
 def host_only(space: Message) -> Message:
-    """Return the trace without devices: xprof then sees the wait it hides on a GPU.
+    """Return the trace without devices, in which xprof finds the input wait that it hides for a GPU.
 
-    The batch's copy to the device is called ``IteratorGetNext/...:_Send`` and would count as
-    waiting for input.
+    Copies of batches to the device (``IteratorGetNext/...:_Send``) are removed: xprof counts them as input wait.
     """
-    view = type(space)(hostnames=space.hostnames)
-    view.planes.extend(plane for plane in space.planes if not plane.name.startswith("/device:"))
-    for plane in view.planes:
+    host_space = type(space)(hostnames=space.hostnames)
+    host_space.planes.extend(
+        plane for plane in space.planes if not plane.name.startswith("/device:")
+    )
+    for plane in host_space.planes:
         sends = {
             key
             for key, metadata in plane.event_metadata.items()
             if re.match(r"IteratorGetNext\w*/.*:_Send$", metadata.name)
         }
         for line in plane.lines:
-            _keep(line.events, [event for event in line.events if event.metadata_id not in sends])
-    return view
+            _retain(line.events, [event for event in line.events if event.metadata_id not in sends])
+    return host_space
 
 
-def forget_groups(space: Message) -> None:
-    """Let xprof group again: it does so only where no stat is called group_id."""
+def remove_groups(space: Message) -> None:
+    """Remove saved groups: xprof groups events only if no stat is called group_id."""
     for plane in space.planes:
         old = {key for name in ("group_id", "step_name") if (key := _stat(plane, name)) is not None}
         for key in old:
             del plane.stat_metadata[key]
         if not plane.name.startswith(TPU):
-            _keep(plane.lines, [line for line in plane.lines if line.name not in DERIVED])
+            _retain(plane.lines, [line for line in plane.lines if line.name not in DERIVED])
         for event in _events(plane) if old else ():
-            _keep(event.stats, [stat for stat in event.stats if stat.metadata_id not in old])
+            _retain(event.stats, [stat for stat in event.stats if stat.metadata_id not in old])
 
 
 def zero_iter_num(space: Message) -> None:
-    """Let steps with a loop inside (RNNs, steps_per_execution) be steps."""
+    """Set iter_num to 0, so that xprof sees steps with an inner loop (RNNs, steps_per_execution)."""
     for plane in space.planes:
         key = _stat(plane, "iter_num") if plane.name == HOST else None
         for event in _events(plane) if key is not None else ():
@@ -75,7 +75,7 @@ def zero_iter_num(space: Message) -> None:
 
 
 def mark_steps(space: Message) -> int:
-    """Turn each call of Keras' train function into a step marker; return how many there are."""
+    """Turn each call of Keras' train function into a step marker; return their number."""
     numbers = count()
     for plane in space.planes:
         calls = {key for key, m in plane.event_metadata.items() if m.name in TRAINING_CALLS}
@@ -92,7 +92,7 @@ def mark_steps(space: Message) -> int:
 
 
 def rename_copies(space: Message) -> None:
-    """Give copies the names and the size field that xprof's parser knows."""
+    """Give copies the names and the size field that xprof's parser expects."""
     for plane in space.planes:
         if not plane.name.startswith(GPU):
             continue
@@ -108,7 +108,7 @@ def rename_copies(space: Message) -> None:
 
 
 def _has(space: Message, names: tuple[str, ...]) -> bool:
-    """Whether the host's plane knows an event of one of these names."""
+    """Return whether the host's plane has an event type with one of these names."""
     return any(
         metadata.name in names
         for plane in space.planes
@@ -124,8 +124,8 @@ def _events(plane: Message) -> Iterable[Message]:
 def _text(plane: Message, stat: Message) -> str:
     if stat.WhichOneof("value") != "ref_value":
         return str(stat.str_value)
-    known = stat.ref_value < 2**63 and stat.ref_value in plane.stat_metadata
-    return str(plane.stat_metadata[stat.ref_value].name) if known else ""
+    defined = stat.ref_value < 2**63 and stat.ref_value in plane.stat_metadata
+    return str(plane.stat_metadata[stat.ref_value].name) if defined else ""
 
 
 def _stat(plane: Message, name: str) -> int | None:
@@ -142,10 +142,10 @@ def _new_stat(plane: Message, name: str) -> int:
     return key
 
 
-def _keep(repeated: Message, kept: list[Message]) -> None:
-    """Leave only some messages in a repeated field."""
-    if len(kept) == len(repeated):
+def _retain(repeated: Message, retained: list[Message]) -> None:
+    """Replace the messages of a repeated field by some of them."""
+    if len(retained) == len(repeated):
         return
-    copies = [type(message).FromString(message.SerializeToString()) for message in kept]
+    copies = [type(message).FromString(message.SerializeToString()) for message in retained]
     del repeated[:]
     repeated.extend(copies)

@@ -1,7 +1,7 @@
-"""The protobuf border: from a file's bytes to an XSpace message, or one sentence on why not.
+"""Parses a file into an XSpace message, or raises an InputError with one sentence.
 
-``xplane_pb2`` lives in the TensorFlow package; it is loaded from its file, without importing
-TensorFlow (0.05 s in place of 3 s).
+``xplane_pb2`` is loaded from its file in the TensorFlow package, without importing TensorFlow (0.05 s in
+place of 3 s).
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ def parse(path: Path) -> Message:
     """Return the XSpace message in a file.
 
     Raises:
-        InputError: the file cannot be read, is no XSpace, is damaged or holds nothing.
+        InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
     data = _bytes(path)
     try:
@@ -46,7 +46,7 @@ def parse(path: Path) -> Message:
 
 def _bytes(path: Path) -> bytes:
     try:
-        if not path.is_file() and path.exists():  # reading from a pipe would never end
+        if not path.is_file() and path.exists():  # reading from a pipe would block
             raise InputError(f"{path} is not a file: name the *.xplane.pb itself.")
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
@@ -64,7 +64,7 @@ def xplane_pb2() -> Message:
     """Return TensorFlow's xplane_pb2 without importing TensorFlow.
 
     Raises:
-        InputError: TensorFlow is not installed beside tfdoctor, or does not fit its protobuf.
+        InputError: TensorFlow is not installed with tfdoctor, or does not fit its protobuf.
     """
     package = importlib.util.find_spec("tensorflow")
     if package is None or package.origin is None:

@@ -1,4 +1,4 @@
-"""Reads an XSpace file into columns: with ``wire`` the only module that knows the format."""
+"""Reads an XSpace file into columns; only this module and ``wire`` know the format."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -17,28 +17,28 @@ from tfdoctor.trace.wire import Message, parse
 HIDDEN = dict.fromkeys(
     [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 )
-"""Characters that no name should have: control characters (TensorFlow 2.4 wrote names that begin
-with NUL), and those that turn the direction of a terminal's text."""
+"""Characters to remove from names: control characters (TensorFlow 2.4 wrote names that begin with NUL), and
+those that change the direction of text on a terminal."""
 
 LIMIT = 2**64
-"""Quantities beyond are nonsense and are left out."""
+"""Quantities beyond are damaged and are left out."""
 
 LIMIT_PS = 2**60
 LIMIT_DAYS = 13
-"""Times beyond are nonsense and are cut off, so that differences of starts and ends fit int64."""
+"""Times beyond are damaged and are clipped, so that differences of starts and ends fit int64."""
 
 TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
-"""Where a thread of a pool begins and ends a task: events without a duration."""
+"""Events without a duration, at which a thread of a pool begins (1) and ends (-1) a task."""
 
 INTRA_OP = "_Eigen/"
-"""What the names of the threads hold on which operations divide their work (2.9 to 2.21)."""
+"""Part of the names of intra-op threads, which share the work of an operation (2.9 to 2.21)."""
 
 ABSOLUTE_NS = 10**17
-"""Three years: a line that starts later counts from 1970, not from the start of the profile."""
+"""Three years: a line that starts later counts time from 1970, not from the start of the profile."""
 
 
 class StatNames(NamedTuple):
-    """What one plane calls its stats: all of them, and those worth keeping on events."""
+    """The names of a plane's stats by id: all of them, and those to store on events."""
 
     all: Mapping[int, str]
     wanted: Mapping[int, str]
@@ -48,7 +48,7 @@ def read(path: Path) -> Trace:
     """Read one host's trace.
 
     Raises:
-        InputError: the file cannot be read, is no XSpace, is damaged or holds nothing.
+        InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
     space = parse(path)
     origin = _origin_ns(space)
@@ -65,31 +65,31 @@ def read(path: Path) -> Trace:
 
 
 def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:
-    """Say how many times had to be cut off."""
+    """Yield a sentence on the number of clipped times, if any."""
     lines = [line for plane in planes for line in plane.lines]
-    cut = sum(
+    clipped = sum(
         int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum())
         for line in lines
     )
-    if cut:
-        yield f"{counted(cut, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
+    if clipped:
+        yield f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
 
 
 def _origin_ns(space: Message) -> int:
-    """Return what times count from: 0 as TensorFlow saves them, else the first line's start."""
+    """Return the time that counts as 0: that of TensorFlow, or the first line's start in Unix time."""
     starts = [x.timestamp_ns for plane in space.planes for x in plane.lines if len(x.events)]
     first = min(starts, default=0)
     return first if first > ABSOLUTE_NS else 0
 
 
 def _plane(plane: Message, origin_ns: int) -> Plane:
-    every = {key: _clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
-    names = StatNames(every, {key: name for key, name in every.items() if name in WANTED})
+    all_names = {key: _clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
+    names = StatNames(all_names, {key: name for key, name in all_names.items() if name in WANTED})
     order = sorted(plane.event_metadata)
     types = tuple(_type(plane.event_metadata[key], names) for key in order)
     index = {
-        key: at
-        for at, (key, kind) in enumerate(zip(order, types, strict=True))
+        key: position
+        for position, (key, kind) in enumerate(zip(order, types, strict=True))
         if not kind.name.startswith(NOISE)
     }
     lines = tuple(_line(line, types, index, names, origin_ns) for line in plane.lines)
@@ -153,12 +153,12 @@ def _columns(line: Message, index: Mapping[int, int], names: StatNames, origin_n
 
 
 def _with_tasks(line: Line, raw: Message, plane: Message, origin_ns: int) -> Line:
-    """Add the tasks of a thread on which operations divide their work; an open one is left out."""
+    """Add the tasks of an intra-op thread, without unfinished ones."""
     if INTRA_OP not in line.name:
         return line
     base = (raw.timestamp_ns - origin_ns) * 1000
     kinds = {key: TASK.get(metadata.name, 0) for key, metadata in plane.event_metadata.items()}
-    edges = [(_within(base + e.offset_ps), kinds.get(e.metadata_id, 0)) for e in raw.events]
+    edges = [(_clipped(base + e.offset_ps), kinds.get(e.metadata_id, 0)) for e in raw.events]
     edges = sorted(edge for edge in edges if edge[1])
     spans = [
         (start, stop)
@@ -169,7 +169,7 @@ def _with_tasks(line: Line, raw: Message, plane: Message, origin_ns: int) -> Lin
 
 
 def _device_time(stats: Mapping[str, Value], start: int, duration: int) -> tuple[int, int]:
-    """Prefer a TPU's own clock, which counts from the profile's start, to the host's."""
+    """Return start and duration by a TPU's own clock, which counts from the profile's start, if it has one."""
     return (
         int(stats.get("device_offset_ps", start)),
         int(stats.get("device_duration_ps", duration)),
@@ -177,42 +177,42 @@ def _device_time(stats: Mapping[str, Value], start: int, duration: int) -> tuple
 
 
 def _times(values: list[int]) -> NDArray[np.int64]:
-    """Return times as a column, nonsense cut off."""
+    """Return times as a column, clipped to the limit."""
     try:
         column = np.fromiter(values, np.int64, len(values))
     except OverflowError:
-        column = np.array([_within(value) for value in values], np.int64)
+        column = np.array([_clipped(value) for value in values], np.int64)
     return np.clip(column, -LIMIT_PS, LIMIT_PS)
 
 
-def _within(time_ps: int) -> int:
+def _clipped(time_ps: int) -> int:
     return min(max(time_ps, -LIMIT_PS), LIMIT_PS)
 
 
 def _reordered(
-    found: Mapping[int, dict[str, Value]], order: NDArray[np.intp]
+    stats_of: Mapping[int, dict[str, Value]], order: NDArray[np.intp]
 ) -> dict[int, dict[str, Value]]:
-    """Return the stats by the events' sorted positions, in that order."""
+    """Return the stats by the events' positions in sorted order."""
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
-    return dict(sorted((int(position[at]), stats) for at, stats in found.items()))
+    return dict(sorted((int(position[event]), stats) for event, stats in stats_of.items()))
 
 
 def _stats(
     stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]
 ) -> dict[str, Value]:
-    """Read the wanted stats; a quantity that is no number is left out, so that facts may count."""
-    found = {}
+    """Read the wanted stats, without quantities that are not numbers, since facts compute with them."""
+    values = {}
     for stat in stats:
         name = wanted.get(stat.metadata_id)
         value = None if name is None else _value(stat, names)
         if name is None or value is None:
             continue
         if name not in NUMERIC:
-            found[name] = value
+            values[name] = value
         elif isinstance(value, int | float) and abs(value) <= LIMIT:  # never true of NaN
-            found[name] = int(value) % 2**64 if name in IDS else value
-    return found
+            values[name] = int(value) % 2**64 if name in IDS else value
+    return values
 
 
 def _value(stat: Message, names: Mapping[int, str]) -> Value | None:

@@ -1,7 +1,7 @@
-"""Asks xprof for its opinion, in a child process: a malformed trace can abort it.
+"""Asks xprof for a second opinion, in a child process, because a malformed trace can abort it.
 
-The trace is mended and written to a private folder first, because xprof caches beside its input
-without checking whether the cache still belongs to it.
+The trace is repaired and written to a private folder first: xprof writes its cache next to its input and does
+not check whether the cache belongs to it.
 """
 
 import html
@@ -22,38 +22,38 @@ from tfdoctor.trace import repair
 from tfdoctor.trace.wire import parse
 
 BYTES_PER_BYTE = 40
-"""Address space that xprof may take per byte of trace; it needs about 20 times the file."""
+"""Limit of xprof's address space per byte of trace; it needs about 20 times the file."""
 
 BASE_BYTES = 4_000_000_000
-"""Address space for xprof's library and its threads."""
+"""Limit of the address space for xprof's library and threads."""
 
 CHILD = Path(__file__).with_name("xprof_child.py")
 
 WAIT_INPUT, HOST_TO_DEVICE = "110", "80"
-"""xprof's event types whose time it counts as input (steps_db.proto), as JSON keys."""
+"""xprof's event types that count as input (steps_db.proto), as JSON keys."""
 
 Answer = Mapping[str, Any]
-"""What the child prints: {"tables": the tool's tables, "steps": OpStats' steps in ps}."""
+"""The output of the child: {"tables": the tool's tables, "steps": OpStats' steps in ps}."""
 
 
 class InputVerdict(StrEnum):
-    """What xprof concludes about input, by the words of its conclusion."""
+    """xprof's conclusion about input, by the phrase that identifies it."""
 
     BOUND = "HIGHLY input-bound"
     PARTLY_BOUND = "MODERATELY input-bound"
     POTENTIAL = "POTENTIALLY input-bound"
     NOT_BOUND = "NOT input-bound"
-    NONE = ""  # in every text: the last one to look for
+    NONE = ""  # part of every text, so the last to compare
 
     @classmethod
     def of(cls, conclusion: str) -> "InputVerdict":
-        """Return the verdict of a conclusion."""
+        """Return the verdict in xprof's conclusion."""
         return next(verdict for verdict in cls if verdict in conclusion)
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What xprof says of a trace; ``error`` says why it says nothing."""
+    """xprof's opinion on a trace; ``error`` says why there is none."""
 
     conclusion: str = ""
     verdict: InputVerdict = InputVerdict.NONE
@@ -62,12 +62,12 @@ class Opinion:
     step_ms: float | None = None
     device_type: str = ""
     diagnostics: tuple[str, ...] = ()
-    host_input_percent: float | None = None  # of a second look without the devices; GPU only
+    host_input_percent: float | None = None  # of the trace without devices; GPU only
     error: str = ""
 
 
 def ask(path: Path, *, timeout_s: float) -> Opinion:
-    """Return xprof's opinion; never raises for a bad trace and writes nothing beside it."""
+    """Return xprof's opinion; do not raise for a damaged trace, nor write next to it."""
     try:
         return _ask(path, timeout_s)
     except (InputError, OSError) as error:  # OSError: no room for the copy, no child
@@ -77,7 +77,7 @@ def ask(path: Path, *, timeout_s: float) -> Opinion:
 def _ask(path: Path, timeout_s: float) -> Opinion:
     space = parse(path)
     has_gpu = any(plane.name.startswith("/device:GPU") for plane in space.planes)
-    repair.mend(space)
+    repair.repair(space)
     with tempfile.TemporaryDirectory(prefix="tfdoctor-") as private:
         answer = _run(space.SerializeToString(), Path(private), timeout_s)
         if isinstance(answer, str):
@@ -89,16 +89,16 @@ def _ask(path: Path, timeout_s: float) -> Opinion:
 
 
 def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
-    """Return the child's answer, or the reason why there is none."""
+    """Return the child's answer, or the reason for its absence."""
     file = private / "trace.xplane.pb"
     for old in private.iterdir():
         old.unlink()
     file.write_bytes(trace)
     limit = BASE_BYTES + BYTES_PER_BYTE * len(trace)
-    # -P: this folder holds an xprof.py of our own
+    # -P: this folder has an xprof.py too
     child = [sys.executable, "-P", str(CHILD), str(file), str(limit)]
     try:
-        done = subprocess.run(  # noqa: S603 - our own child
+        finished = subprocess.run(  # noqa: S603 - our own child
             child,
             capture_output=True,
             encoding="utf-8",
@@ -108,12 +108,12 @@ def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {timeout_s:.0f} s"
-    if done.returncode < 0:
-        return f"it was killed by signal {-done.returncode}"
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or ["it failed without a message"])[-1]
+    if finished.returncode < 0:
+        return f"it was killed by signal {-finished.returncode}"
+    if finished.returncode:
+        return (finished.stderr.strip().splitlines() or ["it failed without a message"])[-1]
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(finished.stdout)
     except ValueError:
         return "its answer cannot be read"
     return answer if isinstance(answer, dict) else "its answer is of an unknown kind"
@@ -142,7 +142,7 @@ def _facts(answer: Answer) -> Mapping[str, str]:
 
 
 def _input_percent(answer: Answer) -> float | None:
-    """Return the input's share of the steps' time: of a TPU as xprof has it, else from OpStats."""
+    """Return the input's percent of step time: for a TPU from the step table, else from OpStats."""
     facts = _facts(answer)
     if answer["steps"] and "infeed_percent_average" in facts:
         return _number(facts["infeed_percent_average"])

@@ -1,9 +1,8 @@
-"""``python xprof_child.py TRACE BYTES``: prints as JSON what xprof makes of a trace.
+"""``python xprof_child.py TRACE BYTES``: prints xprof's analysis of a trace as JSON.
 
-Exit 1 and a message if it makes nothing of it. Run by path in a process of its own, which may take
-so many bytes of address space. The input pipeline analyzer leaves an OpStats message in its cache,
-which has the steps in exact picoseconds; its tables are rounded, but hold the verdict and the
-diagnostics. The log level has to be set before xprof is imported.
+Exits with 1 and a message if there is none. Run by path in its own process, limited to BYTES of address space.
+The input pipeline analyzer writes an OpStats message into its cache, with the steps in exact picoseconds; its
+tables are rounded, but have the verdict and the diagnostics. The log level must be set before the import.
 """
 
 import json
@@ -23,7 +22,7 @@ CACHE = "ALL_HOSTS.op_stats_v2.pb"
 
 
 def main() -> None:
-    """Ask once."""
+    """Print the analysis."""
     trace, limit = sys.argv[1], int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     data, answered = xprof.xspace_to_tools_data([trace], TOOL, {})
@@ -38,18 +37,18 @@ def main() -> None:
 
 
 def _step(step: Any) -> dict[str, Any]:  # noqa: ANN401 - a protobuf without type stubs
-    """Return a step as its slowest core saw it; CPU and GPU traces have one core, a TPU several.
+    """Return a step as of its slowest core; CPU and GPU traces have one core, TPU traces several.
 
-    Only the former have times by type of event.
+    Only CPU and GPU traces have times by event type.
     """
     cores = step.step_info_per_core
-    info = max(cores.values(), key=lambda one: one.duration_ps)
+    info = max(cores.values(), key=lambda core: core.duration_ps)
     parts = steps_db_pb2.GenericStepBreakdown()
-    known = info.step_breakdown.Unpack(parts)
+    has_parts = info.step_breakdown.Unpack(parts)
     return {
         "name": info.step_name,
         "duration_ps": info.duration_ps,
-        "parts_ps": dict(parts.type_ps) if known else {},
+        "parts_ps": dict(parts.type_ps) if has_parts else {},
     }
 
 

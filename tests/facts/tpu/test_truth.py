@@ -38,7 +38,7 @@ RUNS = {
         Run(device="v6e", steps=40), Recorded(step_line=False, markers=False, drift=0.002),
     ),
     "v6e with a copy": (
-        Run(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, beside=3),
+        Run(device="v6e", precision="bf16"), Recorded(step_line=False, copy_ms=0.9, hidden_by=3),
     ),
     "v5e, its host late": (
         Run(device="v5e", between_ms=0.5), Recorded(step_line=False, markers=False, late_us=400.0),

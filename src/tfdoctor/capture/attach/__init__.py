@@ -1,7 +1,7 @@
 """Traces running jobs that have started TensorFlow's profiler server.
 
-Nothing of ours is in such a job: its profiler server takes the trace and sends it. One client process a
-worker asks, all at the same moment, so that a worker that cannot be reached costs the others nothing.
+tfdoctor runs no code in such a job: its profiler server records the trace and sends it. One client process
+per worker asks, all at the same moment, so that an unreachable worker does not affect the others.
 """
 
 import sys
@@ -28,8 +28,8 @@ SHORTEST_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """What to trace, once everything about it has been checked."""
+class _Request:
+    """The checked addresses, duration and folder of a trace."""
 
     addresses: tuple[Address, ...]
     seconds: float
@@ -44,26 +44,32 @@ def attach(
     Workers that gave no trace are named in the recording, with the reason.
 
     Raises:
-        CaptureError: an address or the time cannot be meant, or no worker answered: nothing is left.
+        CaptureError: an address or the time is invalid, or no worker answered; nothing was written.
         OutputError: the recording cannot be written where it should be.
     """
     stderr = stderr or sys.stderr
-    wanted = _Window(Address.parse_all(text), _checked(seconds), _place(out))
-    existed = wanted.out.is_dir()
+    request = _Request(Address.parse_all(text), _checked(seconds), _folder(out))
+    answers = _record(request, stderr)
+    for sentence in _sentences(request, answers):
+        print(f"tfdoctor: {sentence}", file=stderr)
+    return Recording.open(request.out)
+
+
+def _record(request: _Request, stderr: TextIO) -> tuple[Answer, ...]:
+    """Trace the jobs and write the recording; return the answer of each worker."""
+    existed = request.out.is_dir()
     try:
-        wanted.out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".attach-", dir=wanted.out) as private:
-            answers = _answers(wanted, Path(private), stderr)
-            assemble(wanted.out, answers, wanted.seconds)
+        request.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".attach-", dir=request.out) as private:
+            answers = _answers(request, Path(private), stderr)
+            assemble(request.out, answers, request.seconds)
     except OSError as error:
         raise OutputError(
-            f"{wanted.out} cannot be written ({error.strerror}): choose another folder with --out."
+            f"{request.out} cannot be written ({error.strerror}): choose another folder with --out."
         ) from error
     finally:
-        _drop_empty(wanted.out, existed=existed)
-    for sentence in _sentences(wanted, answers):
-        print(f"tfdoctor: {sentence}", file=stderr)
-    return Recording.open(wanted.out)
+        _drop_empty(request.out, existed=existed)
+    return answers
 
 
 def _checked(seconds: float) -> float:
@@ -74,8 +80,8 @@ def _checked(seconds: float) -> float:
     return seconds
 
 
-def _place(out: Path | None) -> Path:
-    """Return where to record; a recording is never overwritten."""
+def _folder(out: Path | None) -> Path:
+    """Return the folder to record in; a recording is never overwritten."""
     out = out or Path("runs", f"attach-{time.strftime('%Y%m%d-%H%M%S')}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise NotEmptyError(
@@ -84,10 +90,10 @@ def _place(out: Path | None) -> Path:
     return out
 
 
-def _answers(wanted: _Window, private: Path, stderr: TextIO) -> tuple[Answer, ...]:
-    names = ", ".join(map(str, wanted.addresses))
-    with line(f"tracing {names} for {wanted.seconds:g} s …", stderr):
-        answers = ask(wanted.addresses, private, wanted.seconds)
+def _answers(request: _Request, private: Path, stderr: TextIO) -> tuple[Answer, ...]:
+    names = ", ".join(map(str, request.addresses))
+    with line(f"tracing {names} for {request.seconds:g} s …", stderr):
+        answers = ask(request.addresses, private, request.seconds)
     if not any(answer.reached for answer in answers):
         reasons = "; ".join(f"{answer.address}: {answer.why}" for answer in answers)
         raise CaptureError(f"No job could be traced: {reasons}.")
@@ -95,16 +101,16 @@ def _answers(wanted: _Window, private: Path, stderr: TextIO) -> tuple[Answer, ..
 
 
 def _drop_empty(out: Path, *, existed: bool) -> None:
-    """Remove the folder that we made for a recording that never began."""
+    """Remove the empty folder of a recording that never began, if we created it."""
     if not existed and out.is_dir() and not any(out.iterdir()):
         out.rmdir()
 
 
-def _sentences(wanted: _Window, answers: tuple[Answer, ...]) -> list[str]:
-    """Return what to say on the terminal: what was traced, and each worker that was not."""
+def _sentences(request: _Request, answers: tuple[Answer, ...]) -> list[str]:
+    """Return the sentences for the terminal: what was traced, and each worker that was not."""
     traced = [answer for answer in answers if answer.trace is not None]
-    said = f"{len(traced)} of {len(answers)} workers"
+    subject = f"{len(traced)} of {len(answers)} workers"
     if len(answers) == 1 or not traced:
-        said = str(answers[0].address) if traced else "nothing"
-    took = f"traced {said} for {wanted.seconds:g} s, recorded in {wanted.out}"
-    return [took, *(f"{a.address} was not traced: {a.why}" for a in answers if a.trace is None)]
+        subject = str(answers[0].address) if traced else "nothing"
+    summary = f"traced {subject} for {request.seconds:g} s, recorded in {request.out}"
+    return [summary, *(f"{a.address} was not traced: {a.why}" for a in answers if a.trace is None)]

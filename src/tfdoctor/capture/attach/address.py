@@ -1,4 +1,4 @@
-"""Where a profiler server listens."""
+"""The host and port of a profiler server."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Self
 from tfdoctor.errors import CaptureError
 
 ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<port>\d{1,5})")
-"""A name or number, or an IPv6 address in brackets; and a port."""
+"""A host name, an IPv4 address or an IPv6 address in brackets; then a port."""
 
 HIGHEST_PORT = 65535
 
@@ -24,7 +24,7 @@ class Address:
         """Read `host:port`, several with commas, with or without TensorFlow's `grpc://`.
 
         Raises:
-            CaptureError: one of them is none, or is there twice.
+            CaptureError: a part is not an address, or an address occurs twice.
         """
         addresses = tuple(cls.parse(part.strip()) for part in text.split(","))
         for place, address in enumerate(addresses):
@@ -37,19 +37,19 @@ class Address:
         """Read one address.
 
         Raises:
-            CaptureError: it is none.
+            CaptureError: the text is not an address.
         """
-        found = ADDRESS.fullmatch(text.removeprefix("grpc://"))
-        if found is None or not 0 < int(found["port"]) <= HIGHEST_PORT:
+        match = ADDRESS.fullmatch(text.removeprefix("grpc://"))
+        if match is None or not 0 < int(match["port"]) <= HIGHEST_PORT:
             raise CaptureError(
                 f"{text!r} is not an address: write host:port, such as localhost:6009, with the port "
                 "that the job passed to tf.profiler.experimental.server.start()."
             )
-        return cls(found["host"].lower(), int(found["port"]))
+        return cls(match["host"].lower(), int(match["port"]))
 
     @property
     def name(self) -> str:
-        """What its files are called: no letter of it means anything to a shell."""
+        """The name of its files, without characters that are special to a shell."""
         return f"{self.host.strip('[]').replace(':', '-')}_{self.port}"
 
     def __str__(self) -> str:

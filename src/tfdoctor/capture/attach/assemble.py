@@ -1,4 +1,4 @@
-"""Writes the recording of jobs that were attached to: of one worker, or one for each below `workers`."""
+"""Assembles the recording of attached jobs: of one worker, or one for each below `workers`."""
 
 import shutil
 import time
@@ -17,12 +17,12 @@ from tfdoctor.recording.manifest import CapturePlan, HostMachine, Manifest, Miss
 from tfdoctor.recording.workers import WORKERS
 
 RUN = "%Y_%m_%d_%H_%M_%S"
-"""What TensorBoard calls a run."""
+"""The name of a run folder in TensorBoard."""
 
 HOSTNAMES = 4
 """The field of an XSpace that names the traced hosts."""
 
-UNSEEN = (
+NEVER_RECORDED = (
     Missing(
         "program",
         "shapes, layers and source lines of an attached job are unknown: `tfdoctor profile` records them",
@@ -31,28 +31,28 @@ UNSEEN = (
         "samples", "the machines of attached jobs are not sampled: `tfdoctor profile` samples them"
     ),
 )
-"""Data that a trace alone does not hold."""
+"""Data that a trace does not contain."""
 
 
 def assemble(out: Path, answers: Sequence[Answer], seconds: float) -> None:
-    """Move the traces that came into the recording, where TensorBoard looks for them, and describe them.
+    """Move the received traces to where TensorBoard finds them, and write the manifests.
 
     Raises:
         OSError: it cannot be written.
     """
     job = _manifest(answers, seconds)
     traced = [answer for answer in answers if answer.trace is not None]
-    told = {answer.address.name: _of(answer, job, seconds) for answer in traced}
+    manifests = {answer.address.name: _worker_manifest(answer, job, seconds) for answer in traced}
     _move(traced, out / "plugins" / "profile" / time.strftime(RUN))
-    if len(told) < 2:  # noqa: PLR2004 - one worker, or none
-        manifest.write(out, next(iter(told.values()), job))
+    if len(manifests) < 2:  # noqa: PLR2004 - one worker, or none
+        manifest.write(out, next(iter(manifests.values()), job))
         return
-    for place, (name, worker) in enumerate(told.items()):
-        among = WorkerRank(name, size=len(answers), place=place)
+    for place, (name, worker) in enumerate(manifests.items()):
+        rank = WorkerRank(name, size=len(answers), place=place)
         folder = out / WORKERS / name
         folder.mkdir(parents=True)
-        manifest.write(folder, replace(worker, worker=among))
-    manifest.write(out, replace(job, workers=tuple(told)))
+        manifest.write(folder, replace(worker, worker=rank))
+    manifest.write(out, replace(job, workers=tuple(manifests)))
 
 
 def _move(traced: Sequence[Answer], run: Path) -> None:
@@ -62,7 +62,7 @@ def _move(traced: Sequence[Answer], run: Path) -> None:
 
 
 def _manifest(answers: Sequence[Answer], seconds: float) -> Manifest:
-    """Return what is true of all workers; nothing is known of the command that started them."""
+    """Return the manifest that all workers share; the command that started them is unknown."""
     return Manifest(
         tfdoctor=__version__,
         finished=True,
@@ -72,12 +72,12 @@ def _manifest(answers: Sequence[Answer], seconds: float) -> Manifest:
             seconds=seconds,
         ),
         clock=(manifest.clock(),),
-        missing=(*_missing(answers), *UNSEEN),
+        missing=(*_missing(answers), *NEVER_RECORDED),
     )
 
 
 def _missing(answers: Sequence[Answer]) -> list[Missing]:
-    """Name each worker that gave no trace; "trace" alone says that there is none at all."""
+    """Return an entry for each worker without a trace, or one for "trace" if no worker has one."""
     lost = [answer for answer in answers if answer.trace is None]
     if len(lost) == len(answers):
         why = "; ".join(f"{answer.address}: {answer.why}" for answer in lost)
@@ -85,10 +85,10 @@ def _missing(answers: Sequence[Answer]) -> list[Missing]:
     return [Missing(f"trace of {answer.address}", answer.why) for answer in lost]
 
 
-def _of(answer: Answer, job: Manifest, seconds: float) -> Manifest:
+def _worker_manifest(answer: Answer, job: Manifest, seconds: float) -> Manifest:
     """Return the manifest of one worker.
 
-    It has no window: that is of steps which the hook counted, and Keras 2's markers are read by its count.
+    It has no window, which is for steps that the agent counted; Keras 2's markers are read by its count.
     """
     start = answer.started_unix_ns
     stop = start + round(seconds * 1e9)
@@ -97,9 +97,9 @@ def _of(answer: Answer, job: Manifest, seconds: float) -> Manifest:
 
 
 def _host(answer: Answer) -> HostMachine:
-    """Describe the worker's machine, as far as its trace tells which one that is."""
+    """Describe the worker's machine, which its trace names."""
     trace = answer.trace.read_bytes() if answer.trace else b""
     fields = UnknownFieldSet(Empty.FromString(trace))
-    numbered = (fields[place] for place in range(len(fields)))
-    names = [each.data for each in numbered if each.field_number == HOSTNAMES]
+    entries = (fields[index] for index in range(len(fields)))
+    names = [entry.data for entry in entries if entry.field_number == HOSTNAMES]
     return host(names[0].decode(errors="replace") if names else "", answer.address.port)

@@ -1,7 +1,7 @@
-"""Asks profiler servers for a trace, each from a process of its own, all at the same moment.
+"""Asks profiler servers for a trace, each from its own process, all at the same moment.
 
-The client is xprof's: TensorFlow's own ignores every option. It is C++ that prints on stdout, logs on
-stderr and can abort, hence the processes.
+The client is xprof's, since TensorFlow's ignores every option. Its C++ code prints on stdout, logs on stderr
+and can abort, so it runs in a process.
 """
 
 import re
@@ -17,29 +17,29 @@ from tfdoctor.capture.attach.address import Address
 CHILD = Path(__file__).with_name("client_child.py")
 
 RUN = "run"
-"""Named by us, for the client overwrites what it named within the same second."""
+"""The session's name; names that the client chooses collide within a second."""
 
 STARTING_S = 0.5
-STARTING_EACH_S = 0.1
-"""Time to load the client, which takes 0.1 s, before the moment at which all of them ask."""
+STARTING_PER_CLIENT_S = 0.1
+"""Time to load the clients (0.1 s each) before all of them ask."""
 
-GRPC_S, GRPC_TIMES = 60.0, 2.0
-"""The client gives a server 60 s, or twice the traced time when that is longer."""
+GRPC_S, GRPC_FACTOR = 60.0, 2.0
+"""The client waits 60 s for a server, or twice the traced time if that is longer."""
 
 GRACE_S = 30.0
-"""Beyond the client's own limit, when it is stuck."""
+"""Time after the client's own limit until a stuck client is killed."""
 
 STARTED = re.compile(r"^started (\d+)$", re.MULTILINE)
 
 IDLE = "No trace event is collected from"
 
 RETURNED = re.compile(r"\breturned ([A-Z_]+): (.*)")
-"""How the client logs what gRPC said: the status and its message."""
+"""The client's log line for a gRPC error: its status and message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of asking one server; `why` says why there is no trace."""
+    """The result of asking one server; `why` says why there is no trace."""
 
     address: Address
     trace: Path | None = None
@@ -49,21 +49,21 @@ class Answer:
 
 
 def ask(addresses: Sequence[Address], private: Path, seconds: float) -> tuple[Answer, ...]:
-    """Trace all of them for so long; the traces lie in a folder that is nobody else's.
+    """Trace all servers for so many seconds; the traces are written below a private folder.
 
     Raises:
         OSError: a process could not be started.
     """
-    wait = STARTING_S + STARTING_EACH_S * len(addresses)
+    wait = STARTING_S + STARTING_PER_CLIENT_S * len(addresses)
     start_ns = time.time_ns() + int(wait * 1e9)
-    until = time.monotonic() + wait + max(GRPC_S, GRPC_TIMES * seconds) + GRACE_S
+    deadline = time.monotonic() + wait + max(GRPC_S, GRPC_FACTOR * seconds) + GRACE_S
     children: list[subprocess.Popen[str]] = []
     try:
         for address in addresses:
-            given = (str(address), str(private), RUN, f"{seconds * 1000:.0f}", str(start_ns))
-            children.append(_start(given))
+            arguments = (str(address), str(private), RUN, f"{seconds * 1000:.0f}", str(start_ns))
+            children.append(_start(arguments))
         return tuple(
-            _answer(address, child, until, private / "plugins" / "profile" / RUN)
+            _answer(address, child, deadline, private / "plugins" / "profile" / RUN)
             for address, child in zip(addresses, children, strict=True)
         )
     finally:
@@ -72,9 +72,9 @@ def ask(addresses: Sequence[Address], private: Path, seconds: float) -> tuple[An
             child.communicate()
 
 
-def _start(given: Sequence[str]) -> subprocess.Popen[str]:
+def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603 - our own child
-        [sys.executable, "-P", str(CHILD), *given],
+        [sys.executable, "-P", str(CHILD), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -83,38 +83,40 @@ def _start(given: Sequence[str]) -> subprocess.Popen[str]:
     )
 
 
-def _answer(address: Address, child: subprocess.Popen[str], until: float, folder: Path) -> Answer:
+def _answer(
+    address: Address, child: subprocess.Popen[str], deadline: float, folder: Path
+) -> Answer:
     try:
-        said, logged = child.communicate(timeout=max(0.0, until - time.monotonic()))
+        output, log = child.communicate(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         return Answer(address, reached=False, why="no trace arrived in time")
     written = folder / f"{str(address).replace(':', '_')}.xplane.pb"
     if child.returncode == 0 and written.is_file():
-        return Answer(address, written, _started(said))
-    if IDLE in logged and RETURNED.search(logged) is None:
+        return Answer(address, written, _started(output))
+    if IDLE in log and RETURNED.search(log) is None:
         why = "the job ran no TensorFlow operation in this time: attach while it trains, or trace longer"
-        return Answer(address, None, _started(said), why=why)
-    return Answer(address, reached=False, why=reason(address, child.returncode, logged))
+        return Answer(address, None, _started(output), why=why)
+    return Answer(address, reached=False, why=reason(address, child.returncode, log))
 
 
-def _started(said: str) -> int:
-    found = STARTED.search(said)
-    return int(found[1]) if found else 0
+def _started(output: str) -> int:
+    match = STARTED.search(output)
+    return int(match[1]) if match else 0
 
 
-def reason(address: Address, returncode: int, logged: str) -> str:
-    """Return in words why a server gave no trace."""
+def reason(address: Address, returncode: int, log: str) -> str:
+    """Return the sentence that says why a server sent no trace."""
     if returncode < 0:
         return f"the profiler client was killed by signal {-returncode}"
-    found = RETURNED.search(logged)
-    if found is None:
-        lines = [line.strip() for line in logged.splitlines() if line.strip()]
+    match = RETURNED.search(log)
+    if match is None:
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
         return lines[-1] if lines else "the profiler client failed without a message"
-    said = found[0].removeprefix("returned ")
+    error = match[0].removeprefix("returned ")
     for part, words in REASONS.items():
-        if part in said:
+        if part in error:
             return words.format(port=address.port)
-    return said.rstrip(".")
+    return error.rstrip(".")
 
 
 REASONS = {
@@ -130,4 +132,4 @@ REASONS = {
     "Connection reset": "the connection was lost before the trace arrived: check whether the job has ended",
     "DEADLINE_EXCEEDED": "no trace arrived in time",
 }
-"""Messages of gRPC and the server, and what they mean for the user."""
+"""Messages of gRPC and of the server, with what they mean for the user."""

@@ -1,8 +1,8 @@
-"""``python client_child.py ADDRESS FOLDER RUN MS UNIX_NS``: has a profiler server trace its own process.
+"""``python client_child.py ADDRESS FOLDER RUN MS UNIX_NS``: asks a profiler server to trace its process.
 
-Waits until UNIX_NS, so that several of these begin together, prints "started" and the time, and asks for so
-many milliseconds. Exit 0: the trace is FOLDER/plugins/profile/RUN/<host>_<port>.xplane.pb. What it throws
-is the same for every fault; the reason is in the warnings that it logs on stderr, so those stay switched on.
+Waits until UNIX_NS, so that several clients begin together, prints "started" and the time, and asks for a
+trace of MS milliseconds. Exit 0: the trace is FOLDER/plugins/profile/RUN/<host>_<port>.xplane.pb. xprof raises
+the same error for every fault; the reason is in the warnings that it logs on stderr, so those stay enabled.
 """
 
 import os
@@ -14,14 +14,14 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # before the import
 from xprof.convert import _pywrap_profiler_plugin as xprof
 
 OPTIONS = {"host_tracer_level": 2, "device_tracer_level": 1}
-"""As tf.profiler records: level 1 has no operations, level 0 nothing, level 3 slows the job twice as much."""
+"""The levels of tf.profiler: 1 has no operations, 0 has nothing, 3 slows the job twice as much."""
 
 ATTEMPTS = 1
-"""An idle job would be traced again and again, a dead address asked again."""
+"""More would trace an idle job, or ask a dead address, again."""
 
 
 def main() -> None:
-    """Ask once."""
+    """Ask for the trace."""
     address, folder, run, milliseconds, start_ns = sys.argv[1:]
     time.sleep(max(0.0, (int(start_ns) - time.time_ns()) / 1e9))
     print(f"\nstarted {time.time_ns()}", flush=True)  # noqa: T201 - the answer

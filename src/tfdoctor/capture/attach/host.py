@@ -1,4 +1,4 @@
-"""The machine of an attached job: known when it is this one, else by its name alone."""
+"""Describes the machine of an attached job: fully if it is this one, else by its name."""
 
 import os
 import platform
@@ -12,29 +12,33 @@ from tfdoctor.recording.manifest import HostMachine
 
 
 def host(name: str, port: int) -> HostMachine:
-    """Describe the machine that a trace names; `port` finds the job, should it run on this one.
+    """Describe the machine that a trace names; `port` identifies the job if it runs on this one.
 
-    An address says nothing of that: `localhost` may be the end of a tunnel.
+    The address does not decide that: `localhost` may be the end of a tunnel.
     """
     if name != platform.node():
         return HostMachine(name=name)
-    job = _listener(port)
-    here = machine.host()
-    return here if job is not None and _shares_limits(job) else replace(here, cores_usable=0.0)
+    pid = _listener(port)
+    this_machine = machine.host()
+    return (
+        this_machine
+        if pid is not None and _shares_limits(pid)
+        else replace(this_machine, cores_usable=0.0)
+    )
 
 
 def _listener(port: int) -> int | None:
-    """Return the process that listens on a port of this machine, if we may know it."""
+    """Return the process that listens on a port of this machine; None if we may not see it."""
     try:
-        found = psutil.net_connections("tcp")
+        connections = psutil.net_connections("tcp")
     except psutil.Error:
         return None
-    listening = (each for each in found if each.status == psutil.CONN_LISTEN)
-    return next((each.pid for each in listening if each.laddr[1:] == (port,)), None)
+    listening = (item for item in connections if item.status == psutil.CONN_LISTEN)
+    return next((item.pid for item in listening if item.laddr[1:] == (port,)), None)
 
 
 def _shares_limits(pid: int) -> bool:
-    """Say whether a process may use the same cores as we: the same affinity, the same cgroup."""
+    """Return whether a process has our CPU affinity and cgroup, and so may use the same cores."""
     try:
         same = Path(f"/proc/{pid}/cgroup").read_bytes() == Path("/proc/self/cgroup").read_bytes()
         return same and os.sched_getaffinity(pid) == os.sched_getaffinity(0)

@@ -1,6 +1,6 @@
-"""Samples beside the run: threads in tfdoctor's own process, line by line to samples.jsonl.
+"""Samples the machine from threads in tfdoctor's process, one line of samples.jsonl each time.
 
-Never in the user's process: a sampler there would compete for its lock and die with it.
+Never in the user's process: a sampler there would compete for its GIL and die with it.
 """
 
 import json
@@ -15,7 +15,7 @@ from tfdoctor.recording.manifest import Sampling
 
 
 class Sampler(Protocol):
-    """Something that can be read again and again."""
+    """Reads a part of the machine again and again."""
 
     name: str
 
@@ -26,27 +26,27 @@ class Sampler(Protocol):
         """Return the entries of one sample."""
 
     def stop(self) -> str:
-        """Let go; return what could not be sampled and why, or nothing."""
+        """Release the device; return what could not be sampled and why, or ""."""
 
 
 PATIENCE_S = 2.0
-"""How long the end of the run waits for a reading that is under way: none takes half a second."""
+"""How long the end of the run waits for an unfinished reading, which takes below half a second."""
 
 
 class _State:
-    """What became of a sampler."""
+    """The status and the cost of a sampler."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler, self.status, self.reason = sampler, "off", ""
         self.count, self.cost_s = 0, 0.0
-        self.begun = time.perf_counter()
+        self.call_started = time.perf_counter()
 
-    def waited(self) -> float:
+    def elapsed_s(self) -> float:
         """Return how long the present call has taken, in s."""
-        return time.perf_counter() - self.begun
+        return time.perf_counter() - self.call_started
 
     def start(self, pid: int) -> None:
-        self.begun = time.perf_counter()
+        self.call_started = time.perf_counter()
         try:
             self.sampler.start(pid)
             self.status = "on"
@@ -56,22 +56,22 @@ class _State:
             self.status, self.reason = "unavailable", f"{type(error).__name__}: {error}"
 
     def read(self) -> dict[str, Any]:
-        self.begun = time.perf_counter()
+        self.call_started = time.perf_counter()
         try:
             sample = self.sampler.read()
         except Exception as error:  # noqa: BLE001  # the run goes on without this sampler
             self.status, self.reason = "unavailable", f"{type(error).__name__}: {error}"
             return {}
         self.count += bool(sample)
-        self.cost_s += self.waited()
+        self.cost_s += self.elapsed_s()
         return sample
 
     def stop(self) -> None:
         try:
-            gap = self.sampler.stop()
-        except Exception as error:  # noqa: BLE001  # the samples are taken; only say so
-            gap = f"{type(error).__name__}: {error}"
-        self.reason = self.reason or gap
+            lost = self.sampler.stop()
+        except Exception as error:  # noqa: BLE001  # the samples exist: only report it
+            lost = f"{type(error).__name__}: {error}"
+        self.reason = self.reason or lost
 
     def summary(self) -> Sampling:
         return Sampling(
@@ -86,8 +86,8 @@ class _State:
 class SamplingThread:
     """Samples every `period_ms` from start to stop; 0 switches sampling off.
 
-    Each sampler has a thread of its own, for a driver's call may hang: the others go on, and the end of
-    the run is not kept waiting.
+    Each sampler has its own thread, because a call of a driver may hang: the others continue, and the end of
+    the run does not wait for it.
     """
 
     def __init__(self, path: Path, period_ms: int, samplers: Sequence[Sampler]) -> None:
@@ -101,7 +101,7 @@ class SamplingThread:
         self.error = ""
 
     def start(self, pid: int) -> None:
-        """Begin to sample the run of this process."""
+        """Start sampling the run with this process id."""
         if not self.period:
             return
         self.pid = pid
@@ -115,14 +115,14 @@ class SamplingThread:
             thread.start()
 
     def stop(self) -> tuple[Sampling, ...]:
-        """End; each thread lets go of its own device, as NVML demands, if it still answers."""
+        """Stop; each thread releases its own device, as NVML demands, unless it hangs."""
         self.ended.set()
-        until = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         for thread, state in zip(self.threads, self.states, strict=False):
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
             if thread.is_alive():
                 state.status = "unavailable"
-                state.reason = f"a reading hung and was abandoned after {state.waited():.0f} s"
+                state.reason = f"a reading hung and was abandoned after {state.elapsed_s():.0f} s"
         for state in self.states:
             state.reason = state.reason or self.error
         return tuple(state.summary() for state in self.states)
@@ -132,14 +132,16 @@ class SamplingThread:
         tick = time.monotonic()
         while not self.ended.is_set() and state.status == "on":
             self._write({"unix_ns": time.time_ns(), **state.read()})
-            tick = max(tick + self.period, time.monotonic())  # late: drop ticks, make no burst
+            tick = max(
+                tick + self.period, time.monotonic()
+            )  # if late, drop ticks instead of catching up
             self.ended.wait(tick - time.monotonic())
         if state.count or state.status == "on":
             state.stop()
 
     def _write(self, sample: dict[str, Any]) -> None:
-        """Append one line; the time is that of the reading's beginning."""
-        if len(sample) == 1:  # nothing but the time: the reading failed, or has nothing new
+        """Append one line; its time is that at which the reading started."""
+        if len(sample) == 1:  # only the time: the reading failed, or has no new value
             return
         line = json.dumps(sample, separators=(",", ":")) + "\n"
         try:

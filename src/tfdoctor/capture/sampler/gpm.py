@@ -1,4 +1,4 @@
-"""NVIDIA's GPM: how busy the tensor cores, the SMs and the memory of a Hopper or later really are."""
+"""NVIDIA's GPM: the activity of Tensor Cores, SMs and memory of a GPU (Hopper or later)."""
 
 import time
 from typing import Any
@@ -24,7 +24,7 @@ EVERY_S = 0.5
 class Gpm:
     """The mean activity of one GPU between two readings.
 
-    ``missing`` says why there is none, "" when there is.
+    ``missing`` says why there is none, "" if there is one.
     """
 
     def __init__(self, nvml: Any, handle: Any, instance: int | None = None) -> None:  # noqa: ANN401
@@ -44,18 +44,18 @@ class Gpm:
         self.samples = [self.nvml.nvmlGpmSampleAlloc() for _ in range(2)]
         self.request = self.nvml.c_nvmlGpmMetricsGet_t()  # 19 kB: allocated once
         self._sample(self.samples[0])
-        self.taken = time.monotonic()
+        self.sampled_at = time.monotonic()
 
-    def _sample(self, into: Any) -> None:  # noqa: ANN401
+    def _sample(self, buffer: Any) -> None:  # noqa: ANN401
         if self.instance is None:
-            self.nvml.nvmlGpmSampleGet(self.handle, into)
+            self.nvml.nvmlGpmSampleGet(self.handle, buffer)
         else:
-            self.nvml.nvmlGpmMigSampleGet(self.handle, self.instance, into)
+            self.nvml.nvmlGpmMigSampleGet(self.handle, self.instance, buffer)
 
     def read(self) -> dict[str, float]:
-        """Return the means since the last reading; nothing when that was only just."""
+        """Return the means since the last reading; nothing if that is below EVERY_S ago."""
         now = time.monotonic()
-        if self.missing or now - self.taken < EVERY_S:
+        if self.missing or now - self.sampled_at < EVERY_S:
             return {}
         older, newer = self.samples
         self._sample(newer)
@@ -66,15 +66,14 @@ class Gpm:
             request.metrics[index].metricId = metric
         self.nvml.nvmlGpmMetricsGet(request)
         self.samples = [newer, older]
-        window, self.taken = now - self.taken, now
+        window, self.sampled_at = now - self.sampled_at, now
         return {"gpm_window_s": round(window, 4), **self._values(request)}
 
     def _values(self, request: Any) -> dict[str, float]:  # noqa: ANN401
-        """Return what was told; each metric has an error of its own, and may be no number."""
-        found = request.metrics[: len(METRICS)]
+        """Return the metrics without errors; a value may be NaN."""
         return {
             METRICS[metric.metricId]: round(metric.value, 3)
-            for metric in found
+            for metric in request.metrics[: len(METRICS)]
             if metric.nvmlReturn == self.nvml.NVML_SUCCESS and metric.value == metric.value
         }
 
@@ -86,29 +85,29 @@ class Gpm:
 
 
 def activities(nvml: Any, handle: Any) -> dict[int | None, Gpm]:  # noqa: ANN401
-    """Return what samples a GPU: one, under None; or one for each instance where MIG divides it."""
-    found: dict[int | None, Gpm] = {
+    """Return the readers of a GPU: one under None, or one for each instance if MIG divides it."""
+    readers: dict[int | None, Gpm] = {
         instance: Gpm(nvml, handle, instance) for instance in _instances(nvml, handle)
     }
-    return found or {None: Gpm(nvml, handle)}
+    return readers or {None: Gpm(nvml, handle)}
 
 
 def _instances(nvml: Any, handle: Any) -> list[int]:  # noqa: ANN401
-    """Return the numbers of a GPU's MIG instances; none where it is whole, or too old for MIG."""
+    """Return the numbers of a GPU's MIG instances; none if it is undivided, or too old for MIG."""
     try:
         current, _ = nvml.nvmlDeviceGetMigMode(handle)
         if not current:
             return []
-        places = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
+        slots = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
     except Exception:  # noqa: BLE001  # NVMLLibraryMismatchError is no NVMLError; then there is no MIG
         return []
-    found = (_instance(nvml, handle, place) for place in places)
-    return sorted({number for number in found if number is not None})
+    instances = (_instance(nvml, handle, slot) for slot in slots)
+    return sorted({number for number in instances if number is not None})
 
 
-def _instance(nvml: Any, handle: Any, place: int) -> int | None:  # noqa: ANN401
+def _instance(nvml: Any, handle: Any, slot: int) -> int | None:  # noqa: ANN401
     try:
-        part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+        part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, slot)
         return int(nvml.nvmlDeviceGetGpuInstanceId(part))
-    except nvml.NVMLError:  # nothing at this place
+    except nvml.NVMLError:  # an empty slot
         return None

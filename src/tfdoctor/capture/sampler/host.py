@@ -1,4 +1,4 @@
-"""The host: processor, memory, disk, network, and how long the run was kept waiting for them."""
+"""Samples the host: processor, memory, disk, network, and pressure stalls."""
 
 import time
 from contextlib import suppress
@@ -10,23 +10,23 @@ import psutil
 from tfdoctor.capture.cgroup import cpu_quota, statistics_file, throttled_us
 
 TREE_S = 1.0
-"""How often to look for new processes of the run: that reads all of /proc."""
+"""How often to search for new processes of the run, which reads all of /proc."""
 
 
 class HostSampler:
-    """Reads /proc through psutil; what the system does not tell is absent."""
+    """Reads /proc through psutil; what the system does not provide is left out."""
 
     name = "host"
 
     def __init__(self) -> None:
         self.processes: dict[int, psutil.Process] = {}
         self.root: psutil.Process | None = None
-        self.looked = 0.0
+        self.searched_at = 0.0
         self.statistics: Path | None = None
         self.quota: float | None = None
 
     def start(self, pid: int) -> None:
-        """Take the first readings, which later ones are differences to."""
+        """Take the first readings, from which later ones are differences."""
         self.root = psutil.Process(pid)
         self.statistics = statistics_file()
         self.quota = _quota()
@@ -52,11 +52,11 @@ class HostSampler:
         return {"host": {key: value for key, value in host.items() if value is not None}}
 
     def stop(self) -> str:
-        """Nothing is held open."""
+        """Do nothing: no resource is held."""
         return ""
 
     def _run(self) -> tuple[float, int]:
-        """Return the processor share and the memory of the run's processes."""
+        """Return the CPU percent (of one core) and the RSS of the run's processes."""
         busy, rss = 0.0, 0
         for process in self._tree():
             try:
@@ -68,36 +68,36 @@ class HostSampler:
         return busy, rss
 
     def _tree(self) -> list[psutil.Process]:
-        """Return the run's processes, the same objects as before: they remember their last time."""
+        """Return the run's processes, the same objects as before, since they store their last CPU time."""
         now = time.monotonic()
-        if self.root is None or now - self.looked < TREE_S:
+        if self.root is None or now - self.searched_at < TREE_S:
             return list(self.processes.values())
-        self.looked = now
+        self.searched_at = now
         try:
             tree = [self.root, *self.root.children(recursive=True)]
         except psutil.Error:
             return []
-        self.processes = {p.pid: self.processes.get(p.pid) or _watched(p) for p in tree}
+        self.processes = {p.pid: self.processes.get(p.pid) or _started(p) for p in tree}
         return list(self.processes.values())
 
 
 def _quota() -> float | None:
-    """Return how many cores the container may use; None where there is no limit."""
+    """Return how many cores the container may use; None if there is no limit."""
     try:
         return cpu_quota()
     except (OSError, ValueError):
         return None
 
 
-def _watched(process: psutil.Process) -> psutil.Process:
-    """Take a process's first reading, which is always 0: else its work would be other programs'."""
+def _started(process: psutil.Process) -> psutil.Process:
+    """Take a process's first reading, which is always 0: else its work counts as other programs'."""
     with suppress(psutil.Error):  # it ended meanwhile
         process.cpu_percent()
     return process
 
 
 def _counters() -> dict[str, int | None]:
-    """Return what only grows: bytes moved, and time lost to pressure and to the quota."""
+    """Return the counters that only grow: bytes moved and time lost to pressure."""
     disk, network = psutil.disk_io_counters(), psutil.net_io_counters()
     return {
         "disk_read_bytes": disk.read_bytes if disk else None,
@@ -111,10 +111,10 @@ def _counters() -> dict[str, int | None]:
 
 
 def _pressure(kind: str) -> int | None:
-    """Return how long some task has waited for a resource, in all; None where it is not told."""
+    """Return the total time that some task waited for a resource; None if the kernel does not say."""
     try:
         lines = Path(f"/proc/pressure/{kind}").read_text().splitlines()
     except OSError:  # an old kernel, psi=0, or masked
         return None
-    found = (int(line.rpartition("total=")[2]) for line in lines if line.startswith("some "))
-    return next(found, None)
+    totals = (int(line.rpartition("total=")[2]) for line in lines if line.startswith("some "))
+    return next(totals, None)

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through NVML: load, memory, clock, power, and why the clock is held back."""
+"""Samples NVIDIA GPUs with NVML: load, memory, clock, power, and clock throttling."""
 
 import importlib
 import time
@@ -15,10 +15,10 @@ PERMANENT = (
     "NotSupported", "FunctionNotFound", "NoPermission", "LibraryMismatch", "InvalidArgument",
     "GpuIsLost",
 )  # fmt: skip
-"""Errors that will not go away: the call is given up."""
+"""Errors that do not go away: the call is not repeated."""
 
 FAILURES = 5
-"""Any call that fails so often in a row is given up."""
+"""A call that fails this often in a row is not repeated."""
 
 REASONS = {
     0x4: "power-cap",
@@ -27,7 +27,7 @@ REASONS = {
     0x40: "hardware-thermal",
     0x80: "power-brake",
 }
-"""Why a clock is held back, as far as it is a problem: idle and chosen clocks are not."""
+"""Reasons for a lower clock that are a problem; idle and user-set clocks are not."""
 
 SM_CLOCK = 1
 
@@ -35,32 +35,32 @@ PCIE = {197: "pcie_tx_bytes", 198: "pcie_rx_bytes"}
 """NVML's fields that count bytes. (nvmlDeviceGetPcieThroughput would block for 20 ms a call.)"""
 
 FAST_S, SLOW_S, RARE_S = 0.2, 1.0, 5.0
-"""How often at most: load, memory and clock; what the GPU's management unit answers; processes, which
-take 4.5 ms to list."""
+"""Shortest periods: of load, memory and clock; of readings by the GPU's management unit; of the processes,
+which take 4.5 ms to list."""
 
 
 class Due:
-    """Says when a slower reading is to be taken again."""
+    """Tells when a slower reading is due."""
 
-    def __init__(self, every_s: float) -> None:
-        self.every, self.last = every_s, -float("inf")
+    def __init__(self, period_s: float) -> None:
+        self.period_s, self.last = period_s, -float("inf")
 
     def __call__(self, now: float) -> bool:
-        """Say whether it is, and remember that it was."""
-        if now - self.last < self.every - 0.001:  # ticks are not that exact
+        """Return whether the reading is due; if so, start the next period."""
+        if now - self.last < self.period_s - 0.001:  # ticks vary by less than a millisecond
             return False
         self.last = now
         return True
 
 
 class Probe:
-    """A call that is given up for good after a permanent error, or too many errors in a row."""
+    """A call that is not repeated after a permanent error, or FAILURES errors in a row."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self.call, self.dead, self.error, self.failures = call, False, "", 0
 
-    def __call__(self) -> Any:  # noqa: ANN401  # whatever NVML answers
-        """Return the answer, or None."""
+    def __call__(self) -> Any:  # noqa: ANN401  # the answer's type depends on the call
+        """Return the answer, or None after an error."""
         if self.dead:
             return None
         try:
@@ -102,22 +102,22 @@ class NvmlDevice:
         self.gpm = activities(nvml, handle)
 
     def read(self, run: frozenset[int] | None, *, slow: bool) -> dict[str, Any]:
-        """Return what is known now; what is not supported is absent.
+        """Return the present readings; unsupported ones are left out.
 
-        ``run`` are the process numbers of the run, when GPU processes are wanted.
+        ``run`` contains the process ids of the run, or is None if GPU processes are not due.
         """
-        found: dict[str, Any] = dict(self.identity)
+        readings: dict[str, Any] = dict(self.identity)
         if (share := self.utilization()) is not None:
-            found.update(gpu_pct=share.gpu, memory_pct=share.memory)
+            readings.update(gpu_pct=share.gpu, memory_pct=share.memory)
         if (memory := self.memory()) is not None:
-            found.update(memory_used_bytes=memory.used, memory_total_bytes=memory.total)
-        found["sm_mhz"] = self.clock()
+            readings.update(memory_used_bytes=memory.used, memory_total_bytes=memory.total)
+        readings["sm_mhz"] = self.clock()
         if slow:
-            found.update(self._slow())
+            readings.update(self._slow())
         if run is not None:
-            found["processes"] = self._processes(run)
-        found.update(self._activity())
-        return {key: value for key, value in found.items() if value is not None}
+            readings["processes"] = self._processes(run)
+        readings.update(self._activity())
+        return {key: value for key, value in readings.items() if value is not None}
 
     def _slow(self) -> dict[str, Any]:
         power, energy = self.power(), self.energy()
@@ -136,31 +136,33 @@ class NvmlDevice:
         }
 
     def _processes(self, run: frozenset[int]) -> dict[str, Any] | None:
-        """Count who computes here; in a container the driver's numbers may be the host's."""
+        """Count the GPU's processes; in a container the driver may report the host's process ids."""
         listed = self.processes()
         if listed is None and self.processes.dead:  # a driver without the present structure
             listed = self.old_processes()
         if listed is None:
             return None
-        mine = [process for process in listed if process.pid in run]
-        strange = not mine and any(not Path(f"/proc/{one.pid}").exists() for one in listed)
+        own = [process for process in listed if process.pid in run]
+        foreign_ids = not own and any(
+            not Path(f"/proc/{process.pid}").exists() for process in listed
+        )
         return {
-            "run": len(mine),
-            "run_bytes": sum(process.usedGpuMemory or 0 for process in mine),
-            "others": len(listed) - len(mine),
-            "attribution": "assumed" if strange else "by process",
+            "run": len(own),
+            "run_bytes": sum(process.usedGpuMemory or 0 for process in own),
+            "others": len(listed) - len(own),
+            "attribution": "assumed" if foreign_ids else "by process",
         }
 
     def _activity(self) -> dict[str, Any]:
-        """Return what GPM says of the GPU, or of each instance where MIG divides it."""
-        read = {instance: gpm.read() for instance, gpm in self.gpm.items()}
-        if None in read:
-            return dict(read[None])
-        parts = [{"instance": number, **values} for number, values in read.items() if values]
+        """Return GPM's values of the GPU, or of each instance if MIG divides it."""
+        activity = {instance: gpm.read() for instance, gpm in self.gpm.items()}
+        if None in activity:
+            return dict(activity[None])
+        parts = [{"instance": number, **values} for number, values in activity.items() if values]
         return {"mig": parts} if parts else {}
 
-    def gaps(self) -> str:
-        """Return which readings were given up, and why."""
+    def failed_readings(self) -> str:
+        """Return which readings failed for good, and why, or ""."""
         probes = {
             "utilization": self.utilization,
             "memory": self.memory,
@@ -171,17 +173,17 @@ class NvmlDevice:
         lost = f"does not report {', '.join(dead)}" if dead else ""
         missing = next((gpm.missing for gpm in self.gpm.values() if gpm.missing), "")
         parts = [lost, f"matrix-unit activity is not sampled: {missing}" if missing else ""]
-        said = "; ".join(filter(None, parts))
-        return f"GPU {self.identity['index']}: {said}" if said else ""
+        reasons = "; ".join(filter(None, parts))
+        return f"GPU {self.identity['index']}: {reasons}" if reasons else ""
 
     def close(self) -> None:
-        """Let go of what GPM holds."""
+        """Free GPM's samples."""
         for gpm in self.gpm.values():
             gpm.close()
 
 
 class NvmlSampler:
-    """All GPUs of the machine, where there is a driver."""
+    """Samples all GPUs of the machine if it has a driver."""
 
     name = "nvml"
 
@@ -192,20 +194,20 @@ class NvmlSampler:
         self.fast, self.slow, self.rare = Due(FAST_S), Due(SLOW_S), Due(RARE_S)
 
     def start(self, pid: int) -> None:
-        """Load the driver's library; raises where there is none."""
+        """Load the driver's library; raises if there is none."""
         self.nvml = importlib.import_module("pynvml")
         self.nvml.nvmlInit()
         self.pid = pid
-        handles = range(self.nvml.nvmlDeviceGetCount())
-        uuids = [self._uuid(index) for index in handles]
-        seen = visible(environment(pid), uuids)
-        self.devices = [NvmlDevice(self.nvml, index, seen[index]) for index in handles]
+        indices = range(self.nvml.nvmlDeviceGetCount())
+        uuids = [self._uuid(index) for index in indices]
+        visibility = visible(environment(pid), uuids)
+        self.devices = [NvmlDevice(self.nvml, index, visibility[index]) for index in indices]
 
     def _uuid(self, index: int) -> str:
         return str(self.nvml.nvmlDeviceGetUUID(self.nvml.nvmlDeviceGetHandleByIndex(index)))
 
     def read(self) -> dict[str, Any]:
-        """Return one sample of every GPU, or nothing when the last is too young."""
+        """Return one sample of every GPU, or nothing if the last is more recent than FAST_S."""
         now = time.monotonic()
         if not self.fast(now):
             return {}
@@ -214,16 +216,16 @@ class NvmlSampler:
         return {"gpu": [device.read(run, slow=slow) for device in self.devices]}
 
     def stop(self) -> str:
-        """Shut NVML down; the caller is the thread that read, so nobody is inside it."""
-        gaps = "; ".join(filter(None, (device.gaps() for device in self.devices)))
+        """Shut NVML down, in the thread that took the readings, so that no call is running."""
+        failed = "; ".join(filter(None, (device.failed_readings() for device in self.devices)))
         for device in self.devices:
             device.close()
         self.nvml.nvmlShutdown()
-        return gaps
+        return failed
 
 
 def descendants(pid: int) -> frozenset[int]:
-    """Return the process numbers of the run."""
+    """Return the process ids of the run."""
     try:
         children = psutil.Process(pid).children(recursive=True)
     except psutil.Error:  # it has ended

@@ -1,4 +1,4 @@
-"""TPUs, by the metrics that their runtime serves while a process uses them: duty cycle and memory."""
+"""Samples TPUs by the metrics that their runtime serves during use: duty cycle and memory."""
 
 import time
 from pathlib import Path
@@ -19,12 +19,12 @@ CHIPS = frozenset(["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x0076"])
 
 PORT = "8431"
 PORTS = "TPU_RUNTIME_METRICS_PORTS"
-"""One port a process that uses TPUs, separated by commas."""
+"""One port for each process that uses TPUs, separated by commas."""
 
 EVERY_S = 1.0
 
 FAILURES = 20
-"""The service is there only while a process uses the TPU: it is asked for so long before we give up."""
+"""Requests before we give up: the service exists only while a process uses the TPU."""
 
 
 def chips(devices: Path = DEVICES) -> int:
@@ -43,7 +43,7 @@ def _text(path: Path) -> str:
 
 
 class TpuSampler:
-    """The TPUs that processes of the run use on this machine."""
+    """Samples the TPUs that processes of the run use on this machine."""
 
     name = "tpu"
 
@@ -53,17 +53,17 @@ class TpuSampler:
         self.last, self.answered = -EVERY_S, False
 
     def start(self, pid: int) -> None:
-        """Look for chips, and where their runtime would answer."""
+        """Search for chips and for the ports of their runtime."""
         if not chips(self.devices):
             raise SamplerUnavailable("this machine has no TPU")
         ports = environment(pid).get(PORTS) or PORT
-        # gRPC takes a tenth of a second to load: only where there is somebody to ask.
+        # gRPC takes a tenth of a second to load: import it only on a machine with TPUs.
         from tfdoctor.capture.sampler.tpu_runtime import Runtime  # noqa: PLC0415
 
         self.runtimes = [Runtime(port.strip()) for port in ports.split(",") if port.strip()]
 
     def read(self) -> dict[str, Any]:
-        """Return one sample of every device, or nothing when there is no answer or it is too soon."""
+        """Return one sample of every device, or nothing without an answer or within EVERY_S."""
         now = time.monotonic()
         if now - self.last < EVERY_S:
             return {}
@@ -79,7 +79,7 @@ class TpuSampler:
         return {"tpu": rows} if rows else {}
 
     def stop(self) -> str:
-        """Close the connections; say who did not answer."""
+        """Close the connections; return which ports did not answer, or ""."""
         for runtime in self.runtimes:
             runtime.channel.close()
         silent = [f"port {r.port} ({r.error})" for r in self.runtimes if r.error]

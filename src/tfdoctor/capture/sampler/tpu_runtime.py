@@ -15,7 +15,7 @@ METRICS = {
 """libtpu's names and ours. The duty cycle is the share of time in which a chip did anything at all."""
 
 DEADLINE_S = 0.5
-"""A listener that never answers must not hold us up; a live one takes under 1 ms."""
+"""Limit for a listener that never answers; a live one takes below 1 ms."""
 
 STRING, INT64, DOUBLE, MESSAGE = 9, 3, 1, 11
 FIELDS: Mapping[str, Mapping[str, tuple[int, int | str, bool]]] = {
@@ -27,11 +27,11 @@ FIELDS: Mapping[str, Mapping[str, tuple[int, int | str, bool]]] = {
     "TPUMetric": {"name": (1, STRING, False), "metrics": (3, "Metric", True)},
     "MetricResponse": {"metric": (1, "TPUMetric", False)},
 }
-"""What we need of libtpu's tpu_metric_service.proto: name: (number, type, repeated)."""
+"""The fields that we need of libtpu's tpu_metric_service.proto: name: (number, type, repeated)."""
 
 
 def _messages() -> dict[str, Any]:
-    """Return the message classes, made at run time: the service has no package of its own."""
+    """Return the message classes, made at run time: no package contains them."""
     file = descriptor_pb2.FileDescriptorProto(name="tfdoctor_tpu.proto", package="tfdoctor_tpu")
     for name, fields in FIELDS.items():
         message = file.message_type.add(name=name)
@@ -42,19 +42,19 @@ def _messages() -> dict[str, Any]:
                 added.type_name = f".tfdoctor_tpu.{kind}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = (pool.FindMessageTypeByName(f"tfdoctor_tpu.{name}") for name in FIELDS)
-    return {kind.name: message_factory.GetMessageClass(kind) for kind in found}
+    descriptors = (pool.FindMessageTypeByName(f"tfdoctor_tpu.{name}") for name in FIELDS)
+    return {kind.name: message_factory.GetMessageClass(kind) for kind in descriptors}
 
 
 MESSAGES = _messages()
 
 
 class Runtime:
-    """One process's metric service."""
+    """A client of one process's metric service."""
 
     def __init__(self, port: str) -> None:
         self.port, self.failures, self.error = port, 0, ""
-        # A proxy that is set for the internet would be asked for localhost as well.
+        # Otherwise gRPC uses the proxy for localhost too.
         options = [("grpc.enable_http_proxy", 0)]
         self.channel = grpc.insecure_channel(f"localhost:{port}", options=options)
         self.call: Any = self.channel.unary_unary(
@@ -66,24 +66,24 @@ class Runtime:
         )
 
     def read(self) -> dict[int, dict[str, float]]:
-        """Return {device: {our name: value}}; nothing while there is no answer."""
-        found: dict[int, dict[str, float]] = {}
+        """Return {device: {our name: value}}; only the values before the first error."""
+        values: dict[int, dict[str, float]] = {}
         for name, ours in METRICS.items():
             try:
                 response = self.call(name, timeout=DEADLINE_S)
             except grpc.RpcError as error:
                 self.failures, self.error = self.failures + 1, error.code().name
-                return found
+                return values
             for metric in response.metric.metrics:
                 if value := _value(metric):
                     device, number = value
-                    found.setdefault(device, {})[ours] = number
+                    values.setdefault(device, {})[ours] = number
         self.failures, self.error = 0, ""
-        return found
+        return values
 
 
 def _value(metric: Any) -> tuple[int, float] | None:  # noqa: ANN401  # a message made at run time
-    """Return (device, value) of one gauge; a text or nothing is no value."""
+    """Return (device, value) of one gauge, or None if its value is not a number."""
     attribute, gauge = metric.attribute.value, metric.gauge
     device = attribute.int_attr
     if attribute.HasField("string_attr") and attribute.string_attr.isdigit():

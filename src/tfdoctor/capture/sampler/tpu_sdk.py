@@ -1,13 +1,14 @@
-"""The use of a TPU's matrix unit, by libtpu's own SDK, which must be kept at arm's length.
+"""Samples the use of a TPU's matrix unit with libtpu's SDK, isolated in a child process.
 
-libtpu is loaded only where a TPU is, only in a child process of the run's own Python, and only for as
-long as that answers: off a TPU it waits for minutes for a server that is not there, and it may crash.
+libtpu is loaded only on a machine with TPUs, only by the run's Python in a child process, and only while
+that answers: without a TPU it waits minutes for a server that does not exist, and it may crash.
 """
 
 import json
 import os
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,43 +25,30 @@ while True:
     print(json.dumps([float(value) for value in data]), flush=True)
     time.sleep(1)
 """
-KNOWN = "import importlib.util, sys; sys.exit(importlib.util.find_spec('libtpu') is None)"
+FIND_LIBTPU = "import importlib.util, sys; sys.exit(importlib.util.find_spec('libtpu') is None)"
 
 START_S, SILENT_S = 20.0, 10.0
-"""How long Python may take to look for libtpu, and how long an answer may take; off a TPU it took 120 s."""
+"""Limits for finding libtpu and for an answer; without a TPU an answer took 120 s."""
 
 
 class TpuSdkSampler:
-    """The share of time in which each TensorCore's matrix unit works, in percent."""
+    """Samples the percent of time in which each TensorCore's matrix unit works."""
 
     name = "tpu-sdk"
 
     def __init__(self, devices: Path = DEVICES) -> None:
         self.devices = devices
         self.child: subprocess.Popen[bytes] | None = None
-        self.heard = 0.0
-        self.rest = b""
+        self.answered_at = 0.0
+        self.partial_line = b""
 
     def start(self, pid: int) -> None:
         """Start the child, if this machine has a TPU and the run's Python has libtpu."""
         if not chips(self.devices):
             raise SamplerUnavailable("this machine has no TPU")
-        try:
-            python = psutil.Process(pid).cmdline()[0]
-        except (psutil.Error, IndexError) as error:
-            raise SamplerUnavailable("the run ended before it was checked") from error
         environment = {**os.environ, "TPU_SKIP_MDS_QUERY": "1"}
-        known = subprocess.run(  # noqa: S603  # the run's own interpreter
-            [python, "-c", KNOWN],
-            timeout=START_S,
-            check=False,
-            capture_output=True,
-            env=environment,
-        )
-        if known.returncode:
-            raise SamplerUnavailable("the run's Python has no libtpu")
-        self.child = subprocess.Popen(  # noqa: S603  # same
-            [python, "-c", ASK],
+        self.child = subprocess.Popen(  # noqa: S603  # the run's own interpreter
+            [_python_with_libtpu(pid, environment), "-c", ASK],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -69,26 +57,26 @@ class TpuSdkSampler:
         )
         if self.child.stdout is not None:
             os.set_blocking(self.child.stdout.fileno(), False)
-        self.heard = time.monotonic()
+        self.answered_at = time.monotonic()
 
     def read(self) -> dict[str, Any]:
-        """Return the newest answer; nothing when there is none yet.
+        """Return the newest answer; nothing if there is no new one.
 
         Raises:
-            TimeoutError: it has been silent for too long, and was killed.
-            ChildProcessError: it ended.
+            TimeoutError: the child did not answer for SILENT_S and was killed.
+            ChildProcessError: the child ended.
         """
         if self.child is None or self.child.stdout is None:
             return {}
-        lines = (self.rest + (self.child.stdout.read() or b"")).split(b"\n")
-        self.rest = lines.pop()
+        lines = (self.partial_line + (self.child.stdout.read() or b"")).split(b"\n")
+        self.partial_line = lines.pop()
         if lines:
-            self.heard = time.monotonic()
+            self.answered_at = time.monotonic()
             return {"tpu_matrix_unit_pct": json.loads(lines[-1])}
         if (code := self.child.poll()) is not None:
             self._kill()
             raise ChildProcessError(f"libtpu's SDK ended with exit code {code}")
-        if time.monotonic() - self.heard > SILENT_S:
+        if time.monotonic() - self.answered_at > SILENT_S:
             self._kill()
             raise TimeoutError(f"libtpu's SDK did not answer for {SILENT_S:.0f} s")
         return {}
@@ -103,3 +91,21 @@ class TpuSdkSampler:
         """End the child."""
         self._kill()
         return ""
+
+
+def _python_with_libtpu(pid: int, environment: Mapping[str, str]) -> str:
+    """Return the run's Python; raise SamplerUnavailable if it has no libtpu."""
+    try:
+        python = psutil.Process(pid).cmdline()[0]
+    except (psutil.Error, IndexError) as error:
+        raise SamplerUnavailable("the run ended before it was checked") from error
+    search = subprocess.run(  # noqa: S603  # the run's own interpreter
+        [python, "-c", FIND_LIBTPU],
+        timeout=START_S,
+        check=False,
+        capture_output=True,
+        env=environment,
+    )
+    if search.returncode:
+        raise SamplerUnavailable("the run's Python has no libtpu")
+    return python

@@ -54,7 +54,7 @@ class StackSamples:
             ),
             record.collecting_ms,
             place(fed.at),
-            tuple(argument.shape for argument in fed.arguments if argument.anew),
+            tuple(argument.shape for argument in fed.arguments if argument.new_object),
         )
 
     @property

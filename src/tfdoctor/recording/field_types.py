@@ -1,0 +1,32 @@
+"""Types and markers for the fields of dataclasses that `typed` reads from JSON."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+KEY = "key"
+"""Metadata of a field whose key in the file differs from its name."""
+
+WHOLE = "whole"
+"""Marks a list that needs all its entries, such as the operations of a graph: a damaged entry damages the
+object that holds the list."""
+
+LOOSE = "loose"
+"""Marks an integer that numpy may have made: the file may contain 32.0 or "32" in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The range of valid numbers, at most 64 bits."""
+
+    least: float = -(2**63)
+    most: float = 2**63 - 1
+
+
+Count = Annotated[int, Bounds(least=0)]
+"""A number of things, or a time in nanoseconds since 1970."""
+
+Amount = Annotated[float, Bounds(least=0.0)]
+"""A measured quantity that cannot be negative."""
+
+Positive = Annotated[float, Bounds(least=1e-9)]
+"""A measured quantity that other quantities are divided by."""

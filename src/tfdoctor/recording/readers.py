@@ -1,0 +1,148 @@
+"""Readers of JSON values: numbers, texts, lists and mappings, which `typed` combines into dataclasses.
+
+A reader returns the typed value, adds the places of values that it leaves out to the list of faults, and
+raises `Misfit` if the value itself has another type.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfdoctor.recording.field_types import Bounds
+
+DIGITS = 19
+"""Digits of the greatest number of 64 bits."""
+
+Reader = Callable[[object, list[str]], Any]
+"""Converts a JSON value; the list collects the places of values that were left out."""
+
+
+class Misfit(Exception):  # noqa: N818 - damage in a file, caught where the file is read
+    """A value has another type than its field."""
+
+
+def scalar(kind: type, bounds: Bounds) -> Reader:
+    """Return the reader of a number within bounds, of a text or of a truth value."""
+    if kind is int:
+        return lambda value, _: _int(value, bounds)
+    if kind is float:
+        return lambda value, _: _float(value, bounds)
+
+    def exact(value: object, _: list[str]) -> object:
+        if type(value) is not kind:
+            raise Misfit
+        return value
+
+    return exact
+
+
+def _int(value: object, bounds: Bounds) -> int:
+    if type(value) is not int or not bounds.least <= value <= bounds.most:
+        raise Misfit
+    return value
+
+
+def _float(value: object, bounds: Bounds) -> float:
+    if type(value) is not float and type(value) is not int:
+        raise Misfit
+    if not bounds.least <= value <= bounds.most:  # never true of NaN
+        raise Misfit
+    return value
+
+
+def loose_int(bounds: Bounds) -> Reader:
+    """Return the reader of an integer that may be written as 32.0 or "32"."""
+
+    def loose(value: object, _: list[str]) -> int:
+        if isinstance(value, str) and value.isdecimal() and len(value) < DIGITS:
+            return _int(int(value), bounds)
+        if isinstance(value, float) and value.is_integer():
+            return _int(int(value), bounds)
+        return _int(value, bounds)
+
+    return loose
+
+
+def either(readers: list[Reader]) -> Reader:
+    """Return the reader of null or a value of one of several types, tried in order."""
+    if len(readers) == 1:
+        return _nullable(readers[0])
+
+    def first_fitting(value: object, faults: list[str]) -> object:
+        for read_as in readers:
+            try:
+                return read_as(value, faults)
+            except Misfit:
+                continue
+        raise Misfit
+
+    return _nullable(first_fitting)
+
+
+def _nullable(inner: Reader) -> Reader:
+    return lambda value, faults: None if value is None else inner(value, faults)
+
+
+def complete_list(inner: Reader) -> Reader:
+    """Return the reader of a list of numbers, texts or lists, which is useless without one of its entries."""
+
+    def entries(value: object, faults: list[str]) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple):
+            raise Misfit
+        return tuple([inner(item, faults) for item in value])
+
+    return entries
+
+
+def object_list(inner: Reader, *, drops: bool) -> Reader:
+    """Return the reader of a list of objects; `drops` leaves damaged entries out instead of raising Misfit."""
+
+    def entries(value: object, faults: list[str]) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple):
+            raise Misfit
+        objects = []
+        for position, item in enumerate(value):
+            before = len(faults)
+            try:
+                objects.append(inner(item, faults))
+            except Misfit:
+                if not drops:
+                    raise
+                faults.append("")
+            if len(faults) > before:
+                prefix(faults, before, f"[{position}]")
+        return tuple(objects)
+
+    return entries
+
+
+def fixed_list(readers: list[Reader]) -> Reader:
+    """Return the reader of a list of known length, in which each entry has its own type."""
+
+    def entries(value: object, faults: list[str]) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple) or len(value) != len(readers):
+            raise Misfit
+        return tuple(inner(item, faults) for inner, item in zip(readers, value, strict=True))
+
+    return entries
+
+
+def mapping(inner: Reader) -> Reader:
+    """Return the reader of an object with any keys; damaged values are left out."""
+
+    def entries(value: object, faults: list[str]) -> dict[str, object]:
+        if not isinstance(value, Mapping):
+            raise Misfit
+        typed = {}
+        for key, item in value.items():
+            try:
+                typed[key] = inner(item, faults)
+            except Misfit:
+                faults.append(f".{key}")
+        return typed
+
+    return entries
+
+
+def prefix(faults: list[str], first: int, place: str) -> None:
+    """Prefix the faults from position `first` on with the place that contains them."""
+    faults[first:] = [f"{place}{fault}" for fault in faults[first:]]
