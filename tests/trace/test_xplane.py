@@ -217,7 +217,7 @@ def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
     line.add("train", sign * huge, sign * huge)
     trace = xplane.read(save(space, file))
     (result,) = trace.planes[0].lines
-    assert "cut off at 13 days" in trace.damage[0]
+    assert "limited to 13 days" in trace.damage[0]
     assert sign * int(result.start_ps[0]) == xplane.LIMIT_PS
     assert result.event(0).end_ps == int((result.start_ps + result.duration_ps)[0])
 

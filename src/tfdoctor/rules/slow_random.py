@@ -21,8 +21,8 @@ that the model does not depend on the tails (a variational autoencoder and diffu
 ## Holds for
 
 All hardware. On a CPU the remaining time was measured (TensorFlow 2.21: uniform numbers take 0.4 of the time of
-normal and 0.18 of truncated normal numbers). Elsewhere, and for other distributions, the saving is an upper
-bound.
+normal and 0.18 of truncated normal numbers). On other devices, and for other distributions, the saving is an
+upper bound.
 
 ## Sources
 

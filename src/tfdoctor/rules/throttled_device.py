@@ -70,7 +70,8 @@ class Limits:
 
     samples: float = limit(
         3.0,
-        "Smallest number of samples of a busy GPU that name reasons; fewer samples, a second apart, may be chance",
+        "Smallest number of samples of a busy GPU, one per second, that give a reason for its clock; fewer may "
+        "be chance",
     )
     share: float = limit(
         0.1,

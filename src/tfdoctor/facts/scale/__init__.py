@@ -1,1 +1,1 @@
-"""Several devices and hosts: how they are matched, and which of them hold up the others."""
+"""Several devices and hosts: how they are matched, and which of them delay the others."""
