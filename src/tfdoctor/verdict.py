@@ -105,7 +105,7 @@ Evidence = Measure | Table
 class Remedy:
     """One change to make.
 
-    ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``trial`` the name
+    ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``edit_id`` the name
     under which ``tfdoctor try`` will know the change.
     """
 

@@ -314,7 +314,7 @@ def test_a_defect_in_the_model_is_told_with_the_trust() -> None:
     assert sum("failed to measure StepModel" in reason for reason in found.reasons) == 1
 
 
-def test_a_defect_in_a_fact_does_not_stop_the_portrait() -> None:
+def test_a_defect_in_a_fact_does_not_stop_the_summary() -> None:
     broken = on_cpu()
     broken.call = failing(Operations, broken.call)  # type: ignore[method-assign]
     assert run.operations(broken) == ()
@@ -364,7 +364,7 @@ def test_without_an_opinion_there_is_none() -> None:
     assert run.second_opinion(on_cpu(), None) is None
 
 
-def test_on_a_tpu_the_portrait_is_whole() -> None:
+def test_on_a_tpu_the_summary_is_whole() -> None:
     kinds = {"%fusion": {"hlo_category": "convolution fusion", "flops": 1e9}}
     tpu = device(
         line("XLA Ops", *(("%fusion", 10 * n, 10 * n + 9) for n in range(5))),
