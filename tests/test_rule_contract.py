@@ -200,7 +200,7 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     "a limit that is a share ends at the whole": lambda rule: all(
         field.metadata["most"] == 1.0
         for field in limits_of(rule)
-        if re.match(r"\w+ share of\b", field.metadata["why"])
+        if re.search(r"\bshare of\b", field.metadata["why"], re.IGNORECASE)
     ),
     "a label stands alone": lambda rule: (
         not any(leans(label) for verdict in examples(rule) for label in labels(verdict))
