@@ -1,5 +1,6 @@
 """What every rule promises, whatever it looks for. Each test names the rules that break the promise."""
 
+import ast
 import importlib
 import inspect
 import re
@@ -76,6 +77,36 @@ def labels(verdict: Finding | Healthy) -> Iterator[str]:
                 yield from columns
 
 
+def written_labels(rule: Rule) -> Iterator[str]:
+    """Yield the labels in the rule's source: its examples show only some of them."""
+    for node in ast.walk(tree_of(rule)):
+        match node:
+            case ast.Call(func=ast.Name("Measure" | "Table"), args=[label, *_]):
+                yield from strings(label)
+            case ast.Assign(targets=[ast.Name("label" | "columns" | "COLUMNS")], value=label):
+                yield from strings(label)
+            case _:
+                continue
+
+
+def tree_of(rule: Rule) -> ast.Module:
+    return ast.parse(inspect.getsource(module_of(rule)))
+
+
+def strings(expression: ast.expr) -> Iterator[str]:
+    """Yield the strings of a label or of column names, an f-string by its first part."""
+    match expression:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.JoinedStr(values=[first, *_]):
+            yield from strings(first)
+        case ast.Tuple(elts=columns):
+            for column in columns:
+                yield from strings(column)
+        case _:
+            return
+
+
 def leans(label: str) -> bool:
     return bool(re.match(rf"(?:{'|'.join(LEANING)})\b", label, re.IGNORECASE))
 
@@ -110,7 +141,18 @@ def asks_for_facts_alone(rule: Rule) -> bool:
 def has_limits_that_reach_it(rule: Rule) -> bool:
     if rule.limits is None:
         return not hasattr(module_of(rule), "Limits")
-    return "limits" in inspect.signature(rule.check).parameters
+    parameters = inspect.signature(rule.check).parameters
+    return "limits" in parameters and not reads_defaults(rule)
+
+
+def reads_defaults(rule: Rule) -> bool:
+    """Whether the rule reads ``LIMITS.share`` and the like, and so ignores the limit that the user set."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "LIMITS"
+        for node in ast.walk(tree_of(rule))
+    )
 
 
 def examples_say_what_they_are(rule: Rule) -> bool:
@@ -158,10 +200,11 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     "a limit that is a share ends at the whole": lambda rule: all(
         field.metadata["most"] == 1.0
         for field in limits_of(rule)
-        if re.match(r"\w+ share of\b", field.metadata["why"])
+        if re.search(r"\bshare of\b", field.metadata["why"], re.IGNORECASE)
     ),
     "a label stands alone": lambda rule: (
         not any(leans(label) for verdict in examples(rule) for label in labels(verdict))
+        and not any(map(leans, written_labels(rule)))
     ),
     "it says since when it exists": lambda rule: bool(re.fullmatch(r"\d+\.\d+\.\d+", rule.since)),
     "it has tests": lambda rule: (
