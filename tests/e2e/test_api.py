@@ -1,5 +1,6 @@
 """Real TensorFlow recorded from within: what was there before, block after block, and in a notebook."""
 
+import gzip
 import json
 import re
 import shutil
@@ -16,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 from tests.capture.running import environment, own_lines
 from tests.capture.spans import iterator_names, marks
-from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording import PROGRAM, Manifest, Recording
 
 pytestmark = pytest.mark.tensorflow
 
@@ -50,9 +51,10 @@ class Did:
         return found
 
     def program(self, name: str) -> Any:
-        found = self.recording(name).program
-        assert found is not None
-        return found
+        """Return the program record as it was written."""
+        root = self.recording(name).root
+        assert root is not None
+        return json.loads(gzip.decompress((root / PROGRAM).read_bytes()))
 
     def missing(self, name: str) -> dict[str, str]:
         return {entry.what: entry.why for entry in self.manifest(name).missing}

@@ -134,7 +134,7 @@ TOPIC = Topic.EXECUTION
 def check(program: Program) -> Verdict:
     """Advise it."""
     at = Location("train.py", {line}) if {line} else None
-    remedy = Remedy("Do it", {code!r}, at, {trial!r})
+    remedy = Remedy("Do it", {code!r}, at, {edit_id!r})
     return Finding(summary="x", evidence=(), remedies=(remedy,), severity=Severity.NOTE)
 
 
