@@ -204,7 +204,7 @@ def _numbers(step_model: StepModel) -> Iterator[Measure]:
     yield Measure("measured step (median)", ms(step_model.step_ms))
     for part, value in step_model.exposed.items():
         if value:
-            label = "input wait" if part == Stage.INPUT else part
+            label = "input wait" if part == "input" else part
             yield Measure(f"{label}, not overlapped", ms(value))
     for segment in step_model.segments:
         work = "input work, overlapped" if segment.overlapped else "input work before the step"
