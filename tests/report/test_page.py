@@ -117,6 +117,11 @@ def test_healthy_counts_what_was_and_was_not_checked() -> None:
     )
 
 
+def test_without_steps_no_speed_is_claimed() -> None:
+    shown = verdict(replace(diagnoses.no_steps(), results=tuple(diagnoses.healthy_results())))
+    assert "The speed of the run is unknown: two rules healthy" in shown
+
+
 def test_few_checks_are_no_bill_of_health() -> None:
     results = (diagnoses.healthy_results()[0], *diagnoses.not_applicable_results())
     assert page(replace(diagnoses.healthy(), results=results)).verdict[1] == (
