@@ -203,7 +203,9 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
     slowed_by = slowdown(recording, steps) if steps else 1.0
     if steps and slowed_by > 1.0:
         untraced = milliseconds(steps.median_ms / slowed_by)
-        what = f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without it)"
+        what = (
+            f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
+        )
         grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
         yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
 
