@@ -96,7 +96,7 @@ class EndedProcess:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of `tfdoctor.json`."""
+    """All that `tfdoctor.json` holds; a field keeps its default where the file lacks it."""
 
     schema: Count = SCHEMA
     tfdoctor: str = ""
