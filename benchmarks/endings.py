@@ -1,4 +1,4 @@
-"""How runs end that end while they are traced: ``python benchmarks/endings.py RUNS``.
+"""How runs end that end while they are traced: ``python -m benchmarks.endings RUNS``.
 
 Repeats short scripts, alone and under tfdoctor by turns, and counts their exit codes. Two workers exchange
 gradients (with what makes TensorFlow's own profiler crash); one worker ends in every way that Python knows.

@@ -183,7 +183,7 @@ def test_of_calls_that_take_turns_the_least_frequent_is_the_step(
     record = window.log.state["window"]
     assert window.kept.source is generator
     assert (record["first_step"], record["steps"], record["stopped_by"]) == (10, 20, "steps")
-    assert "least often" in window.log.state["steps"]["why"]
+    assert "contains the others" in window.log.state["steps"]["why"]
 
 
 def test_calls_with_loops_inside_say_what_tracing_costs(

@@ -125,7 +125,7 @@ def test_whole_steps_are_compared_with_whole_steps(of: str, times: str) -> None:
 def test_calls_that_hold_the_steps_show_what_tracing_costs_them() -> None:
     calls = UntracedSteps(count=9, median_ms=400.0, traced_ms=500.0, of="calls")
     found = doubts(trace([markers(8, 10)]), manifest(steps=StepsSeen(untraced=calls)))
-    assert "tracing made the steps 25 % slower (8.00 ms without it)" in found
+    assert "tracing made the steps 25 % slower (8.00 ms without tracing)" in found
 
 
 @pytest.mark.parametrize(("percent", "busy"), [(50.0, False), (51.0, True)])

@@ -55,7 +55,8 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
 ) -> None:
     """Trace running jobs, all at the same time, and report what slows them.
 
-    Workers that cannot be reached are listed; the others are still traced.
+    Workers that cannot be reached are listed; the others are still traced. TensorFlow's profiler can crash
+    workers that exchange gradients: save a checkpoint first.
     """
     from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - same

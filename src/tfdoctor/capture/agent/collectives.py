@@ -12,11 +12,13 @@ table of functions that libtensorflow_framework calls. All other events, the col
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
+    from typing import Any
 
 CONTEXT = "tensorflow.python.eager.context"
 LIBRARY = "libtensorflow_framework.so"
@@ -29,8 +31,12 @@ RETURNS_0 = "pthread_getconcurrency"
 STRTAB, SYMTAB, STRSZ, JMPREL, PLTRELSZ = 5, 6, 10, 23, 2
 """Tags of the dynamic section (elf.h)."""
 
-DYNAMIC = 2
-"""The type of its program header."""
+LOAD, DYNAMIC = 1, 2
+"""Types of program headers: a part of the file in memory, and the dynamic section."""
+
+HEADER = "<IIQQQQQQ"
+"""A program header of a 64-bit library: type, flags, offset, address, physical address, size in the file and
+in memory, alignment."""
 
 
 class UnsafeError(RuntimeError):
@@ -65,10 +71,18 @@ class Unnumbered:
         """Replace the function that numbers.
 
         Raises:
-            UnsafeError: this TensorFlow has no such entry, or protects it.
+            UnsafeError: this TensorFlow has no such entry, or it cannot be found or written.
         """
         if not present():
             return
+        try:
+            self._replace()
+        except UnsafeError:
+            raise
+        except Exception as error:  # whatever this build of TensorFlow or this kernel is like
+            raise UnsafeError from error
+
+    def _replace(self) -> None:
         import ctypes
 
         function = getattr(ctypes.CDLL(None), RETURNS_0, None)
@@ -86,54 +100,87 @@ class Unnumbered:
             self.slot = None
 
 
-def _slot() -> int | None:
-    """Return the address of the entry, or None."""
-    base = _base()
-    if base is None:
-        return None
+class _Library:
+    """A library as the dynamic linker has loaded it; every address is checked to lie in it before it is read."""
+
+    def __init__(self, base: int, headers: Sequence[tuple[int, ...]]) -> None:
+        self.base, self.headers = base, headers
+
+    def bytes(self, address: int, size: int) -> bytes:
+        """Return memory of the library.
+
+        Raises:
+            UnsafeError: it lies outside of what is loaded.
+        """
+        import ctypes
+
+        for kind, _, _, start, _, _, length, _ in self.headers:
+            begin = self.base + start
+            if kind == LOAD and begin <= address and address + size <= begin + length:
+                return ctypes.string_at(address, size)
+        raise UnsafeError
+
+    def dynamic(self) -> dict[int, int]:
+        """Return the tags of the dynamic section with addresses in memory."""
+        import struct
+
+        start, length = next(
+            (self.base + header[3], header[6]) for header in self.headers if header[0] == DYNAMIC
+        )
+        tags = dict(struct.iter_unpack("<qQ", self.bytes(start, length)))
+        for tag in (STRTAB, SYMTAB, JMPREL):
+            if tags[tag] < self.base:  # some linkers leave the addresses of the file there
+                tags[tag] += self.base
+        return tags
+
+
+def _library() -> _Library | None:
+    """Ask the dynamic linker for TensorFlow's library; None where it is not loaded."""
     import ctypes
     import struct
 
-    tags = dict(_dynamic(base))
-    names = ctypes.string_at(tags[STRTAB], tags[STRSZ])
+    class Info(ctypes.Structure):
+        _fields_ = (
+            ("address", ctypes.c_uint64), ("name", ctypes.c_char_p),
+            ("headers", ctypes.c_void_p), ("number", ctypes.c_uint16),
+        )  # fmt: skip
+
+    loaded: list[_Library] = []
+
+    def visit(info: Any, _size: int, _data: int | None) -> int:  # noqa: ANN401  # a pointer of ctypes
+        entry = info.contents
+        if LIBRARY.encode() not in os.path.basename(entry.name or b""):
+            return 0
+        table = ctypes.string_at(entry.headers, entry.number * struct.calcsize(HEADER))
+        loaded.append(_Library(entry.address, tuple(struct.iter_unpack(HEADER, table))))
+        return 1
+
+    callback = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.POINTER(Info), ctypes.c_size_t, ctypes.c_void_p
+    )
+    ctypes.CDLL(None).dl_iterate_phdr(callback(visit), None)
+    return loaded[0] if loaded else None
+
+
+def _slot() -> int | None:
+    """Return the address of the entry, or None where the library or the entry is missing."""
+    import struct
+
+    library = _library()
+    if library is None or sys.maxsize < 2**32:
+        return None
+    tags = library.dynamic()
+    names = library.bytes(tags[STRTAB], tags[STRSZ])
     end = names.find(NUMBERING)
     if end < 0:
         return None
     name = names.rfind(b"\0", 0, end) + 1
-    table = ctypes.string_at(tags[JMPREL], tags[PLTRELSZ])
-    for offset, info, _ in struct.iter_unpack("<QQq", table):
-        if ctypes.c_uint32.from_address(tags[SYMTAB] + 24 * (info >> 32)).value == name:
-            return base + int(offset)
+    for offset, info, _ in struct.iter_unpack("<QQq", library.bytes(tags[JMPREL], tags[PLTRELSZ])):
+        symbol = library.bytes(tags[SYMTAB] + 24 * (info >> 32), 4)
+        if struct.unpack("<I", symbol)[0] == name:
+            library.bytes(library.base + offset, 8)  # it must lie in the library
+            return library.base + int(offset)
     return None
-
-
-def _base() -> int | None:
-    """Return where TensorFlow's library begins in memory."""
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        for line in maps:
-            if LIBRARY in line and line.split()[2] == "00000000":
-                return int(line.partition("-")[0], 16)
-    return None
-
-
-def _dynamic(base: int) -> Iterator[tuple[int, int]]:
-    """Return the tags of a library's dynamic section; addresses are those in memory."""
-    import ctypes
-    import struct
-
-    header = ctypes.string_at(base, 64)
-    start, size, count = (
-        struct.unpack_from("<Q", header, 32)[0],
-        *struct.unpack_from("<HH", header, 54),
-    )
-    for number in range(count):
-        kind, _, _, address, _, _, length, _ = struct.unpack(
-            "<IIQQQQQQ", ctypes.string_at(base + start + number * size, 56)
-        )
-        if kind == DYNAMIC:
-            for tag, value in struct.iter_unpack("<qQ", ctypes.string_at(base + address, length)):
-                relative = tag in (STRTAB, SYMTAB, JMPREL) and value < base
-                yield tag, value + base if relative else value
 
 
 def _read(slot: int) -> int:
@@ -143,12 +190,24 @@ def _read(slot: int) -> int:
 
 
 def _write(slot: int, value: int) -> None:
-    """Write an entry; builds that protect the table get it writable (`mprotect`)."""
+    """Write an entry; a protected table is writable for just that time."""
     import ctypes
     import mmap
 
-    page = slot - slot % mmap.PAGESIZE
-    protection = mmap.PROT_READ | mmap.PROT_WRITE
-    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), mmap.PAGESIZE, protection):
+    libc, page = ctypes.CDLL(None), ctypes.c_void_p(slot - slot % mmap.PAGESIZE)
+    protected = not _is_writable(slot)
+    if protected and libc.mprotect(page, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE):
         raise UnsafeError
     ctypes.c_uint64.from_address(slot).value = value
+    if protected:
+        libc.mprotect(page, mmap.PAGESIZE, mmap.PROT_READ)
+
+
+def _is_writable(address: int) -> bool:
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            begin, _, rest = line.partition("-")
+            end, permissions, *_ = rest.split()
+            if int(begin, 16) <= address < int(end, 16):
+                return "w" in permissions
+    raise UnsafeError

@@ -45,7 +45,7 @@ class Session:
         session.unnumbered.begin()
         try:
             api.start(out)
-        except Exception:
+        except BaseException:  # Ctrl-C too: the table is the user's
             session.unnumbered.end()
             # Refused by a profiler server's session: TensorFlow keeps a dead object that would
             # refuse every later start of the user's. Dropping it writes nothing.
@@ -65,8 +65,8 @@ class Session:
 
     def stop(self, capture: Capture) -> None:  # noqa: ARG002  # the profiler knows where to write
         """Stop and write the trace."""
-        self.finish()
         try:
+            self.finish()
             self.api.stop()
         finally:
             self.unnumbered.end()

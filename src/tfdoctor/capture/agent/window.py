@@ -131,6 +131,8 @@ class TraceWindow(Tracing):
     def after_fork(self) -> None:
         """Forget the parent's steps; a fork of a process that had begun to train stays silent."""
         used = self.state is not State.WAITING or self.any_step()
+        if self.session is not None:
+            self.session.unnumbered.end()  # the window is the parent's
         self.lock = threading.RLock()
         self.reset()
         if used:
