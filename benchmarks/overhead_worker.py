@@ -122,7 +122,7 @@ class Fit:
         times: list[list[float]] = []
         at: list[float] = []
 
-        class Turns(keras.callbacks.Callback):  # type: ignore[misc]
+        class Turns(keras.callbacks.Callback):  # type: ignore[misc] # Keras has no types
             def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002
                 before(epoch, self.model)
                 at.clear()
@@ -238,7 +238,7 @@ def main() -> None:
     """Run one measurement and print it."""
     kind, name, *width = sys.argv[1:]
     measure = {"outside": outside, "inside": inside, "program": program}[kind]
-    print(json.dumps(measure(name, *map(int, width))))  # type: ignore[operator]
+    print(json.dumps(measure(name, *map(int, width))))  # type: ignore[operator] # the kinds differ in arguments
     sys.stdout.flush()
     os._exit(0)  # the agent's handlers have nothing to add
 

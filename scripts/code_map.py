@@ -23,6 +23,10 @@ reasons over nothing else. `make fact NAME=… ROOM=…` begins a new one;
 """
 
 
+GIVEN = {"Price": "given by `--usd-per-hour`"}
+"""The facts that no recording contains, and the option that supplies them."""
+
+
 def package_map() -> Iterator[str]:
     """Yield the packages from the top of the import contracts to the bottom, with what each holds."""
     rows = [(" · ".join(_linked(name) for name in layer), _summaries(layer)) for layer in _layers()]
@@ -50,7 +54,7 @@ def facts_page(rules: tuple[Rule, ...]) -> Iterator[str]:
 def _row(fact: Fact) -> tuple[str, str, str, str]:
     path = f"../../src/{fact.module.replace('.', '/')}.py"
     rules = [f"[{rule}](../rules/{rule}.md)" for rule in fact.rules]
-    needs = ", ".join(f"`{name}`" for name in fact.needs)
+    needs = ", ".join(f"`{name}`" for name in fact.needs) or GIVEN[fact.name]
     users = ", ".join([*rules, *(f"`{name}`" for name in (*fact.facts, *fact.reports))])
     return f"[{fact.name}]({path})", fact.summary, needs, users
 

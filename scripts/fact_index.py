@@ -38,13 +38,21 @@ class Fact:
 
 def measured() -> tuple[type, ...]:
     """Return every class below ``facts`` that a chart can measure, in the order of their modules."""
+    return tuple(kind for kind in _kinds() if _is_fact(kind))
+
+
+def given() -> tuple[type, ...]:
+    """Return the facts that the user gives: their ``measure`` needs nothing, and only says that none was given."""
+    return tuple(kind for kind in _kinds() if "measure" in vars(kind) and not needs(_measure(kind)))
+
+
+def _kinds() -> Iterator[type]:
+    """Yield every class defined below ``facts``, in the order of the modules."""
     names = [module.name for module in pkgutil.walk_packages(facts.__path__, "tfdoctor.facts.")]
-    return tuple(
-        kind
-        for name in sorted(names)
-        for kind in vars(importlib.import_module(name)).values()
-        if isinstance(kind, type) and kind.__module__ == name and _is_fact(kind)
-    )
+    for name in sorted(names):
+        for kind in vars(importlib.import_module(name)).values():
+            if isinstance(kind, type) and kind.__module__ == name:
+                yield kind
 
 
 def _is_fact(kind: type) -> bool:
@@ -54,7 +62,7 @@ def _is_fact(kind: type) -> bool:
 
 def index(rules: tuple[Rule, ...]) -> tuple[Fact, ...]:
     """Return all facts with what they rest on and who uses them."""
-    kinds = measured()
+    kinds = sorted((*measured(), *given()), key=lambda kind: kind.__module__)
     reports = dict(_uses_in_reports())
     return tuple(
         Fact(

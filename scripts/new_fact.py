@@ -44,22 +44,27 @@ TEST = '''\
 """{kind}: exact on a trace made by hand, and why it is missing where it is."""
 
 from tests.builders import line, trace
-from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.{room}.{module} import {kind}
-from tfdoctor.facts.steps.steps import Steps
+{imports}
 from tfdoctor.trace import Trace
 
 
 def test_it_is_exact() -> None:
     host = trace(host=[line("python"), line("worker")])
-    measured = {kind}.measure(host, Steps.uniform(4, 10.0))
+    steps = Steps.uniform(4, 10.0)
+    measured = {kind}.measure(host, steps)
 
     assert measured.lines == 0.5
 
 
 def test_it_says_what_is_missing() -> None:
-    assert "TODO" in Chart([Trace(()), Steps.uniform(4, 10.0)]).why_missing({kind})
+    known = Chart([Trace(()), Steps.uniform(4, 10.0)])
+
+    assert "TODO" in known.why_missing({kind})
 '''
+
+
+IMPORTS = ("from tfdoctor.facts.chart import Chart", "from tfdoctor.facts.steps.steps import Steps")
+"""What the test imports from facts; the new module's import is sorted in."""
 
 
 def main() -> None:
@@ -70,16 +75,23 @@ def main() -> None:
     parser.add_argument("--room", choices=rooms, required=True, help="the folder it belongs to")
     options = parser.parse_args()
     new_module.check_name(options.name, "queue-depth")
+    new_module.check_class_name(class_name(options.name))
     new_module.write(files(options.name, options.room))
+
+
+def class_name(name: str) -> str:
+    """Return the name of a fact's class: QueueDepth for queue-depth."""
+    return "".join(map(str.capitalize, name.split("-")))
 
 
 def files(name: str, room: str) -> dict[Path, str]:
     """Return the texts of a new fact's module and test."""
-    module, kind = name.replace("-", "_"), "".join(map(str.capitalize, name.split("-")))
+    module, kind = name.replace("-", "_"), class_name(name)
+    imports = sorted([*IMPORTS, f"from tfdoctor.facts.{room}.{module} import {kind}"])
     test = ROOT / "tests" / "facts" / room / f"test_{module}.py"
     return {
         FACTS / room / f"{module}.py": FACT.format(kind=kind),
-        test: TEST.format(kind=kind, room=room, module=module),
+        test: TEST.format(kind=kind, imports="\n".join(imports)),
     }
 
 

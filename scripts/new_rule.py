@@ -50,7 +50,7 @@ SINCE = "{since}"
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = limit(0.05, "share of the step that TODO: why this much, and its source", most=1.0)
+    share: float = limit(0.05, "share of the step; TODO: why this much, and its source", most=1.0)
 
 
 LIMITS = Limits()
@@ -58,6 +58,7 @@ LIMITS = Limits()
 
 def check(breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
     """TODO: name the facts you need in the signature; they arrive by type."""
+    # TODO: compute what you state; this example checks the copies to the device
     time, step = breakdown["transfer"], breakdown.step_ms
     evidence = (Measure("TODO: what was measured", ratio(time / step), ratio(limits.share)),)
     if time < limits.share * step:

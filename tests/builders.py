@@ -120,19 +120,21 @@ def marker(number: int, start: float, end: float, **stats: Any) -> Row:
     return ("train", start, end, {"_r": 1, "step_num": number, **stats})
 
 
-def markers(count: int, each: float, call: float | None = None) -> Thread:
+def markers(count: int, step: float, call: float | None = None) -> Thread:
     """Steps that follow each other, and the end of the traced window."""
-    inside = each if call is None else call
-    rows = [marker(n, n * each, n * each + inside) for n in range(count)]
-    return line("python", *rows, ("tfdoctor_end", count * each, count * each))
+    inside = step if call is None else call
+    rows = [marker(n, n * step, n * step + inside) for n in range(count)]
+    return line("python", *rows, ("tfdoctor_end", count * step, count * step))
 
 
-def executor(start: float, end: float, one: int = 1) -> Row:
-    return ("ExecutorState::Process", start, end, {"id": one})
+def executor(start: float, end: float, number: int = 1) -> Row:
+    return ("ExecutorState::Process", start, end, {"id": number})
 
 
-def iterator(path: str, start: float, end: float, one: int, parent: int = 0, **stats: Any) -> Row:
-    ids = {"id": one} | ({"parent_id": parent} if parent else {})
+def iterator(
+    path: str, start: float, end: float, number: int, parent: int = 0, **stats: Any
+) -> Row:
+    ids = {"id": number} | ({"parent_id": parent} if parent else {})
     return (f"Iterator::{path}", start, end, ids | stats)
 
 
@@ -140,8 +142,8 @@ def wait(start: float, end: float) -> Row:
     return ("IteratorGetNextOp::DoCompute", start, end)
 
 
-def captured(start: float, end: float, one: int) -> Row:
-    return ("InstantiatedCapturedFunction::Run", start, end, {"id": one})
+def captured(start: float, end: float, number: int) -> Row:
+    return ("InstantiatedCapturedFunction::Run", start, end, {"id": number})
 
 
 def manifest(**parts: Any) -> Manifest:
@@ -171,7 +173,7 @@ def graph_operation(
     return {"name": name, "type": kind, "inputs": inputs, "outputs": outputs, **more}
 
 
-def product(
+def matmul(
     kind: str = "Conv2D",
     ms: float = 10.0,
     *,

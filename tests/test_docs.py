@@ -16,7 +16,7 @@ from tfdoctor.rules import all_rules
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 GROUP = typer.main.get_command(app)
-COMMANDS = GROUP.commands.items()  # type: ignore[attr-defined]
+COMMANDS = GROUP.commands.items()  # type: ignore[attr-defined] # typer gives a group
 GENERATED = document.pages()
 
 

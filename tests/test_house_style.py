@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,10 @@ PRIVATE = re.compile(rb"/(root|work|tmp|Users)/|/home/(?!user\b)")
 
 MOST_MODULES = 20
 """In one room of facts."""
+
+IGNORE = re.compile(r"# type: ignore\b")
+EXPLAINED_IGNORE = re.compile(r"# type: ignore\[[a-z, -]+\] +# +\w")
+"""An error code of mypy, then the reason in a second comment."""
 
 SHARED = {"Limits"}
 """The one class name that every rule uses for the same thing."""
@@ -60,6 +65,25 @@ def test_a_room_of_facts_can_be_taken_in_at_a_glance() -> None:
 def test_a_threshold_gives_its_reason() -> None:
     rules = (SOURCE / "rules").glob("*.py")
     assert [(path.stem, target) for path in rules for target in _unexplained(tree(path))] == []
+
+
+def test_an_ignored_type_error_has_a_code_and_a_reason() -> None:
+    files = [
+        path
+        for folder in ("src", "tests", "scripts", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert files
+    assert [place for path in files for place in _unexplained_ignores(path)] == []
+
+
+def _unexplained_ignores(path: Path) -> Iterator[str]:
+    """Yield the place of each `type: ignore` comment without a code or a reason."""
+    with tokenize.open(path) as source:
+        for token in tokenize.generate_tokens(source.readline):
+            ignores = token.type == tokenize.COMMENT and IGNORE.search(token.string)
+            if ignores and not EXPLAINED_IGNORE.search(token.string):
+                yield f"{name(path)}:{token.start[0]}"
 
 
 def _unexplained(module: ast.Module) -> Iterator[str]:

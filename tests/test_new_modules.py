@@ -1,15 +1,20 @@
 """What `make rule` and `make fact` write works before a word of it is changed."""
 
 import importlib.util
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from scripts import new_fact, new_rule
+from scripts import new_fact, new_module, new_rule
 from tfdoctor.rule import SECTIONS, Rule, Topic
 from tfdoctor.verdict import Finding, Healthy
+
+TODO_CODES = {"FIX002", "TD002", "TD003"}
+"""The rules of ruff that a TODO comment breaks."""
 
 MODULE, TEST = new_rule.files("late-shrink", Topic.INPUT).items()
 
@@ -82,3 +87,53 @@ def test_it_refuses_a_name_that_is_taken_or_no_name(
         new_rule.main()
 
     assert name in str(refused.value) or "exists" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("class", "Python keyword"),
+        ("import", "Python keyword"),
+        ("breakdown", "the class Breakdown exists in src/tfdoctor/facts/step_time/breakdown.py"),
+        ("q" * 31, "at most 30 characters"),
+    ],
+)
+def test_a_fact_whose_name_cannot_be_used_is_refused(
+    name: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["new_fact.py", name, "--room", "input"])
+
+    with pytest.raises(SystemExit) as refused:
+        new_fact.main()
+
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["q", "late-shrink", "a" * new_module.LONGEST_NAME])
+def test_what_is_written_is_formatted(name: str) -> None:
+    written = new_rule.files(name, Topic.INPUT) | new_fact.files(name, "operations")
+    for path, text in written.items():
+        assert ruff("format", path, text) == text
+
+
+def test_a_todo_that_is_left_fails_the_check() -> None:
+    new = new_rule.files("late-shrink", Topic.INPUT)
+    for room in ("input", "step_time", "steps", "tpu"):
+        new |= new_fact.files("queue-depth", room)
+    for path, text in new.items():
+        codes = set(re.findall(r": ([A-Z]+[0-9]+) ", ruff("check", path, text)))
+        assert codes <= TODO_CODES
+        assert bool(codes) is ("# TODO" in text)
+
+
+def ruff(action: str, path: Path, text: str) -> str:
+    """Return what ruff prints for the text of a file at this path."""
+    ours = 'lint.isort.known-first-party = ["tests", "tfdoctor"]'  # it looks for files, which are not there
+    options = ("--output-format", "concise", "--config", ours) if action == "check" else ()
+    return subprocess.run(
+        [sys.executable, "-m", "ruff", action, *options, "--stdin-filename", path, "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout

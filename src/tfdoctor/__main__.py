@@ -1,4 +1,4 @@
-"""``python -m tfdoctor``."""
+"""Runs the command line as ``python -m tfdoctor``, for a Python without the script on its PATH."""
 
 from tfdoctor.cli import main
 

@@ -1,4 +1,4 @@
-"""Numbers with units."""
+"""Numbers with units, so that nothing formats a figure without knowing what it is."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,7 +26,7 @@ class Quantity:
 
 
 def ms(value: float) -> Quantity:
-    """Return milliseconds."""
+    """Return a duration in milliseconds."""
     return Quantity(float(value), Unit.MILLISECONDS)
 
 
@@ -36,17 +36,17 @@ def ratio(value: float) -> Quantity:
 
 
 def count(value: float) -> Quantity:
-    """Return a number of things."""
+    """Return a number of steps, calls, files or other items."""
     return Quantity(float(value), Unit.COUNT)
 
 
 def nbytes(value: float) -> Quantity:
-    """Return bytes."""
+    """Return an amount of memory or data in bytes, not in KiB or MiB."""
     return Quantity(float(value), Unit.BYTES)
 
 
 def bandwidth(value: float) -> Quantity:
-    """Return bytes per second."""
+    """Return a bandwidth in bytes per second."""
     return Quantity(float(value), Unit.BYTES_PER_SECOND)
 
 
@@ -56,7 +56,7 @@ def flop_rate(value: float) -> Quantity:
 
 
 def usd(value: float) -> Quantity:
-    """Return US dollars."""
+    """Return a price or a saving in US dollars."""
     return Quantity(float(value), Unit.US_DOLLARS)
 
 

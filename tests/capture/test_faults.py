@@ -102,8 +102,9 @@ def test_a_script_killed_while_it_is_traced_says_so(tmp_path: Path) -> None:
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 137
     assert "the script was ended by SIGKILL while it was traced, which leaves no trace" in stderr
-    missing = {each.what for each in Recording.open(tmp_path / "out").manifest.missing}  # type: ignore[union-attr]
-    assert {"trace", "program"} <= missing
+    manifest = Recording.open(tmp_path / "out").manifest
+    assert manifest is not None
+    assert {"trace", "program"} <= {gap.what for gap in manifest.missing}
 
 
 # tfdoctor itself

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -237,9 +238,9 @@ def waiting(script: Path) -> subprocess.Popen[str]:
     return process
 
 
-def until(reached: object) -> None:
+def until(reached: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
-    while not reached():  # type: ignore[operator]
+    while not reached():
         assert time.monotonic() < end
         time.sleep(0.02)
 

@@ -11,10 +11,10 @@ from tfdoctor.capture import Kind, Plan, profile
 from tfdoctor.errors import CaptureError, OutputError
 
 
-def refuse(script: Path, tmp_path: Path, **options: object) -> str:
+def refuse(script: Path, tmp_path: Path, **options: Any) -> str:
     out = tmp_path / "out"
     with pytest.raises(CaptureError) as caught:
-        profile(Plan(script=str(script), out=out, **options))  # type: ignore[arg-type]
+        profile(Plan(script=str(script), out=out, **options))
     assert not out.exists()
     return str(caught.value)
 

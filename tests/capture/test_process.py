@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,10 +46,10 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-def same(script: Path, tmp_path: Path, *args: str, **options: object) -> None:
+def same(script: Path, tmp_path: Path, *args: str, **options: Any) -> None:
     """Assert that a script does the same with and without tfdoctor."""
-    alone = plain(script, *args, **options)  # type: ignore[arg-type]
-    run = profiled(script, tmp_path / "out", *args, sample_every_ms=0, **options)  # type: ignore[arg-type]
+    alone = plain(script, *args, **options)
+    run = profiled(script, tmp_path / "out", *args, sample_every_ms=0, **options)
     assert run.stdout == alone.stdout
     assert own_lines(run.stderr) == alone.stderr
     assert run.code == alone.returncode

@@ -308,7 +308,7 @@ def test_a_model_that_explains_too_little_lowers_the_trust() -> None:
 def test_a_defect_in_the_model_is_told_with_the_trust() -> None:
     broken = on_cpu()
     broken.fact(Breakdown)
-    broken.call = failing(StepModel, broken.call)  # type: ignore[method-assign]
+    broken.call = failing(StepModel, broken.call)  # type: ignore[method-assign] # a defect is planted
     found = run.trust(broken)
     assert found.level != "high"
     assert sum("failed to measure StepModel" in reason for reason in found.reasons) == 1
@@ -316,7 +316,7 @@ def test_a_defect_in_the_model_is_told_with_the_trust() -> None:
 
 def test_a_defect_in_a_fact_does_not_stop_the_summary() -> None:
     broken = on_cpu()
-    broken.call = failing(Operations, broken.call)  # type: ignore[method-assign]
+    broken.call = failing(Operations, broken.call)  # type: ignore[method-assign] # a defect is planted
     assert run.operations(broken) == ()
     assert "failed to measure" in broken.why_missing(Operations)
     assert broken.why_missing(Steps) == ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +18,8 @@ Profile = Callable[..., Run]
 
 @pytest.fixture
 def profile(tmp_path: Path) -> Profile:
-    def run(mode: str, *args: str, **plan: object) -> Run:
-        done = profiled(SCRIPT, tmp_path / "out", mode, *args, **plan)  # type: ignore[arg-type]
+    def run(mode: str, *args: str, **plan: Any) -> Run:
+        done = profiled(SCRIPT, tmp_path / "out", mode, *args, **plan)
         assert done.code == 0
         assert done.manifest.agent_errors == ()
         return done

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def profile(script: Path, tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    def run(mode: str, *args: str, **plan: object) -> Run:
+    def run(mode: str, *args: str, **plan: Any) -> Run:
         out = tmp_path_factory.mktemp("recordings") / mode
-        return profiled(script, out, mode, *args, **plan)  # type: ignore[arg-type]
+        return profiled(script, out, mode, *args, **plan)
 
     return run
 

@@ -267,6 +267,16 @@ def test_folding_adds_to_what_is_missing() -> None:
     assert folded.steps.seen == 3
 
 
+def test_the_first_gap_that_concerns_the_trace_says_why_nothing_was_traced() -> None:
+    samples, steps, trace = (
+        Missing("samples", "off"),
+        Missing("steps", "no"),
+        Missing("trace", "gone"),
+    )
+    assert Manifest(missing=(samples, steps, trace)).trace_gap == steps
+    assert Manifest(missing=(samples, Missing("trace of vm-5:6009", "busy"))).trace_gap is None
+
+
 def test_what_is_no_regular_file_is_no_trace(tmp_path: Path) -> None:
     run = tmp_path / "plugins" / "profile" / "run"
     (run / "folder.xplane.pb").mkdir(parents=True)

@@ -16,11 +16,11 @@ def check(
     *places: SampledLine,
     step: float = 20.0,
     retracing: Retracing | None = None,
-    anew: tuple[tuple[int, ...], ...] = (),
+    new_arguments: tuple[tuple[int, ...], ...] = (),
 ) -> Verdict:
     return between_steps.check(
         Breakdown.of(between=between, device=step - between),
-        StackSamples(places, anew=anew) if places else None,
+        StackSamples(places, new_arguments=new_arguments) if places else None,
         retracing,
     )
 
@@ -74,8 +74,8 @@ def test_few_stack_samples_name_no_line() -> None:
 def test_making_batches_is_left_to_python_input() -> None:
     """Trap: 90 % of the stack samples are on the lines that make the arguments."""
     places = SampledLine(MAKES, 18, makes=True), SampledLine(LOGS, 2, makes=False)
-    assert isinstance(check(8.0, *places, anew=((128, 32),)), Healthy)
-    assert isinstance(check(12.0, *places, anew=((128, 32),)), Finding)
+    assert isinstance(check(8.0, *places, new_arguments=((128, 32),)), Healthy)
+    assert isinstance(check(12.0, *places, new_arguments=((128, 32),)), Finding)
 
 
 def test_lines_that_make_what_stays_the_same_make_no_batch() -> None:

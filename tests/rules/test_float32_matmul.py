@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import Machine, chart, device, line, markers, product, trace, v100
+from tests.builders import Machine, chart, device, line, markers, matmul, trace, v100
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
@@ -70,7 +70,7 @@ def measured(finding: Finding, words: str) -> list[float]:
 
 
 def test_float32_matmuls_are_priced_one_by_one() -> None:
-    finding = find(product(ms=10, layer="a"), product("MatMul", ms=4, layer="b"), RELU)
+    finding = find(matmul(ms=10, layer="a"), matmul("MatMul", ms=4, layer="b"), RELU)
     assert scales(finding) == {
         "model/a/Conv2D": pytest.approx((0.003 + 0.1 + 0.6 * 9.9) / 10),
         "model/b/MatMul": pytest.approx((0.003 + 0.1 + 0.6 * 3.9) / 4),
@@ -82,11 +82,11 @@ def test_float32_matmuls_are_priced_one_by_one() -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_matmuls_in_16_bit_are_not_advised_16_bit(dtype: str) -> None:
-    assert isinstance(check(product(dtype=dtype), RELU), Healthy)
+    assert isinstance(check(matmul(dtype=dtype), RELU), Healthy)
 
 
 def test_of_a_mixed_model_only_float32_counts() -> None:
-    finding = find(product(dtype="bfloat16", layer="a"), product(ms=3.0, layer="head"))
+    finding = find(matmul(dtype="bfloat16", layer="a"), matmul(ms=3.0, layer="head"))
     assert [*scales(finding)] == ["model/head/Conv2D"]
 
 
@@ -94,7 +94,7 @@ def test_of_a_mixed_model_only_float32_counts() -> None:
 def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(
     policy: str, kind: type
 ) -> None:
-    rows = (product(dtype="bfloat16", layer="a"), product(ms=3.0, layer="head"))
+    rows = (matmul(dtype="bfloat16", layer="a"), matmul(ms=3.0, layer="head"))
     head = Layer(name="head", kind="Dense", compute_dtype="float32")
     program = Program(layers=(head,), settings=RunSettings(policy=policy))
     assert isinstance(check(*rows, program=program), kind)
@@ -105,7 +105,7 @@ def test_the_policy_belongs_before_the_first_layer() -> None:
         Layer(name="input", kind="InputLayer"),
         Layer(name="a", kind="Conv2D", at=Location("t.py", 4)),
     )
-    finding = find(product(), program=Program(layers=layers))
+    finding = find(matmul(), program=Program(layers=layers))
     assert finding.remedies[0].at == Location("t.py", 4)
 
 
@@ -113,12 +113,12 @@ def test_the_policy_belongs_before_the_first_layer() -> None:
 
 
 def test_hardware_without_a_unit_is_not_applicable() -> None:
-    verdict = check(product(), hardware=Hardware(DeviceKind.CPU, "x", missing="x has none"))
+    verdict = check(matmul(), hardware=Hardware(DeviceKind.CPU, "x", missing="x has none"))
     assert verdict == NotApplicable(reason="x has none")
 
 
 def test_unknown_precision_is_not_applicable() -> None:
-    assert isinstance(check(product(dtype="", ran="m/c:Conv2D")), NotApplicable)
+    assert isinstance(check(matmul(dtype="", ran="m/c:Conv2D")), NotApplicable)
 
 
 def test_unnamed_work_is_not_applicable_and_no_work_is_healthy() -> None:
@@ -130,15 +130,15 @@ def test_unnamed_work_is_not_applicable_and_no_work_is_healthy() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_matmuls_of_unknown_precision_are_neither_reduced_nor_without_gain(dtype: str) -> None:
     """Trap: an LSTM's matmuls run in the body of a loop, which belongs to no layer."""
-    looped = product("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
-    verdict = check(looped, product("MatMul", ms=0.04, layer="dense", dtype=dtype), RELU)
+    looped = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
+    verdict = check(looped, matmul("MatMul", ms=0.04, layer="dense", dtype=dtype), RELU)
     assert isinstance(verdict, NotApplicable)
     assert "5.00 ms of 5.04 ms" in verdict.reason
 
 
 def test_the_evidence_shows_what_was_not_counted() -> None:
-    looped = product("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
-    finding = find(looped, product(ms=20.0), RELU)
+    looped = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
+    finding = find(looped, matmul(ms=20.0), RELU)
     assert measured(finding, "not counted") == [5.0]
     assert [*scales(finding)] == ["model/layer/Conv2D"]
 
@@ -150,21 +150,21 @@ def test_the_evidence_shows_what_was_not_counted() -> None:
     ("ms", "calls", "kind"), [(0.101, 1, Finding), (0.1, 1, Healthy), (0.9, 9, Healthy)]
 )
 def test_a_cpus_short_matmuls_gain_nothing(ms: float, calls: float, kind: type) -> None:
-    assert isinstance(check(product(ms=ms, calls=calls)), kind)
+    assert isinstance(check(matmul(ms=ms, calls=calls)), kind)
 
 
 def test_a_cpus_matmuls_outside_of_onednn_gain_nothing() -> None:
-    assert isinstance(check(product(ran="m/c:Conv2D")), Healthy)
+    assert isinstance(check(matmul(ran="m/c:Conv2D")), Healthy)
 
 
 def test_a_cpus_einsum_transposes_its_operands_first() -> None:
-    (factor,) = scales(find(product("Einsum", ms=1.0))).values()
+    (factor,) = scales(find(matmul("Einsum", ms=1.0))).values()
     assert factor == pytest.approx(0.003 + 0.25 + 0.6 * 0.75)
 
 
 @pytest.mark.parametrize(("nbytes", "kind"), [(6.1e9, Finding), (5.9e9, Healthy), (None, Healthy)])
 def test_on_a_tpu_only_matmuls_bound_by_memory_gain(nbytes: float | None, kind: type) -> None:
-    assert isinstance(check(product(ms=10.0, nbytes=nbytes), hardware=TPU), kind)
+    assert isinstance(check(matmul(ms=10.0, nbytes=nbytes), hardware=TPU), kind)
 
 
 @pytest.mark.parametrize(("rest", "kind"), [(16.0, Finding), (17.0, Healthy)])
@@ -174,7 +174,7 @@ def test_a_cpu_must_gain_more_than_what_is_not_counted(
 ) -> None:
     """Trap: casts of activations, which are not counted, take a gain of some per cent away."""
     other = OperationTime(name="gather", type="GatherV2", ms=rest)
-    verdict = check(product(ms=10), other, hardware=hardware, limits=float32_matmul.LIMITS)
+    verdict = check(matmul(ms=10), other, hardware=hardware, limits=float32_matmul.LIMITS)
     assert isinstance(verdict, kind if hardware is CPU else Finding)
     if isinstance(verdict, Healthy):
         assert "casts" in verdict.summary
@@ -184,8 +184,8 @@ def test_a_cpu_must_gain_more_than_what_is_not_counted(
 
 
 def test_on_a_cpu_casts_of_weights_cost_matmuls_that_gain_nothing() -> None:
-    short = product(ms=0.09, calls=1, layer="short")
-    assert slower(find(product(ms=10), short)) == {short.name: pytest.approx(1 + 0.003 / 0.09)}
+    short = matmul(ms=0.09, calls=1, layer="short")
+    assert slower(find(matmul(ms=10), short)) == {short.name: pytest.approx(1 + 0.003 / 0.09)}
 
 
 NORM = BatchNorm(Layer(name="bn", kind="BatchNormalization"), ms=8.0, operations=9, nbytes=10**8)
@@ -194,11 +194,11 @@ NORMS = BatchNorms((NORM,), fused=0, seen=1, rate=3e11)
 
 
 def test_casts_around_unfused_batch_norm_cost_a_cpu_time() -> None:
-    assert slower(find(product(ms=10), norms=NORMS)) == {"bn (batch norm)": pytest.approx(1.25)}
+    assert slower(find(matmul(ms=10), norms=NORMS)) == {"bn (batch norm)": pytest.approx(1.25)}
 
 
 def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
-    assert [*scales(find(product(ms=10), norms=NORMS, hardware=GPU))] == ["model/layer/Conv2D"]
+    assert [*scales(find(matmul(ms=10), norms=NORMS, hardware=GPU))] == ["model/layer/Conv2D"]
 
 
 @pytest.mark.parametrize(("stride", "costs"), [(2, True), (1, False), (None, True)])
@@ -210,8 +210,8 @@ def test_gradients_of_strided_depthwise_convolutions_cost_a_cpu_time(
     tensors = (("int32", (4,)), ("float32", (3, 3, 64, 1)), ("float32", (16, 28, 28, 64)))
     known = Operation(name="g", type=kind, inputs=tensors, attrs=attrs)
     gradient = OperationTime(name="g", type=kind, ms=2.0, operation=known)
-    assert slower(find(product(ms=10), gradient)) == ({"g": 12.0} if costs else {})
-    assert slower(find(product(ms=10), gradient, hardware=GPU)) == {}
+    assert slower(find(matmul(ms=10), gradient)) == ({"g": 12.0} if costs else {})
+    assert slower(find(matmul(ms=10), gradient, hardware=GPU)) == {}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_activations_that_a_cpu_widens_value_by_value_cost_time(
     """Trap: EfficientNet's sigmoids made bfloat16 a third slower than float32."""
     known = Operation(name=name, type="Sigmoid", inputs=((dtype, (16, 28, 28, 64)),))
     sigmoid = OperationTime(name=name, type="Sigmoid", ms=2.0, operation=known)
-    finding = find(product(ms=10), sigmoid)
+    finding = find(matmul(ms=10), sigmoid)
     assert slower(finding) == ({name: SLOWER["Sigmoid"]} if costs else {})
     assert bool(measured(finding, "slower in 16-bit precision")) is costs
 
@@ -247,7 +247,7 @@ def test_an_accelerators_other_operations_move_half_the_bytes(
     half = OperationTime(name="half", type="Relu", ms=4.0, ran=(half_kernel,))
     adam = OperationTime(name="adam/Mul", type="Mul", ms=4.0, ran=(FLOAT_KERNEL,))
     hardware = Hardware(kind, "x", "unit", TO_BF16, bandwidth_bytes_s=1e12)
-    finding = find(product(ms=10, nbytes=9e9), relu, half, adam, hardware=hardware)
+    finding = find(matmul(ms=10, nbytes=9e9), relu, half, adam, hardware=hardware)
     others = finding.effects[1:]
     assert [effect.subject for effect in others] == gaining
     assert all((effect.scales, effect.bound) == (0.5, Bound.AT_MOST) for effect in others)
@@ -256,7 +256,7 @@ def test_an_accelerators_other_operations_move_half_the_bytes(
 def test_in_a_mixed_model_other_float32_operations_stay() -> None:
     """Trap: Keras computes normalization in float32 under a mixed policy."""
     norm = OperationTime(name="bn/mul", type="Mul", ms=4.0, ran=(FLOAT_KERNEL,), layer="bn")
-    rows = (product(ms=3.0, layer="raw"), product(dtype="float16", layer="a"), norm)
+    rows = (matmul(ms=3.0, layer="raw"), matmul(dtype="float16", layer="a"), norm)
     assert [*scales(find(*rows, hardware=GPU))] == ["model/raw/Conv2D"]
 
 

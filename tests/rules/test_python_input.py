@@ -111,7 +111,7 @@ def loop(between: float, makes: int, others: int = 0) -> Verdict:
     return python_input.check(
         Unavailable("no pipeline"),
         Breakdown.of(between=between, device=20.0 - between),
-        StackSamples(places, anew=((128, 32),)),
+        StackSamples(places, new_arguments=((128, 32),)),
         None,
     )
 

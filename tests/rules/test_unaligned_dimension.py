@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import product
+from tests.builders import matmul
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -20,7 +20,7 @@ RELU = OperationTime(name="r", type="ReluGrad", ms=90.0)
 
 
 def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
-    return product(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)
+    return matmul(ms=ms, weights=(3, 3, 32, width), layer=f"c{width}", **more)
 
 
 def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
@@ -74,23 +74,23 @@ def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(
 
 
 def test_ten_classes_are_not_padding() -> None:
-    head = product("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
-    body = product("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
+    head = matmul("MatMul", ms=50.0, weights=(512, 10), dtype="float16", layer="head")
+    body = matmul("MatMul", ms=50.0, weights=(512, 512), dtype="float16", layer="body")
     tpu = check(head, body, hardware=TPU)
     assert isinstance(tpu, Healthy)
 
 
 def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
     """Trap: ten classes by a convolution and a mean over the image."""
-    body = product(ms=50.0, weights=(3, 3, 3, 32), layer="body")
-    head = product(ms=9.0, weights=(1, 1, 32, 10), layer="head")
+    body = matmul(ms=50.0, weights=(3, 3, 3, 32), layer="body")
+    head = matmul(ms=9.0, weights=(1, 1, 32, 10), layer="head")
     assert isinstance(check(body, head), Healthy)
-    flattened = product("MatMul", ms=1.0, weights=(7 * 7 * 10, 5), layer="dense")
+    flattened = matmul("MatMul", ms=1.0, weights=(7 * 7 * 10, 5), layer="dense")
     assert isinstance(check(body, head, flattened), Finding)
 
 
 def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
-    verdict = check(product("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
+    verdict = check(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
     assert isinstance(verdict, NotApplicable)
     assert "far below 128" in verdict.reason
 
@@ -98,13 +98,13 @@ def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
 @pytest.mark.parametrize("width", [10, 12, 20])
 def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
     """Nobody drops two of ten classes."""
-    body = product("MatMul", weights=(320, 513), dtype="bfloat16", name="body/MatMul")
-    head = product("MatMul", weights=(513, width), dtype="bfloat16", name="head/MatMul")
+    body = matmul("MatMul", weights=(320, 513), dtype="bfloat16", name="body/MatMul")
+    head = matmul("MatMul", weights=(513, width), dtype="bfloat16", name="head/MatMul")
     tape = "gradient_tape/head/MatMul/MatMul_1"
-    back = product("MatMul", weights=(64, width), dtype="bfloat16", name=tape)
+    back = matmul("MatMul", weights=(64, width), dtype="bfloat16", name=tape)
     assert isinstance(check(body, head, back, hardware=GPU), Healthy)
-    narrow = product("MatMul", weights=(320, width), dtype="bfloat16", name="body/MatMul")
-    reads = product("MatMul", weights=(width, 512), dtype="bfloat16", name="head/MatMul")
+    narrow = matmul("MatMul", weights=(320, width), dtype="bfloat16", name="body/MatMul")
+    reads = matmul("MatMul", weights=(width, 512), dtype="bfloat16", name="head/MatMul")
     finding = check(narrow, reads, back, hardware=GPU)
     assert isinstance(finding, Finding)
     assert len(finding.remedies) == 1
@@ -177,7 +177,7 @@ def hlo(name: str, width: int) -> OperationTime:
 
 
 def test_onednn_pads_convolutions_and_not_matmuls() -> None:
-    verdict = check(product("MatMul", weights=(512, 33)))
+    verdict = check(matmul("MatMul", weights=(512, 33)))
     assert isinstance(verdict, NotApplicable)
     assert "convolutions only" in verdict.reason
 

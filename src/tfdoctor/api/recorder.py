@@ -62,7 +62,7 @@ class Recorder(Results):
             say(str(error))
 
     def on_train_end(self, logs: object = None) -> None:  # noqa: ARG002  # Keras's signature
-        """End the recording."""
+        """End the recording when fit does, and print one line on where it is."""
         if self._inside is not None and self.recording is None:
             self._inside.end()
             say(self._summary())

@@ -90,7 +90,7 @@ class Results:
         manifest = recording.manifest if recording else None
         if manifest is None:
             return f"nothing recorded: {self._gap()}"
-        why = next((m.why for m in manifest.missing if m.what in ("trace", "steps")), "")
+        why = manifest.trace_gap.why if manifest.trace_gap else ""
         if why and not manifest.workers:
             return f"no steps traced ({why}), recorded in {self.path}"
         if manifest.workers:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tfdoctor.capture import manifest
 from tfdoctor.capture.folder import Folder
 from tfdoctor.recording import PROGRAM, SAMPLES
-from tfdoctor.recording.manifest import HostMachine, Manifest
+from tfdoctor.recording.manifest import HostMachine, Manifest, MissingPart
 from tfdoctor.recording.processes import Process
 from tfdoctor.recording.workers import WORKERS
 
@@ -85,7 +85,7 @@ def _with_samples(job: Path, out: Path, process: Process, done: Manifest) -> Man
         return done
     done = replace(done, host=HostMachine(process.state.host))
     why = "this worker ran on another machine: start tfdoctor there as well"
-    return done.lacks("samples", why)
+    return done.lacks(MissingPart.SAMPLES, why)
 
 
 def run_folder(job: Path) -> Path:

@@ -27,7 +27,7 @@ from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.sampler_process import SamplerProcess
 from tfdoctor.errors import CaptureError
 from tfdoctor.recording import SAMPLES, Recording, processes
-from tfdoctor.recording.manifest import AgentError, Manifest
+from tfdoctor.recording.manifest import AgentError, Manifest, MissingPart
 
 if TYPE_CHECKING:
     from tfdoctor.capture.agent.block import Block
@@ -133,7 +133,7 @@ class InProcessRecording:
         """Write the recording as `tfdoctor profile` does."""
         samplings = self.samplers.stop() if self.samplers else ()
         if self.samplers and self.samplers.why:
-            self.state = self.state.lacks("samples", self.samplers.why)
+            self.state = self.state.lacks(MissingPart.SAMPLES, self.samplers.why)
         recorded = processes.read(self.folder.out)
         ended = manifest.end(self.state, _code(error), samplings, recorded)
         outcome = ended.outcome

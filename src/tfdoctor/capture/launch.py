@@ -98,7 +98,7 @@ def _why_no_trace(done: Manifest) -> str:
     """Return why there is no trace, or "" if there is one."""
     if done.workers:
         return ""
-    return next((gap.why for gap in done.missing if gap.what in ("trace", "steps")), "")
+    return done.trace_gap.why if done.trace_gap else ""
 
 
 def _sentence(out: Path, done: Manifest) -> str:

@@ -11,7 +11,7 @@ FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_tile"
 
 
 def host() -> HostMachine:
-    """Describe this machine."""
+    """Return the CPU, the usable cores and the memory in bytes of the machine that this process runs on."""
     model, flags = _cpu()
     return HostMachine(
         name=os.uname().nodename,

@@ -99,7 +99,7 @@ def clock() -> Clock:
 
 
 def write(out: Path, manifest: Manifest) -> None:
-    """Replace the manifest."""
+    """Write the manifest to a temporary file and rename it, so that a reader never gets half of it."""
     temporary = out / f"{MANIFEST}.tmp"
     temporary.write_text(json.dumps(manifest.to_json(), indent=1) + "\n", encoding="utf-8")
     temporary.replace(out / MANIFEST)

@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.recording.manifest import CapturePlan, Manifest, Missing
+from tfdoctor.recording.manifest import CapturePlan, Manifest, Missing, MissingPart
 from tfdoctor.recording.processes import Process
 
 NO_HOOK = {
@@ -34,15 +34,17 @@ HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 def missing(done: Manifest, process: Process | None) -> list[Missing]:
     """Return the data that a recording lacks; `done` is its manifest without this list."""
     if process is None or process.fault:
-        return [Missing("steps", process.fault if process else NO_HOOK[_kind(done)])]
+        return [Missing(MissingPart.STEPS, process.fault if process else NO_HOOK[_kind(done)])]
     known = {entry.what for entry in done.missing}
     reasons = {}
-    if "trace" not in known and not process.traces:
-        reasons["trace"] = _no_trace(done, process)
+    if MissingPart.TRACE not in known and not process.traces:
+        reasons[MissingPart.TRACE] = _no_trace(done, process)
     if "tensorflow" in done.versions and not process.program.is_file():
-        reasons["program"] = "operations and layers were not recorded: the script ended abruptly"
+        reasons[MissingPart.PROGRAM] = (
+            "operations and layers were not recorded: the script ended abruptly"
+        )
     if _plan(done).sample_every_ms == 0:
-        reasons["samples"] = "sampling is switched off: remove --sample-every 0"
+        reasons[MissingPart.SAMPLES] = "sampling is switched off: remove --sample-every 0"
     return [Missing(what, why) for what, why in reasons.items()]
 
 

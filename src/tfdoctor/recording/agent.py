@@ -11,7 +11,7 @@ LoopPlace = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TracedWindow:
-    """The traced steps."""
+    """The traced steps: their numbers, the loop they belong to, and when tracing began and ended (Unix ns)."""
 
     warmup: Count = 0
     steps: Count = 0

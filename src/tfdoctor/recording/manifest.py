@@ -5,6 +5,7 @@ The same model writes and reads it: capture fills it in, the report reads it.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Self
 
 from tfdoctor.recording.agent import (
@@ -23,6 +24,19 @@ SCHEMA = 1
 
 OLD_KEYS = {"guest_errors": "agent_errors"}
 """Former keys (before 22 November 2026) and their present names."""
+
+
+class MissingPart(StrEnum):
+    """Parts that a recording may lack, as `what` of a `Missing` names them; other entries name a place."""
+
+    TRACE = "trace"
+    STEPS = "steps"
+    PROGRAM = "program"
+    SAMPLES = "samples"
+
+
+NOT_TRACED = (MissingPart.TRACE, MissingPart.STEPS)
+"""Without one of these, the recording has no traced step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +110,7 @@ class EndedProcess:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of `tfdoctor.json`."""
+    """All that `tfdoctor.json` holds; a field keeps its default where the file lacks it."""
 
     schema: Count = SCHEMA
     tfdoctor: str = ""
@@ -133,6 +147,11 @@ class Manifest:
         """Return the manifest as a JSON object."""
         return asdict(self)
 
+    @property
+    def trace_gap(self) -> Missing | None:
+        """The first entry that says why no step was traced; None if there is none."""
+        return next((missing for missing in self.missing if missing.what in NOT_TRACED), None)
+
     def lacks(self, what: str, why: str) -> Self:
         """Return the manifest with one more entry of missing data."""
         return replace(self, missing=(*self.missing, Missing(what, why)))
@@ -168,6 +187,7 @@ __all__ = [
     "LoopPlace",
     "Manifest",
     "Missing",
+    "MissingPart",
     "Sampling",
     "StepsSeen",
     "TracedWindow",

@@ -52,7 +52,7 @@ class RecordedOperation:
 
 @dataclass(frozen=True, slots=True)
 class RecordedGraph:
-    """The graph of one traced function."""
+    """The operations of one traced tf.function, and the argument types that it was traced for."""
 
     operations: Annotated[tuple[RecordedOperation, ...], WHOLE]
     name: str = ""
@@ -183,7 +183,7 @@ class PythonRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """The content of `program.json.gz`; `layers` is None if the agent wrote no list."""
+    """All that `program.json.gz` holds; `layers` is None if the agent wrote no list."""
 
     graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()
     layers: Annotated[tuple[RecordedLayer, ...] | None, WHOLE] = None

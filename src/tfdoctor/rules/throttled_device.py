@@ -106,13 +106,13 @@ class Throttle:
 
 def check(clocks: GpuClocks, limits: Limits = LIMITS) -> Verdict:
     """Report reasons for a reduced clock, other than idleness, while the GPU was busy."""
-    gpus = [gpu for gpu in clocks.gpus if gpu.told >= limits.samples]
+    gpus = [gpu for gpu in clocks.gpus if gpu.reasons_known >= limits.samples]
     if not gpus:
         return NotApplicable(
             reason="too few samples show a busy GPU and the reasons for its clock; record a longer run"
         )
     throttles = sorted(_throttles(gpus, limits), key=lambda throttle: throttle.scales)
-    sample_count = sum(gpu.told for gpu in gpus)
+    sample_count = sum(gpu.reasons_known for gpu in gpus)
     measure = Measure("samples of busy GPUs", count(sample_count), count(limits.samples))
     if not throttles:
         return Healthy(summary=_healthy(gpus), evidence=(measure,))

@@ -37,12 +37,12 @@ class Event:
 
     @property
     def name(self) -> str:
-        """The event's name."""
+        """The name of its type, such as "model/conv/Conv2D:Conv2D"."""
         return self.type.name
 
     @property
     def end_ps(self) -> int:
-        """The event's end."""
+        """When it ended, in picoseconds from the start of the trace."""
         return self.start_ps + self.duration_ps
 
 

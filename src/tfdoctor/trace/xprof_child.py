@@ -22,7 +22,7 @@ CACHE = "ALL_HOSTS.op_stats_v2.pb"
 
 
 def main() -> None:
-    """Print the analysis."""
+    """Print the tables and the steps of the analysis as one JSON object, or exit with its error."""
     trace, limit = sys.argv[1], int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     data, answered = xprof.xspace_to_tools_data([trace], TOOL, {})

@@ -77,7 +77,7 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     steps: int,
 ) -> None:
     known = facts(
-        markers(steps, each=100 / steps, call=80 / steps),
+        markers(steps, step=100 / steps, call=80 / steps),
         line("tf_data_iterator_get_next/1", *(wait(*pair) for pair in waits)),
         line("tf_Compute/1", *(executor(*pair) for pair in runs)),
         work=(*_events(KERNEL, [*kernels, (0, 1)]), *_events(NCCL, nccl)),
@@ -115,7 +115,7 @@ def test_kernels_are_a_union_over_streams_and_hold_no_copies() -> None:
         line("Stream #16(MemcpyH2D)", (COPY, 6, 8)),
         line("TensorFlow Ops", ("model/dense/MatMul:MatMul", 0, 10)),
     )
-    time = chart(trace([markers(1, each=10)], gpus=[v100(*streams)])).fact(GpuUtilization)
+    time = chart(trace([markers(1, step=10)], gpus=[v100(*streams)])).fact(GpuUtilization)
     busiest = time.busiest
     assert (busiest.kernel_ms, busiest.copy_ms, busiest.busy_ms) == (7, 3, 9)
     assert (busiest.kernels, time.idle_ms) == (3, 1)
@@ -123,7 +123,7 @@ def test_kernels_are_a_union_over_streams_and_hold_no_copies() -> None:
 
 def test_every_gpu_has_its_own_figures() -> None:
     two = [v100(line("Stream #1", (KERNEL, 0, end))) for end in (3, 8)]
-    time = chart(trace([markers(1, each=10)], gpus=[*two, v100()])).fact(GpuUtilization)
+    time = chart(trace([markers(1, step=10)], gpus=[*two, v100()])).fact(GpuUtilization)
     assert [(gpu.name[-1], gpu.kernel_ms) for gpu in time.gpus] == [("1", 8), ("0", 3), ("2", 0)]
 
 
@@ -185,7 +185,7 @@ def test_an_outlier_is_left_out() -> None:
 
 
 def test_a_run_on_the_cpu_has_no_gpu_and_says_so_once() -> None:
-    known = chart(trace([markers(2, each=10)]))
+    known = chart(trace([markers(2, step=10)]))
     for kind in (GpuUtilization, IdleGaps, Transfers, Collectives, GpuActivities):
         with pytest.raises(Unavailable, match="used no GPU"):
             known.fact(kind)
@@ -194,7 +194,7 @@ def test_a_run_on_the_cpu_has_no_gpu_and_says_so_once() -> None:
 
 
 def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
-    silent = trace([markers(2, each=10)], gpus=[v100()], errors=("vm: Failed to load libcupti",))
+    silent = trace([markers(2, step=10)], gpus=[v100()], errors=("vm: Failed to load libcupti",))
     with pytest.raises(Unavailable, match="CUPTI"):
         chart(silent).fact(IdleGaps)
 
@@ -237,7 +237,7 @@ def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
     launches = [("cuLaunchKernel", n, n + 0.5, {"correlation_id": n}) for n in range(1, 4)]
     late = ("cuLaunchKernel", 12, 13, {"correlation_id": 4})
     known = facts(
-        markers(1, each=20),
+        markers(1, step=20),
         line("tf_Compute/1", executor(0, 20), *launches, late),
         work=(
             (KERNEL, 5, 7, {"correlation_id": 1}),
@@ -255,7 +255,7 @@ def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
 def test_gaps_are_told_by_size() -> None:
     work = [(0, 1), (1.005, 2), (2.05, 3), (3.5, 5), (8, 10)]
     known = facts(
-        markers(1, each=10),
+        markers(1, step=10),
         line("tf_Compute/1", executor(0, 10)),
         work=tuple((KERNEL, *pair) for pair in work),
     )
@@ -275,7 +275,7 @@ def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
         executor(0, 9, 8),
     )
     pool = line("tf_Compute/2", executor(0, 9, 7))
-    gaps = facts(markers(1, each=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
+    gaps = facts(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
     assert gaps.causes[IdleCause.DISPATCH] == 0
 
 
@@ -291,7 +291,7 @@ def test_python_is_not_told_where_no_thread_of_it_is_known() -> None:
 def test_another_thread_that_fetches_batches_is_not_the_trainer() -> None:
     fetch = ("EagerLocalExecute: IteratorGetNext", 1, 9)
     other = line("python", fetch, wait(2, 8))
-    known = facts(markers(1, each=10), other, work=((KERNEL, 9, 10),))
+    known = facts(markers(1, step=10), other, work=((KERNEL, 9, 10),))
     assert known.fact(GpuUtilization).wait_ms == 0
 
 
@@ -307,14 +307,14 @@ def test_the_trainers_own_eager_call_for_a_batch_is_a_wait(name: str) -> None:
 
 def test_the_copy_of_a_batch_is_no_wait_for_it() -> None:
     send = ("IteratorGetNext/_3:_Send", 0, 9)
-    known = facts(markers(1, each=10), line("tf_Compute/1", send), work=((KERNEL, 9, 10),))
+    known = facts(markers(1, step=10), line("tf_Compute/1", send), work=((KERNEL, 9, 10),))
     assert known.fact(GpuUtilization).wait_ms == 0
 
 
 def test_waits_of_distributed_datasets_count() -> None:
     data = line("tf_data_iterator_get_next", ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4))
     assert (
-        facts(markers(1, each=10), data, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == 4
+        facts(markers(1, step=10), data, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == 4
     )
 
 
@@ -323,7 +323,7 @@ def test_waits_of_distributed_datasets_count() -> None:
 
 def copied(name: str, text: str) -> Transfer:
     said = {"memcpy_details": text} if text else {}
-    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),), copies=((name, 2, 6, said),))
+    known = facts(markers(1, step=10), work=((KERNEL, 4, 10),), copies=((name, 2, 6, said),))
     (found,) = known.fact(Transfers).directions
     return found
 
@@ -370,7 +370,7 @@ def test_copies_within_the_device_have_no_host_memory() -> None:
 
 
 def test_a_direction_that_does_not_occur_takes_no_time() -> None:
-    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),))
+    known = facts(markers(1, step=10), work=((KERNEL, 4, 10),))
     assert (known.fact(Transfers)[H2D].ms, known.fact(Transfers)[H2D].count) == (0, 0)
 
 
@@ -383,7 +383,7 @@ def test_rocms_copies_are_no_kernels() -> None:
         ("Cijk_Ailk_Bljk.kd", 5, 9),
     )
     call = line("Host Threads/2768", ("hipMemcpyHtoDAsync", 0, 1, {"correlation_id": 5}))
-    known = chart(trace([markers(1, each=10), call], gpus=[device(stream, device_vendor="AMD")]))
+    known = chart(trace([markers(1, step=10), call], gpus=[device(stream, device_vendor="AMD")]))
     assert known.fact(GpuUtilization).busiest.kernel_ms == 4
     found = known.fact(Transfers)
     assert [(one.direction, one.ms) for one in found.directions] == [(H2D, 2), (OTHER, 1)]
@@ -395,7 +395,7 @@ def test_rocms_copies_are_no_kernels() -> None:
 def test_collectives_are_hidden_by_kernels_alone() -> None:
     known = chart(
         trace(
-            [markers(1, each=10)],
+            [markers(1, step=10)],
             gpus=[
                 v100(
                     line("Stream #14", (KERNEL, 0, 4)),
@@ -416,7 +416,7 @@ def test_collectives_are_hidden_by_kernels_alone() -> None:
 
 
 def shown(*copies: Row) -> dict[str, float]:
-    known = facts(markers(1, each=10), work=((KERNEL, 4, 10),), copies=copies)
+    known = facts(markers(1, step=10), work=((KERNEL, 4, 10),), copies=copies)
     return {measure.label: measure.value.value for measure in device_time(known)}
 
 
@@ -425,7 +425,7 @@ def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
     busy, early = (
         v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2))
     )
-    found = device_time(chart(trace([markers(1, each=10)], gpus=[early, busy])))
+    found = device_time(chart(trace([markers(1, step=10)], gpus=[early, busy])))
     rows = {measure.label: measure.value.value for measure in found}
     assert rows["kernel time of GPU 1"] == 6
     assert rows["kernel time of GPU 0, outside the steps"] == 7
@@ -436,7 +436,7 @@ def test_the_report_shows_the_step_and_its_gaps() -> None:
     rows = shown()
     assert (rows["step (median)"], rows["kernel time of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
     assert rows["number of gaps above 1 ms"] == 1
-    assert device_time_missing(facts(markers(1, each=10), work=((KERNEL, 4, 10),))) == ""
+    assert device_time_missing(facts(markers(1, step=10), work=((KERNEL, 4, 10),))) == ""
 
 
 def test_the_report_shows_rates_of_large_copies_alone() -> None:

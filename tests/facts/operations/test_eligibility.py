@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import chart, device, line, product, trace
+from tests.builders import chart, device, line, matmul, trace
 from tfdoctor.facts.operations.eligibility import eligibility
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
@@ -43,7 +43,7 @@ MI300X = gpu(9, 4, device_vendor="AMD")
     ],
 )
 def test_by_device_and_type(hardware: Hardware, dtype: str, possible: object) -> None:
-    found = eligibility(product(dtype=dtype, weights=(3, 3, 64, 64)), hardware)
+    found = eligibility(matmul(dtype=dtype, weights=(3, 3, 64, 64)), hardware)
     assert found.possible is possible
     assert bool(found.why) == (possible is not True)
 
@@ -62,7 +62,7 @@ def test_by_device_and_type(hardware: Hardware, dtype: str, possible: object) ->
 def test_by_dimensions_where_old_libraries_mind(
     hardware: Hardware, weights: tuple[int | None, ...], possible: object
 ) -> None:
-    row = product("MatMul" if len(weights) == 2 else "Conv2D", dtype="float16", weights=weights)
+    row = matmul("MatMul" if len(weights) == 2 else "Conv2D", dtype="float16", weights=weights)
     assert eligibility(row, hardware).possible is possible
 
 
@@ -70,13 +70,13 @@ def test_by_dimensions_where_old_libraries_mind(
     "kind", ["Conv2DBackpropFilter", "Conv3D", "BatchMatMulV2", "Einsum", "CudnnRNNV3", "MatMul"]
 )
 def test_operations_that_multiply_whatever_they_are_called(kind: str) -> None:
-    row = product(kind, dtype="float32", name="depthwise/batch_norm")
+    row = matmul(kind, dtype="float32", name="depthwise/batch_norm")
     assert eligibility(row, A100).possible is True
 
 
 def test_operations_that_do_not_multiply() -> None:
-    assert eligibility(product("Relu", name="conv/MatMul"), A100).possible is False
-    found = eligibility(product("DepthwiseConv2dNative"), A100)
+    assert eligibility(matmul("Relu", name="conv/MatMul"), A100).possible is False
+    found = eligibility(matmul("DepthwiseConv2dNative"), A100)
     assert found.possible is False
     assert "depthwise" in found.why
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders import manifest, product, recording
+from tests.builders import manifest, matmul, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.onednn import OneDnn
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -26,9 +26,9 @@ def found(*rows: OperationTime, on: Recording | None = None) -> OneDnn:
 
 def test_products_are_sorted_by_what_ran_them() -> None:
     seen = found(
-        product(ms=6.0, ran="a:_MklNativeConv2D"),
-        product(ms=3.0, ran="b:_FusedConv2D", name="b"),
-        product(ms=1.0, ran="c:Conv2D", name="c"),
+        matmul(ms=6.0, ran="a:_MklNativeConv2D"),
+        matmul(ms=3.0, ran="b:_FusedConv2D", name="b"),
+        matmul(ms=1.0, ran="c:Conv2D", name="c"),
     )
     assert (seen.onednn_ms, seen.eigen_fused_ms, seen.other_ms) == (6.0, 3.0, 1.0)
     assert seen.share == pytest.approx(0.6)
@@ -46,14 +46,14 @@ def test_products_are_sorted_by_what_ran_them() -> None:
 def test_the_instructions_follow_from_the_flags_and_the_precision(
     flags: tuple[str, ...], dtype: str, best: str
 ) -> None:
-    assert found(product(dtype=dtype), on=machine(*flags)).instructions == best
+    assert found(matmul(dtype=dtype), on=machine(*flags)).instructions == best
 
 
 @pytest.mark.parametrize(
     ("on", "why"), [(recording(), "flags; record"), (machine("x"), "distinguishes")]
 )
 def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -> None:
-    seen = found(product(), on=on)
+    seen = found(matmul(), on=on)
     assert not seen.instructions
     assert why in seen.why_unknown
 
@@ -61,7 +61,7 @@ def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -
 def test_nothing_is_said_of_accelerators_or_without_products() -> None:
     with pytest.raises(Unavailable, match="on a GPU"):
         OneDnn.measure(
-            Operations((product(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework()
+            Operations((matmul(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework()
         )
     with pytest.raises(Unavailable, match="no matmul"):
         found(OperationTime(name="add", type="AddV2", ms=1.0))

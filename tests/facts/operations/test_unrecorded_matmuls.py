@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.builders import product
+from tests.builders import matmul
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 
-DENSE = product("MatMul", ms=1.0, layer="dense")
+DENSE = matmul("MatMul", ms=1.0, layer="dense")
 
 
 def looped(ms: float, calls: float = 80.0, ran: str = "") -> OperationTime:
-    return product("MatMul", ms=ms, dtype="", name="MatMul", ran=ran, calls=calls)
+    return matmul("MatMul", ms=ms, dtype="", name="MatMul", ran=ran, calls=calls)
 
 
 def of(*rows: OperationTime) -> UnrecordedMatmuls:

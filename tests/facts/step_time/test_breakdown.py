@@ -50,7 +50,7 @@ def test_the_parts_sum_to_every_step_and_to_the_median(
 def test_the_device_goes_first_then_collectives_copies_and_input() -> None:
     found = breakdown(
         gpu_trace(
-            markers(1, each=100, call=90),
+            markers(1, step=100, call=90),
             (KERNEL, 10, 30),
             (NCCL, 20, 40),
             (COPY, 35, 55),
@@ -69,24 +69,24 @@ def test_the_device_goes_first_then_collectives_copies_and_input() -> None:
 
 def test_a_wait_behind_device_work_is_not_exposed() -> None:
     data = line("tf_data_iterator_get_next", wait(10, 60))
-    found = breakdown(gpu_trace(markers(1, each=100), (KERNEL, 0, 60), host=(data,)))
+    found = breakdown(gpu_trace(markers(1, step=100), (KERNEL, 0, 60), host=(data,)))
     assert found["input"] == 0
 
 
 def test_work_that_runs_into_the_next_step_is_divided() -> None:
-    found = breakdown(gpu_trace(markers(2, each=10), (KERNEL, 5, 12)))
+    found = breakdown(gpu_trace(markers(2, step=10), (KERNEL, 5, 12)))
     assert [parts["device"] for parts in found.steps] == [5, 2]
 
 
 def test_waiting_between_two_calls_is_input_and_no_gap() -> None:
     data = line("python", wait(8, 10))
-    found = breakdown(gpu_trace(markers(1, each=11, call=8), (KERNEL, 0, 8), host=(data,)))
+    found = breakdown(gpu_trace(markers(1, step=11, call=8), (KERNEL, 0, 8), host=(data,)))
     assert found["input"] == 2
     assert found["between"] == pytest.approx(1)
 
 
 def test_the_rest_is_unknown_when_the_device_was_not_recorded() -> None:
-    silent = trace([markers(1, each=10, call=9), line("d", wait(0, 2))], gpus=[v100()])
+    silent = trace([markers(1, step=10, call=9), line("d", wait(0, 2))], gpus=[v100()])
     found = breakdown(silent)
     assert (found["unknown"], found["host"], found["input"]) == (7, 0, 2)
     assert (found["device"], found["between"]) == (0, 1)

@@ -50,7 +50,7 @@ def test_a_step_lasts_until_the_next_one_begins() -> None:
 
 
 def test_the_end_of_the_window_closes_the_last_step() -> None:
-    found = steps(trace([markers(3, each=10, call=8)]))
+    found = steps(trace([markers(3, step=10, call=8)]))
     assert spans(found)[-1] == (2, 20, 30)
     assert found.steps[-1].call_end_ps == 28 * PS
     assert found.closed
@@ -78,12 +78,12 @@ def test_a_markers_number_of_steps_is_never_below_one() -> None:
 
 def test_steps_that_the_recorder_discarded_do_not_count_but_still_end_the_one_before() -> None:
     seen = manifest(steps=StepsSeen(source="keras-fit", discarded=(1, 2)))
-    assert spans(steps(trace([markers(4, each=10)]), seen)) == [(0, 0, 10), (3, 30, 40)]
+    assert spans(steps(trace([markers(4, step=10)]), seen)) == [(0, 0, 10), (3, 30, 40)]
 
 
 def test_the_recorder_knows_better_where_its_markers_come_from() -> None:
     seen = manifest(steps=StepsSeen(source="tf-data-loop"))
-    assert steps(trace([markers(2, each=10)]), seen).source == "tf-data-loop"
+    assert steps(trace([markers(2, step=10)]), seen).source == "tf-data-loop"
 
 
 @pytest.mark.parametrize("name", ["train", "TraceContext", "step", "Training step"])
@@ -183,7 +183,7 @@ def test_a_tpu_says_that_the_steps_are_its_own() -> None:
 
 def test_markers_go_before_a_devices_steps() -> None:
     gpu = v100(line("Stream #1(Compute)", ("k", 0, 9)), line("Steps", ("5", 1, 9)))
-    assert steps(trace([markers(2, each=10)], gpus=[gpu])).count == 2
+    assert steps(trace([markers(2, step=10)], gpus=[gpu])).count == 2
 
 
 @pytest.mark.parametrize("name", ["multi_step_on_iterator", "train_function"])
@@ -271,7 +271,7 @@ def compiled(*which: int, count: int = 8) -> Steps:
     rows = [
         ("XlaCompile" if at in which else "Add", at * 10 + 1, at * 10 + 9) for at in range(count)
     ]
-    return steps(trace([markers(count, each=10, call=9), line("compiler", *rows)]))
+    return steps(trace([markers(count, step=10, call=9), line("compiler", *rows)]))
 
 
 def test_steps_that_mostly_compile_are_not_typical_even_where_no_fence_leaves_them_out() -> None:

@@ -66,7 +66,7 @@ class CallLoops:
         self.called = source, self._begin(source)
 
     def leave(self, *, failed: bool) -> None:
-        """It has run."""
+        """Close the step after its call returned; a failed call does not count as one."""
         called, self.called = self.called, None
         if called is not None and called[0].kind is not GRAPH:
             source, marker = called

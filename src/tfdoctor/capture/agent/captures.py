@@ -43,7 +43,7 @@ IDLE_STEPS = 10
 
 
 class Capture:
-    """One traced window."""
+    """One traced window: its folder, the steps it has seen and the record of it in the manifest."""
 
     def __init__(self, out: str, number: int, source: StepCounter | None, warmup: int) -> None:
         self.out = out

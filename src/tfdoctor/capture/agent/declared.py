@@ -185,7 +185,7 @@ class Model(KerasLayer, Protocol):
 
 
 class Variable(Protocol):
-    """A weight."""
+    """A weight of the model, of either Keras or of tf.Module; `shape` is None if unknown."""
 
     name: str
     shape: Sequence[int] | None
@@ -222,14 +222,14 @@ class TraceMarker(Protocol):
 
 
 class Context(Protocol):
-    """The module `tensorflow.python.eager.context`."""
+    """The parts of the module `tensorflow.python.eager.context` that the agent calls."""
 
     def executing_eagerly(self) -> bool:
         """Say whether no graph is being traced."""
 
 
 class Ops(Protocol):
-    """The module `tensorflow.python.framework.ops`."""
+    """The parts of the module `tensorflow.python.framework.ops` that the agent calls."""
 
     def get_default_graph(self) -> Graph:
         """Return the graph that is being traced."""

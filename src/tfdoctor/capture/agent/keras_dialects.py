@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .declared import Foreign
 
     class Dialect(Protocol):
-        """One Keras."""
+        """How one major version of Keras marks steps and keeps the state of a running fit."""
 
         @property
         def marks(self) -> bool:

@@ -69,7 +69,7 @@ class ProgramFile:
             self.describe(last=True)
 
     def again(self) -> None:
-        """Another recording begins."""
+        """Let the next recording of this process describe the program again."""
         self.described = False
 
     def _write(self) -> None:

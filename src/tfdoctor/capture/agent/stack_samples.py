@@ -95,7 +95,7 @@ class StackSampler:
 
     @guarded("stack samples")
     def end(self) -> None:
-        """The window closes."""
+        """Stop sampling when the window closes, and restore the interval at which threads switch."""
         if self.over is None:
             return
         self.over.set()

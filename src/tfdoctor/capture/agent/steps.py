@@ -34,7 +34,7 @@ if TYPE_CHECKING:
             """A marker of this number stood for no step."""
 
         def depart(self) -> None:
-            """End the run."""
+            """End the script after the traced window, as --stop-after asks."""
 
 
 NEVER = sys.maxsize

@@ -186,7 +186,7 @@ def patch_tape(kind: TapeClass, installed: Installed) -> None:
 
 
 class Gradients:
-    """What gradients show."""
+    """Hooks for tf.GradientTape: an eager gradient is a step, one in a graph marks a function that trains."""
 
     def __init__(self, installed: Installed) -> None:
         self.window, self.log = installed.window, installed.log

@@ -13,7 +13,14 @@ from tfdoctor import __version__
 from tfdoctor.capture import manifest
 from tfdoctor.capture.attach.client import Answer
 from tfdoctor.capture.attach.host import host
-from tfdoctor.recording.manifest import CapturePlan, HostMachine, Manifest, Missing, WorkerRank
+from tfdoctor.recording.manifest import (
+    CapturePlan,
+    HostMachine,
+    Manifest,
+    Missing,
+    MissingPart,
+    WorkerRank,
+)
 from tfdoctor.recording.workers import WORKERS
 
 RUN = "%Y_%m_%d_%H_%M_%S"
@@ -24,11 +31,12 @@ HOSTNAMES = 4
 
 NEVER_RECORDED = (
     Missing(
-        "program",
+        MissingPart.PROGRAM,
         "shapes, layers and source lines of an attached job are unknown: `tfdoctor profile` records them",
     ),
     Missing(
-        "samples", "the machines of attached jobs are not sampled: `tfdoctor profile` samples them"
+        MissingPart.SAMPLES,
+        "the machines of attached jobs are not sampled: `tfdoctor profile` samples them",
     ),
 )
 """Data that a trace does not contain."""
@@ -81,7 +89,7 @@ def _missing(answers: Sequence[Answer]) -> list[Missing]:
     lost = [answer for answer in answers if answer.trace is None]
     if len(lost) == len(answers):
         why = "; ".join(f"{answer.address}: {answer.why}" for answer in lost)
-        return [Missing("trace", why)]
+        return [Missing(MissingPart.TRACE, why)]
     return [Missing(f"trace of {answer.address}", answer.why) for answer in lost]
 
 

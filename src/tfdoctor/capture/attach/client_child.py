@@ -21,7 +21,7 @@ ATTEMPTS = 1
 
 
 def main() -> None:
-    """Ask for the trace."""
+    """Wait until the common start time, then request the trace; exit with the error where there is none."""
     address, folder, run, milliseconds, start_ns = sys.argv[1:]
     time.sleep(max(0.0, (int(start_ns) - time.time_ns()) / 1e9))
     print(f"\nstarted {time.time_ns()}", flush=True)  # noqa: T201 - the answer

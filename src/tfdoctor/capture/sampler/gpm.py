@@ -78,7 +78,7 @@ class Gpm:
         }
 
     def close(self) -> None:
-        """Free the samples."""
+        """Free the samples, which NVML allocated outside of Python."""
         for sample in self.samples:
             self.nvml.nvmlGpmSampleFree(sample)
         self.samples = []

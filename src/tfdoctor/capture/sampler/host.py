@@ -34,7 +34,7 @@ class HostSampler:
         psutil.cpu_percent(percpu=True)
 
     def read(self) -> dict[str, Any]:
-        """Return one sample."""
+        """Return one sample of the CPUs, the memory and the kernel's counters; percentages are since the last."""
         cores = psutil.cpu_percent(percpu=True)
         busy, rss = self._run()
         memory = psutil.virtual_memory()

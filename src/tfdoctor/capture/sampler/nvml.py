@@ -177,7 +177,7 @@ class NvmlDevice:
         return f"GPU {self.identity['index']}: {reasons}" if reasons else ""
 
     def close(self) -> None:
-        """Free GPM's samples."""
+        """Free the samples of GPM, before NVML shuts down."""
         for gpm in self.gpm.values():
             gpm.close()
 

@@ -88,7 +88,7 @@ class TpuSdkSampler:
             self.child = None
 
     def stop(self) -> str:
-        """End the child."""
+        """End the child that reads the TPU; there is nothing to report, so the status is empty."""
         self._kill()
         return ""
 

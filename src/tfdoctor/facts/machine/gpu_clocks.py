@@ -20,18 +20,18 @@ BUSY_PCT = 50
 
 @dataclass(frozen=True, slots=True)
 class GpuClock:
-    """One GPU while it is busy. ``told`` counts the samples with the reasons for throttling."""
+    """One GPU while it is busy. ``reasons_known`` counts the samples with the reasons for throttling."""
 
     name: str
     index: int  # NVML's
-    told: int
+    reasons_known: int
     reasons: Mapping[str, int]  # samples by reason; one sample may have several
     held_mhz: Mapping[str, float]  # mean clock of the multiprocessors by reason, where sampled
     top_mhz: float | None  # the GPU's highest clock
 
     def share(self, reason: str) -> float:
         """Return the share of the busy time that a reason throttled the clock."""
-        return self.reasons.get(reason, 0) / self.told if self.told else 0.0
+        return self.reasons.get(reason, 0) / self.reasons_known if self.reasons_known else 0.0
 
     def ratio(self, reason: str) -> float | None:
         """Return the throttled clock relative to the highest; None when one of them is unknown."""
@@ -58,7 +58,7 @@ class GpuClocks:
                 if gpu.visible is not False and (gpu.gpu_pct or 0) >= BUSY_PCT:
                     rows[gpu.index].append(gpu)
         clocks = [_clock(index, samples, device) for index, samples in sorted(rows.items())]
-        known = tuple(gpu for gpu in clocks if gpu.told)
+        known = tuple(gpu for gpu in clocks if gpu.reasons_known)
         if not known:
             raise Unavailable(_unseen(device, framework))
         return cls(known)
@@ -84,7 +84,7 @@ def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
     return GpuClock(
         name=rows[-1].name or f"GPU {index}",
         index=index,
-        told=len(throttle_samples),
+        reasons_known=len(throttle_samples),
         reasons=dict(reasons),
         held_mhz={
             reason: float(np.mean(clocks_mhz))

@@ -26,13 +26,13 @@ class SampledLine:
 class StackSamples:
     """The lines of the trainer's thread, the most frequent first, without samples taken while TensorFlow trained.
 
-    ``anew`` has the shapes of the arguments that were other arrays at the next call.
+    ``new_arguments`` has the shapes of the arguments that were other arrays at the next call.
     """
 
     places: tuple[SampledLine, ...] = ()
     collecting_ms: float = 0.0  # Python's garbage collector, over the whole window
     called_at: Location | None = None
-    anew: tuple[tuple[int, ...], ...] = ()
+    new_arguments: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -65,7 +65,7 @@ class StackSamples:
     @property
     def makers(self) -> tuple[SampledLine, ...]:
         """The lines that make the arguments of the training function."""
-        return tuple(place for place in self.places if place.makes) if self.anew else ()
+        return tuple(place for place in self.places if place.makes) if self.new_arguments else ()
 
     def share(self, places: Iterable[SampledLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""

@@ -166,10 +166,9 @@ def _recorded(seen: StepsSeen) -> StepSource | None:
 
 def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:
     """Return why there are no steps: as the recorder says, else by what the trace lacks."""
-    gaps = recording.manifest.missing if recording.manifest else ()
-    for missing in gaps:
-        if missing.what in ("steps", "trace"):
-            return Unavailable(missing.why)
+    gap = recording.manifest.trace_gap if recording.manifest else None
+    if gap is not None:
+        return Unavailable(gap.why)
     if framework.foreign:
         return Unavailable("the trace marks no training step", framework.how_to_record)
     return Unavailable(
