@@ -39,7 +39,7 @@ bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this ma
 	@$(BIN)/python -m benchmarks.overhead
 	@$(BIN)/python -m benchmarks.accuracy
 
-samples: $(READY) ## Make sample_traces/ anew: some minutes, on a quiet machine.
+samples: $(READY) ## Record sample_traces/ again: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py
 	@$(BIN)/python scripts/synthesize.py
 

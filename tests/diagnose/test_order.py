@@ -106,7 +106,7 @@ def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> N
     assert turns(found) == [("sequential-map", 40.0), ("float32-matmul", 4.0)]
     assert told(found, Relationship.CEILING) == [("input-bound", ("sequential-map",))]
     assert sentences(found)[1] == (
-        "input-bound is an upper bound for the whole input time; sequential-map names a cause: "
+        "The saving of input-bound is an upper bound for the whole input time; sequential-map names a cause: "
         "fix that first, then record again."
     )
 

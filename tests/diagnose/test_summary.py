@@ -224,10 +224,10 @@ def test_every_number_of_the_model_is_shown() -> None:
     samples = [{"unix_ns": 1, "host": {"run_cpu_pct": 300.0}}]
     shown = {m.label: m.value.value for m in run.model(on_cpu(samples=samples))}
     assert shown["measured step (median)"] == pytest.approx(100)
-    assert shown["input, not overlapped"] == pytest.approx(40)
+    assert shown["input wait, not overlapped"] == pytest.approx(40)
     assert shown["device, not overlapped"] == pytest.approx(50)
     assert shown["input work, overlapped: Map > Zip > Range"] == pytest.approx(90)
-    assert shown["input work, not overlapped: Root"] == pytest.approx(0.05)
+    assert shown["input work before the step: Root"] == pytest.approx(0.05)
     assert shown["share of busy cores"] == 0.75
     assert "launch work on the host" not in shown
     assert "transfer, not overlapped" not in shown

@@ -88,7 +88,9 @@ def test_events_that_the_profiler_dropped() -> None:
 
 
 def test_an_error_of_the_profiler() -> None:
-    assert "the profiler reported: boom" in doubts(trace([markers(8, 10)], errors=("boom",)))
+    assert "the profiler reported an error (boom)" in doubts(
+        trace([markers(8, 10)], errors=("boom",))
+    )
 
 
 def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:

@@ -113,14 +113,19 @@ def test_no_steps_says_why_and_claims_no_health() -> None:
 
 def test_healthy_counts_what_was_and_was_not_checked() -> None:
     assert page(diagnoses.healthy()).verdict[1] == (
-        "No problem found: two rules healthy, one rule not checked."
+        "No rule found a way to make it faster: two rules healthy, one rule not checked."
     )
+
+
+def test_without_steps_no_speed_is_claimed() -> None:
+    shown = verdict(replace(diagnoses.no_steps(), results=tuple(diagnoses.healthy_results())))
+    assert "The speed of the run is unknown: two rules healthy" in shown
 
 
 def test_few_checks_are_no_bill_of_health() -> None:
     results = (diagnoses.healthy_results()[0], *diagnoses.not_applicable_results())
     assert page(replace(diagnoses.healthy(), results=results)).verdict[1] == (
-        "No problem found, but most rules could not be checked: "
+        "No rule found a way to make it faster, but most rules could not be checked: "
         "one rule healthy, two rules not checked."
     )
 

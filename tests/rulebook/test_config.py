@@ -128,6 +128,8 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
         ),
         ("ignore = [1]", "ignore must be a list of names"),
         ('select = ["inptu"]', "select: unknown rule or topic 'inptu': did you mean 'input'?"),
+        ('select = ["zzz"]', "unknown rule or topic 'zzz': `tfdoctor rules` lists them."),
+        ("[limits.zzz]\nshare = 1", "limits: unknown rule 'zzz': `tfdoctor rules` lists them."),
         ('ignore = ["input-bond"]', "ignore: unknown rule or topic 'input-bond': did you mean"),
         ('fail-on = "warn"', 'fail-on must be one of "note", "warning", "critical", "never"'),
         ("fail-on = true", "not true."),
@@ -262,6 +264,7 @@ def test_a_named_file_is_read_whatever_it_is_called(tmp_path: Path) -> None:
     [
         ("pyproject.toml", b"[tool.ruff]", "has no table [tool.tfdoctor]"),
         ("pyproject.toml", b"tool = 3", "has no table [tool.tfdoctor]"),
+        ("ci.toml", b"[tool.tfdoctor]", "only pyproject.toml has the table [tool.tfdoctor]"),
         ("pyproject.toml", b"[tool]\ntfdoctor = 3", "[tool.tfdoctor] must be a table, not 3."),
         ("tfdoctor.toml", b"select = [", "is not valid TOML"),
         ("tfdoctor.toml", b"select = '\xff'", "its encoding is not UTF-8"),

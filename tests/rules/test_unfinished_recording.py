@@ -37,5 +37,13 @@ def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
     assert isinstance(verdict, Finding)
     assert verdict.summary.startswith("Only 1 training step was traced")
     assert "1 more" in verdict.summary
-    assert "trace more steps" in verdict.remedies[1].action.lower()
-    assert "the steps are uneven" in verdict.remedies[1].action
+    assert verdict.remedies[1].action == "The steps are uneven: trace more steps"
+
+
+def test_a_problem_without_a_remedy_has_its_cause() -> None:
+    doubt = Doubt("no step was found", "", grave=True, cause="the script failed: fix that first")
+    verdict = unfinished_recording.check(Quality(0, (doubt,)))
+    assert isinstance(verdict, Finding)
+    assert verdict.remedies[0].action == (
+        "No step was found, because the script failed: fix that first"
+    )

@@ -168,8 +168,10 @@ def _hidden(
     first = tuple(
         rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
     )
+    little = "little" if alone.per_step.value > 0 else "nothing"
     how = (
-        f"{alone.how} Saves little alone; {milliseconds(later)} per step once the others are fixed."
+        f"{alone.how} Saves {little} alone; {milliseconds(later)} per step once the others "
+        "are fixed."
     )
     return replace(alone, how=how, after=first or tuple(others))
 
@@ -193,7 +195,7 @@ def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
 def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     """Describe how the step model computed a saving."""
     stages = sorted({effect.stage for effect in effects})
-    parts = " and ".join(_stage_change(stage, effects) for stage in stages)
+    parts = ", ".join(_stage_change(stage, effects) for stage in stages)
     text = (
         f"Starting from the measured step of {milliseconds(model.step_ms)}, the step model {parts} "
         f"and predicts {milliseconds(model.step_ms - saved)}."

@@ -32,6 +32,9 @@ NEARLY_ALL = 0.8
 SLOWED = 0.10
 """Profiling made the steps this much slower than those before it: short operations are overstated."""
 
+MOSTLY_TRACING = 2.0
+"""Profiling made the steps more than this many times as long: most of their time is its cost."""
+
 LIMITS: Mapping[str, float] = MappingProxyType(
     {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
 )
@@ -43,6 +46,7 @@ class Doubt:
     """One reason to trust the figures less; a grave one invalidates them, any other makes them less precise.
 
     A doubt that is a matter of degree has the name of its limit, one of ``LIMITS``, and the measured amount.
+    The remedy is an imperative; a doubt without one has a cause, which may end with advice of its own.
     """
 
     what: str
@@ -50,6 +54,14 @@ class Doubt:
     grave: bool
     limit: str = ""
     amount: float = 0.0
+    cause: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The problem with its remedy or its cause."""
+        return (
+            f"{self.what}: {self.remedy}" if self.remedy else f"{self.what}, because {self.cause}"
+        )
 
     def beyond(self, limits: Mapping[str, float]) -> bool:
         """Whether the amount is beyond its limit; a doubt without a limit always counts."""
@@ -116,19 +128,22 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
     for text in trace.warnings:
         if EVENTS_DROPPED in text:
             yield Doubt(
-                f"the profiler dropped events: {text}",
+                f"the profiler dropped events ({text})",
                 "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)",
                 grave=True,
             )
     for text in trace.errors:
         if not device.missing:
-            yield Doubt(f"the profiler reported: {text}", "fix this and record again", grave=True)
+            yield Doubt(
+                f"the profiler reported an error ({text})", "fix it and record again", grave=True
+            )
     for text in trace.damage:
         yield Doubt(text, "record again", grave=False)
 
 
 def _of_none(why: Unavailable) -> Iterator[Doubt]:
-    yield Doubt("no training step was found in the trace", why.remedy or str(why), grave=True)
+    cause = "" if why.remedy else str(why)
+    yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
 
 
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
@@ -145,7 +160,7 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
         return
     yield from _of_steps_left_out(steps, f"trace {_more(recording, framework)}")
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
-    what = f"step times vary: their interquartile range is {percent(spread)} of the median"
+    what = f"step times vary (interquartile range: {percent(spread)} of the median)"
     more = f"trace {_more(recording, framework)}"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
 
@@ -184,13 +199,11 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
             what, "train for more steps than warm-up and traced window together", grave=False
         )
     if not manifest.finished:
-        yield Doubt("the recording is incomplete: it was cut off", "record again", grave=False)
+        yield Doubt("the recording was cut off", "record again", grave=False)
     slowed_by = slowdown(recording, steps) if steps else 1.0
     if steps and slowed_by > 1.0:
         untraced = milliseconds(steps.median_ms / slowed_by)
-        what = (
-            f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
-        )
+        what = f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without it)"
         grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
         yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
 
@@ -198,10 +211,10 @@ def _of_run(recording: Recording, steps: Steps | None) -> Iterator[Doubt]:
 def _remedy_of_slowdown(slowed_by: float) -> str:
     if slowed_by <= DISTORTED:
         return "rely on shares rather than on milliseconds"
-    return (
-        "most of the time shown is the profiler's own cost, above all for many small operations; "
-        "confirm with a timer before you change anything"
-    )
+    confirm = "confirm with a timer before you change anything"
+    if slowed_by <= MOSTLY_TRACING:
+        return confirm
+    return f"{confirm}, because most of the time shown is the profiler's own cost"
 
 
 def _of_machine(samples: Samples | None) -> Iterator[Doubt]:

@@ -44,7 +44,7 @@ def _relation(relation: Relation) -> str:
             alone = len(relation.others) == 1
             name, them = ("names a cause", "that") if alone else ("name causes", "these")
             return (
-                f"{rule} is an upper bound for the whole {why} time; {others} {name}: "
+                f"The saving of {rule} is an upper bound for the whole {why} time; {others} {name}: "
                 f"fix {them} first, then record again."
             )
 

@@ -68,7 +68,7 @@ def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def saves(saving: Saving | None) -> str:
-    """Return what a change saves, "at most" when it is a ceiling; "" when there is no number."""
+    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
     if saving is None or not is_known(saving.per_step.value):
         return ""
     if saving.per_step.value <= 0:
@@ -146,7 +146,7 @@ def _outliers(steps: StepsSummary) -> str:
 def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
-        return _nothing_found(diagnosis.results, len(diagnosis.settings.off))
+        return _nothing_found(diagnosis)
     sentences = [_together(diagnosis) or _best_alone(findings)]
     if is_mixed(diagnosis.steps):
         sentences = [*map(_of_long_steps, findings), *sentences]
@@ -195,17 +195,23 @@ def _best_alone(findings: Sequence[Result]) -> str:
     return f"{faults} found; the largest saving is {saves(best)} per step."
 
 
-def _nothing_found(results: Sequence[Result], off: int = 0) -> str:
-    """Return what was checked of a run in which no rule found a problem."""
-    kinds = Counter(type(result.outcome) for result in results)
+NO_WAY = "No rule found a way to make it faster"
+
+
+def _nothing_found(diagnosis: Diagnosis) -> str:
+    """Return what was checked of a run that no rule found a way to make faster."""
+    kinds = Counter(type(result.outcome) for result in diagnosis.results)
+    off = len(diagnosis.settings.off)
     healthy, unchecked = kinds[Healthy], kinds[NotApplicable] + kinds[Errored]
     amounts = ((healthy, "healthy"), (unchecked, "not checked"), (off, "switched off"))
     checked = ", ".join(f"{counted(number, 'rule')} {state}" for number, state in amounts if number)
     if not healthy:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
+    if not is_known(diagnosis.steps.median_ms):
+        return f"The speed of the run is unknown: {checked}."
     if unchecked > healthy:
-        return f"No problem found, but most rules could not be checked: {checked}."
-    return f"No problem found: {checked}."
+        return f"{NO_WAY}, but most rules could not be checked: {checked}."
+    return f"{NO_WAY}: {checked}."
 
 
 def _gains(saved: Quantity) -> bool:
@@ -222,4 +228,7 @@ def _seen(steps: StepsSummary) -> str:
 def _spread(steps: StepsSummary) -> str:
     if not (is_known(steps.p10_ms) and is_known(steps.p90_ms)) or step_count(steps) == 1:
         return ""
+    low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
+    if low == high:
+        return f"Steps took {low} at p10 and at p90."
     return f"Steps took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."

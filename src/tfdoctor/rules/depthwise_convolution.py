@@ -12,7 +12,7 @@ A matrix unit cannot help, and many implementations do not even reach the memory
 
 ## How to fix
 
-In the early stages of a network, replace a depthwise plus a pointwise convolution by one regular convolution
+In the early stages of a network, replace a depthwise plus a pointwise convolution with one regular convolution
 (fused MBConv, as in EfficientNetV2). It has more FLOPs but takes less time on a matrix unit. On a GPU also
 train in float16 with channels-last data and a recent cuDNN. Check the accuracy: this changes the model. The
 saving is an upper bound: it removes the whole time of the depthwise convolution and adds nothing for the
@@ -154,7 +154,7 @@ def _table(layers: dict[str, list[OperationTime]], least_ms: dict[str, float]) -
     return Table(columns, rows)
 
 
-ACTION = "Replace depthwise plus pointwise convolutions in the early stages by regular ones"
+ACTION = "Try a regular convolution instead of depthwise plus pointwise in the early stages"
 
 FUSED = """\
 # instead of DepthwiseConv2D(3) followed by Conv2D(filters, 1):

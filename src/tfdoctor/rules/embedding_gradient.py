@@ -113,7 +113,7 @@ def _healthy(tables: EmbeddingTables) -> Healthy:
         )
     if tables.scattered:
         return Healthy(summary="The optimizer updates only the embedding rows that were looked up")
-    return Healthy(summary="No operation processes a whole embedding table")
+    return Healthy(summary="No gradient processes a whole embedding table")
 
 
 def _costly_updates(

@@ -310,7 +310,9 @@ def _table(matmuls: Float32, operations: Operations) -> Table:
          count(len(group)), ms(sum(row.ms for row in group)))
         for name, group in sorted(layers, key=lambda item: -sum(row.ms for row in item[1]))
     )  # fmt: skip
-    return Table(("layer", "your line", "types", "operations", "time per step"), rows)
+    return Table(
+        ("layer", "your line", "operation types", "number of operations", "time per step"), rows
+    )
 
 
 def _first_line(program: Program | None) -> Location | None:

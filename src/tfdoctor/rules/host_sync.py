@@ -131,7 +131,11 @@ def _idle_ms(
 
 def _evidence(syncs: HostSyncs, share: float, limits: Limits) -> tuple[Measure, ...]:
     return (
-        Measure("share of the step idle after reads", ratio(share), ratio(limits.share)),
+        Measure(
+            "share of the step in which the GPU idles after a read",
+            ratio(share),
+            ratio(limits.share),
+        ),
         Measure("reads per step that stall the GPU", count(syncs.syncs), count(limits.syncs)),
         Measure("copies to the host per step", count(syncs.reads)),
     )

@@ -134,7 +134,7 @@ def _causes(unit: MatrixUnit) -> Iterator[Measure]:
 
 
 def _finding(summary: str, evidence: tuple[Measure, ...]) -> Finding:
-    action = "Fix the findings on precision, alignment and fusion, then use larger batches"
+    action = "Fix the findings on precision, alignment and fusion, then try larger batches"
     return Finding(
         summary=summary,
         evidence=evidence,

@@ -77,7 +77,11 @@ def check(
         return NotApplicable(reason=steady.why_no_steps)
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     measures = (
-        Measure("share of the step idle during launches", ratio(share), ratio(limits.share)),
+        Measure(
+            "share of the step in which the GPU idles during launches",
+            ratio(share),
+            ratio(limits.share),
+        ),
         Measure("kernels per step", count(gaps.kernels)),
     )
     summary = f"The GPU idles {milliseconds(gaps.launching_ms)} per step while the host launches"

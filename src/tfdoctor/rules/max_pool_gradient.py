@@ -12,7 +12,7 @@ and in implementations without a fast path, the difference is large.
 
 ## How to fix
 
-Where the model allows it, use average pooling, or replace convolution and pooling by a convolution with stride
+Where the model allows it, use average pooling, or replace convolution and pooling with a convolution with stride
 2. This changes the model: check its accuracy. The saving is an upper bound, because this run does not show how
 long the gradient of average pooling takes.
 
@@ -123,7 +123,9 @@ def _by_onednn(row: OperationTime) -> bool:
 def _remedy(rows: list[OperationTime], hardware: Hardware) -> Remedy:
     at = next((row.at for row in rows if row.at), None)
     code = CPU if hardware.kind == DeviceKind.CPU else AVERAGE
-    return Remedy("Replace max pooling by average pooling or a convolution with stride 2", code, at)
+    return Remedy(
+        "Replace max pooling with average pooling or a convolution with stride 2", code, at
+    )
 
 
 AVERAGE = """\

@@ -107,7 +107,7 @@ def check(
     if not breakdown.waits_for_input:
         if pipeline.why_idle:
             return NotApplicable(reason=pipeline.why_idle)
-        return Healthy(summary=f"Calling map functions takes little time: {breakdown.little_wait}")
+        return Healthy(summary=f"Map functions do not slow training: {breakdown.little_wait}")
     stage = _slowest_map(pipeline)
     if stage is None:
         return Healthy(summary="No map limits the pipeline")
@@ -140,7 +140,7 @@ def _judged(
     call = stage.work_ms / elements if elements else 0.0
     summary = f"{stage.title} takes {milliseconds(call)} per element"
     if why := _why_not_batches(stage, function):
-        return Healthy(summary=f"{summary}, but {why}")
+        return Healthy(summary=f"{summary}; batching first may not help: {why}")
     written = function.nbytes or 0
     working = written / BYTES_PER_MS / call if call else 1.0
     label = "maximum share of a call spent writing outputs"

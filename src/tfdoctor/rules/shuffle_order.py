@@ -87,7 +87,7 @@ def check(properties: DatasetProperties, limits: Limits = LIMITS) -> Verdict:
     shuffles = [at for at, dataset in enumerate(line) if kind_of(dataset) == "Shuffle"]
     if not shuffles:
         return Healthy(
-            summary="No tf.data shuffle between the training loop and the source of the data"
+            summary="No tf.data shuffle runs between the training loop and the source of the data"
         )
     if len(shuffles) > 1 or not _plain(line):
         return NotApplicable(

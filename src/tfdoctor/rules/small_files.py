@@ -109,8 +109,8 @@ def _judged(stages: list[StageTime], reads: Measure, files: FileList, limits: Li
     if scheme:
         return _finding(f"Each step opens {amount} files from {scheme}://", stages, evidence)
     if size is None or size > limits.size:
-        summary = f"Each step reads {amount} files, which are not small"
-        return Healthy(summary=summary, evidence=evidence)
+        kind = "files of unknown size" if size is None else "files, which are not small"
+        return Healthy(summary=f"Each step reads {amount} {kind}", evidence=evidence)
     return _finding(f"Each step opens {amount} small files", stages, evidence)
 
 
@@ -126,7 +126,7 @@ def _finding(summary: str, stages: list[StageTime], evidence: tuple[Measure, ...
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     if pipeline.why_idle:
         return NotApplicable(reason=pipeline.why_idle)
-    return Healthy(summary=f"Reading files takes little time: {breakdown.little_wait}")
+    return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
 
 
 def _effect(stage: StageTime) -> Effect:

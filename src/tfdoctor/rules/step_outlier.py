@@ -108,7 +108,7 @@ def check(
     share = _share_beyond(steps, long, steady_ms)
     label = "share of the traced time added by long steps"
     measure = Measure(label, ratio(share), ratio(limits.share))
-    summary = f"{len(long)} of {counted(len(steps.steps), 'step')} took much longer than the others"
+    summary = f"{len(long)} of {len(steps.steps)} steps took much longer than the others"
     outliers = _long_steps(long, steps, breakdown)
     cause = _common_part(outliers)
     occasions = sum(at - 1 not in long for at in long)
@@ -129,7 +129,7 @@ def check(
 
 def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limits: Limits) -> str:
     """Return why the steps cannot be compared; "" when they can."""
-    total = counted(len(steps.steps), "step")
+    total = f"{len(steps.steps)} steps"
     if len(steps.steps) < limits.steps or len(long) * MINORITY > len(steps.steps):
         few = "too few steady steps to compare with; trace more with --steps"
         return f"{len(long)} of {total} in the trace are long: {few}"

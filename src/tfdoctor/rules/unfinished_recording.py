@@ -79,9 +79,7 @@ def check(quality: Quality, limits: Limits = LIMITS) -> Verdict:
     return Finding(
         summary=f"{capitalized(first.what)}{more}",
         evidence=(steps,),
-        remedies=tuple(
-            Remedy(f"{capitalized(doubt.remedy)}, because {doubt.what}") for doubt in doubts
-        ),
+        remedies=tuple(Remedy(capitalized(doubt.advice)) for doubt in doubts),
         severity=Severity.WARNING if first.grave else Severity.NOTE,
     )
 

@@ -143,7 +143,7 @@ def _new_stat(plane: Message, name: str) -> int:
 
 
 def _retain(repeated: Message, retained: list[Message]) -> None:
-    """Replace the messages of a repeated field by some of them."""
+    """Replace the messages of a repeated field with some of them."""
     if len(retained) == len(repeated):
         return
     copies = [type(message).FromString(message.SerializeToString()) for message in retained]

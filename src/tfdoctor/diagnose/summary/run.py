@@ -204,11 +204,12 @@ def _numbers(step_model: StepModel) -> Iterator[Measure]:
     yield Measure("measured step (median)", ms(step_model.step_ms))
     for part, value in step_model.exposed.items():
         if value:
-            yield Measure(f"{part}, not overlapped", ms(value))
+            label = "input wait" if part == "input" else part
+            yield Measure(f"{label}, not overlapped", ms(value))
     for segment in step_model.segments:
-        where = "overlapped" if segment.overlapped else "not overlapped"
+        work = "input work, overlapped" if segment.overlapped else "input work before the step"
         name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
-        yield Measure(f"input work, {where}: {name}", ms(segment.ms))
+        yield Measure(f"{work}: {name}", ms(segment.ms))
     if step_model.device != DeviceKind.CPU:
         yield Measure("launch work on the host", ms(step_model.host_work))
     if step_model.busy_share is not None:

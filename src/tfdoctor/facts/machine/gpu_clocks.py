@@ -67,7 +67,7 @@ class GpuClocks:
 def _unseen(device: Device, framework: Framework) -> str:
     if device.kind != DeviceKind.GPU:
         return f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
-    return f"no clock of a busy NVIDIA GPU was sampled{framework.with_tfdoctor}"
+    return f"no clock of a busy NVIDIA GPU was sampled (this takes some seconds){framework.with_tfdoctor}"
 
 
 def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:

@@ -33,7 +33,7 @@ NO_KERNELS = MissingWork(
     "the trace shows a GPU but no kernel on it", "record steps that use the GPU"
 )
 NO_GPU = MissingWork(
-    "GPU kernels were launched, but the trace contains no GPU plane: the plane was removed",
+    "GPU kernels were launched, but the GPU plane was removed from the trace",
     "use the original trace, or record again",
 )
 

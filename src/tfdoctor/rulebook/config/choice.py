@@ -1,7 +1,7 @@
 """Applies the settings to the rules: which of them run, and with which limits."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from tfdoctor.diagnosis import LimitSet, Off, Settings
 from tfdoctor.errors import ConfigError
 from tfdoctor.rule import Rule, Topic
 from tfdoctor.rulebook.config.settings import ALL, Config, RuleNames
-from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.rulebook.suggestions import hint, nearest
 
 
 def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Settings]:
@@ -37,8 +37,14 @@ def _known(chosen: RuleNames, rules: Sequence[Rule]) -> None:
     for name in chosen.names:
         if name not in names:
             raise ConfigError(
-                f"{chosen.place}: unknown rule or topic {name[:60]!r}: {hint(name, names)}"
+                f"{chosen.place}: unknown rule or topic {name[:60]!r}: {_lead(name, names)}"
             )
+
+
+def _lead(name: str, names: Iterable[str]) -> str:
+    """Return the similar name, or how to list the names: there are too many for one message."""
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else "`tfdoctor rules` lists them."
 
 
 def _why_off(config: Config, rule: Rule) -> str:
@@ -59,9 +65,8 @@ def _limited(config: Config, rules: Sequence[Rule]) -> Mapping[str, Rule]:
     known = {rule.name: rule for rule in rules}
     for name in config.limits:
         if name not in known:
-            with_limits = [rule.name for rule in rules if rule.limits]
             raise ConfigError(
-                f"{config.by}: limits: unknown rule {name[:60]!r}: {hint(name, with_limits)}"
+                f"{config.by}: limits: unknown rule {name[:60]!r}: {_lead(name, known)}"
             )
     return {name: _set(known[name], values, config.by) for name, values in config.limits.items()}
 

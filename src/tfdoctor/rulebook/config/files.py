@@ -25,7 +25,7 @@ def find(start: Path) -> Config:
     for folder in (here, *here.parents):
         own, project = folder / OWN_FILE, folder / PROJECT_FILE
         if own.is_file():
-            return Config.parse(_read(own), own, _shown(own, here))
+            return Config.parse(_own(own), own, _shown(own, here))
         table = _ours(_read(project), project) if project.is_file() else None
         if table is not None:
             return Config.parse(table, project, _shown(project, here))
@@ -38,9 +38,7 @@ def load(path: Path) -> Config:
     Raises:
         ConfigError: the file cannot be read, or a setting is invalid.
     """
-    table: Mapping[str, Any] | None = _read(path)
-    if path.name == PROJECT_FILE and table is not None:
-        table = _ours(table, path)
+    table = _ours(_read(path), path) if path.name == PROJECT_FILE else _own(path)
     if table is None:
         raise ConfigError(f"{path} has no table {TABLE}: add it, or name another file.")
     return Config.parse(table, path)
@@ -55,6 +53,16 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from error
+
+
+def _own(path: Path) -> Mapping[str, Any]:
+    """Return the settings of a file of our own, which has them at its top level."""
+    table = _read(path)
+    if _ours(table, path) is not None:
+        raise ConfigError(
+            f"{path}: only {PROJECT_FILE} has the table {TABLE}; write its settings at the top level."
+        )
+    return table
 
 
 def _ours(table: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
