@@ -101,7 +101,7 @@ def test_a_script_killed_while_it_is_traced_says_so(tmp_path: Path) -> None:
     os.kill(child_of(process), signal.SIGKILL)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 137
-    assert "the script was ended by SIGKILL while it was traced, which leaves no trace" in stderr
+    assert "the script was ended by SIGKILL during tracing, so there is no trace" in stderr
     manifest = Recording.open(tmp_path / "out").manifest
     assert manifest is not None
     assert {"trace", "program"} <= {gap.what for gap in manifest.missing}
