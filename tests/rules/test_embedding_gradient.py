@@ -145,6 +145,14 @@ def test_short_updates_are_not_worth_another_optimizer(spent: float, kind: type)
     assert isinstance(dense(100, spent), kind)
 
 
+def test_a_healthy_table_says_which_reason_holds() -> None:
+    in_use, short = dense(1000, 20.0), dense(100, 9.9)
+    assert isinstance(in_use, Healthy)
+    assert isinstance(short, Healthy)
+    assert "25 % of their rows in use" in in_use.summary
+    assert "only 9.90 ms" in short.summary
+
+
 def test_scattered_updates_are_healthy() -> None:
     verdict = dense(100, 20.0, "ResourceScatterSub")
     assert isinstance(verdict, Healthy)

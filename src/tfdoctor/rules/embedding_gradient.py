@@ -40,7 +40,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.humanize import milliseconds
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -98,18 +98,22 @@ def check(
         return _finding(tables.one_hot, updates, operations, hardware)
     if unknown := operations.why_unnamed or tables.unseen:
         return NotApplicable(reason=unknown)
-    return _healthy(tables)
+    return _healthy(tables, limits)
 
 
 ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be faster than lookups"
 
 
-def _healthy(tables: EmbeddingTables) -> Healthy:
-    if tables.dense:
-        spent = milliseconds(sum(update.ms for update in tables.dense))
+def _healthy(tables: EmbeddingTables, limits: Limits) -> Healthy:
+    if sparse := _sparse(tables, limits):
+        spent = milliseconds(sum(update.ms for update in sparse))
         return Healthy(
-            summary=f"Updates of whole embedding tables take {spent} per step: too little time, or too many "
-            "rows in use, to change the optimizer"
+            summary=f"Whole updates of embedding tables with few rows in use take only {spent} per step"
+        )
+    if tables.dense:
+        return Healthy(
+            summary="Embedding tables that are updated as a whole have more than "
+            f"{percent(limits.touched)} of their rows in use"
         )
     if tables.scattered:
         return Healthy(summary="The optimizer updates only the embedding rows that were looked up")
@@ -120,9 +124,16 @@ def _costly_updates(
     tables: EmbeddingTables, operations: Operations, limits: Limits
 ) -> tuple[DenseUpdate, ...]:
     """Return the updates with few rows in use, if together they take long enough."""
-    sparse = [table for table in tables.dense if table.lookups <= limits.touched * table.entries]
-    total_ms = sum(table.ms for table in sparse)
-    return tuple(sparse) if total_ms >= limits.update * operations.total_ms else ()
+    sparse = _sparse(tables, limits)
+    total_ms = sum(update.ms for update in sparse)
+    return sparse if total_ms >= limits.update * operations.total_ms else ()
+
+
+def _sparse(tables: EmbeddingTables, limits: Limits) -> tuple[DenseUpdate, ...]:
+    """Return the updates of whole tables of which few rows are in use."""
+    return tuple(
+        update for update in tables.dense if update.lookups <= limits.touched * update.entries
+    )
 
 
 def _finding(
