@@ -95,3 +95,32 @@ def test_no_window_opens_once_the_run_has_ended(
     window.open_for(None, 1.0)
     assert window.state == "done"
     assert window.session is None
+
+
+def test_an_interrupted_start_brings_the_function_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler: Any = agent.load("profiler")
+    monkeypatch.setattr(profiler.tensorflow_api, "trace_class", lambda: None)
+    calls: list[str] = []
+    unnumbered = SimpleNamespace(
+        begin=lambda: calls.append("begin"), end=lambda: calls.append("end")
+    )
+    monkeypatch.setattr(profiler.collectives, "Unnumbered", lambda: unnumbered)
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    api = SimpleNamespace(running=lambda: False, start=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        profiler.Session.start(api, "folder")
+    assert calls == ["begin", "end"]
+
+
+def test_a_fork_during_a_window_brings_its_function_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make(tmp_path, monkeypatch)
+    calls: list[str] = []
+    window.session = SimpleNamespace(unnumbered=SimpleNamespace(end=lambda: calls.append("end")))
+    window.after_fork()
+    assert calls == ["end"]
+    assert window.session is None
