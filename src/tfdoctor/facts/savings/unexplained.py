@@ -1,0 +1,21 @@
+"""The parts of a step that no specific finding names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """The time of a step that no specific finding names, given to the general rules by the engine.
+
+    ``parts_ms`` maps each part of the breakdown (see Breakdown) to the ms per training step that no
+    finding names; only parts of which at least ``SHARE`` of the step is unexplained. ``subjects`` are the subjects
+    of the specific findings' effects (operations, layers, datasets, StepWork), so that the general rules do not repeat them.
+    """
+
+    parts_ms: Mapping[str, float] = field(default_factory=dict)
+    subjects: frozenset[str] = frozenset()
+
+
+SHARE = 0.10
+"""Share of the step from which a part needs an explanation."""
