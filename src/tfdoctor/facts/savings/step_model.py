@@ -14,7 +14,7 @@ that, and where a waiting trainer contradicts them the difference is the model's
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -93,10 +93,11 @@ class StepModel:
     @property
     def residual(self) -> float:
         """How much longer a waiting trainer's input takes than its stages' own times explain, in ms."""
-        overlapped = [segment.ms for segment in self.segments if segment.overlapped]
-        if not overlapped or not self._waits:
+        if not self._waits or not self._slowest:
             return 0.0
-        return self.step_ms - self._serial - max(overlapped)
+        if not self._limits:
+            return self._wait
+        return self.step_ms - self._serial - self._slowest
 
     @property
     def _serial(self) -> float:
@@ -107,11 +108,28 @@ class StepModel:
     @property
     def _waits(self) -> bool:
         """Whether the trainer waits for input that overlaps the step."""
-        wait = self.exposed[Stage.INPUT] - self._serial
-        if wait <= max(READY_MS, WAITING * self.step_ms):
+        if self._wait <= max(READY_MS, WAITING * self.step_ms):
             return False
-        slowest = max((segment.ms for segment in self.segments if segment.overlapped), default=0.0)
-        return wait >= PLAIN_WAIT * self.step_ms or slowest >= NEAR * self.step_ms
+        return self._wait >= PLAIN_WAIT * self.step_ms or self._slowest >= NEAR * self.step_ms
+
+    @property
+    def _wait(self) -> float:
+        """The trainer's wait for input that overlaps the step, in ms."""
+        return self.exposed[Stage.INPUT] - self._serial
+
+    @property
+    def _slowest(self) -> float:
+        """The own time of the slowest input work that overlaps the step, in ms."""
+        return max((segment.ms for segment in self.segments if segment.overlapped), default=0.0)
+
+    @property
+    def _limits(self) -> bool:
+        """Whether a waiting trainer's input sets the pace of the step.
+
+        It does where its own time, or the wait alone, is as long as the rest of the step. A shorter wait for
+        a shorter input is for something else: a thread that wakes up late, uneven batches, a queue too short.
+        """
+        return max(self._slowest, self._wait) >= self.step_ms - self.exposed[Stage.INPUT]
 
     @property
     def trusted(self) -> bool:
@@ -241,21 +259,29 @@ class StepModel:
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.
 
-        A trainer that waits runs at the pace of its slowest segment, which then takes the whole step. The
-        pipeline of a trainer that does not wait is at least as fast as the rest of the step.
+        A trainer that waits for a segment that sets its pace runs at that pace: the segment then takes the
+        whole step. A segment that does not set the pace overlaps the step, and the wait for it follows the
+        step: less of its work shortens both. The pipeline of a trainer that does not wait is at least as fast
+        as the rest of the step.
         """
         overlapped = [segment for segment in self.segments if segment.overlapped and segment.ms]
-        slowest = max((segment.ms for segment in overlapped), default=0.0)
+        slowest = self._slowest
         waiting = self._waits and slowest > 0
+        limiting = waiting and self._limits
         serial = self._serial if waiting else self.exposed[Stage.INPUT]
-        pace = self.step_ms - serial
+        pace = self.step_ms - serial - (0.0 if limiting or not waiting else self._wait)
         return (
+            *(
+                replace(_stretch(segment, self._wait / slowest), overlapped=False)
+                for segment in overlapped
+                if waiting and not limiting and segment.ms == slowest
+            ),
             *_to_total(
                 [segment for segment in self.segments if not segment.overlapped and segment.ms],
                 serial,
             ),
             *(
-                _to_pace(segment, pace, limiting=waiting and segment.ms == slowest)
+                _to_pace(segment, pace, limiting=limiting and segment.ms == slowest)
                 for segment in overlapped
             ),
         )
