@@ -22,6 +22,7 @@ from tfdoctor.verdict import (
     Healthy,
     NotApplicable,
     Outcome,
+    PartTime,
     Severity,
     Stage,
 )
@@ -171,11 +172,27 @@ def _judge(
         little = (
             f"{outcome.summary}; fixing it would save less than {percent(WORTH_SAYING)} of the step"
         )
-        return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
+        needed = _behind_input(outcome, model)
+        healthy = Healthy(summary=little, evidence=outcome.evidence, necessary=needed)
+        return Result(rule=rule, outcome=healthy)
     if model.distorted:
         return _unpriced(rule, outcome, saving)
     severity = outcome.severity or Severity.of(saving.share)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
+
+
+def _behind_input(outcome: Finding, model: StepModel) -> tuple[PartTime, ...]:
+    """Return the time of a finding that saves nothing because the input takes as long as the rest of the step."""
+    if model.saving_without_input(outcome.effects) < WORTH_SAYING * model.step_ms:
+        return ()
+    stages = dict.fromkeys(effect.stage for effect in outcome.effects)
+    return tuple(PartTime(stage, ms(model.exposed[stage]), BEHIND_INPUT) for stage in stages)
+
+
+BEHIND_INPUT = (
+    "The input pipeline needs as long for a batch as the rest of the step, so less of this work would not "
+    "shorten the step"
+)
 
 
 def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:

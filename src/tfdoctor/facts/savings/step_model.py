@@ -95,7 +95,7 @@ class StepModel:
         """How much longer a waiting trainer's input takes than its stages' own times explain, in ms."""
         if not self._waits or not self._slowest:
             return 0.0
-        if not self._limits:
+        if not self._limits and self._slowest < NEAR * self.step_ms:
             return self._wait
         return self.step_ms - self._serial - self._slowest
 
@@ -214,6 +214,10 @@ class StepModel:
         """Return the ms that these effects save per step; negative when they cost time."""
         return self.step_ms - self.predict(effects)
 
+    def saving_without_input(self, effects: Iterable[Effect]) -> float:
+        """Return the ms that effects would save if no input work overlapped the step."""
+        return replace(self, segments=()).saving(effects)
+
     def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
         overlapped, serial = self._input(effects.get(Stage.INPUT, []))
         return max(overlapped, self._rest(effects)) + serial
@@ -264,27 +268,23 @@ class StepModel:
         step: less of its work shortens both. The pipeline of a trainer that does not wait is at least as fast
         as the rest of the step.
         """
-        overlapped = [segment for segment in self.segments if segment.overlapped and segment.ms]
-        slowest = self._slowest
-        waiting = self._waits and slowest > 0
-        limiting = waiting and self._limits
-        serial = self._serial if waiting else self.exposed[Stage.INPUT]
-        pace = self.step_ms - serial - (0.0 if limiting or not waiting else self._wait)
+        ahead = [segment for segment in self.segments if segment.overlapped and segment.ms]
+        own = [segment for segment in self.segments if not segment.overlapped and segment.ms]
+        if not (ahead and self._waits):
+            pace = self.step_ms - self.exposed[Stage.INPUT]
+            return (*_to_total(own, self.exposed[Stage.INPUT]), *(_at_most(s, pace) for s in ahead))
+        slowest = max(ahead, key=lambda segment: segment.ms)
+        others = [segment for segment in ahead if segment is not slowest]
+        pace = self.step_ms - self._serial
         return (
-            *(
-                replace(_stretch(segment, self._wait / slowest), overlapped=False)
-                for segment in overlapped
-                if waiting and not limiting and segment.ms == slowest
-            ),
-            *_to_total(
-                [segment for segment in self.segments if not segment.overlapped and segment.ms],
-                serial,
-            ),
-            *(
-                _to_pace(segment, pace, limiting=limiting and segment.ms == slowest)
-                for segment in overlapped
-            ),
+            *_to_total(own, self._serial),
+            *(_at_most(segment, pace) for segment in others),
+            *(self._awaited(slowest) if not self._limits else [_to(slowest, pace)]),
         )
+
+    def _awaited(self, segment: PipelineSegment) -> list[PipelineSegment]:
+        """Return a segment that does not set the pace, and the wait for it."""
+        return [segment, replace(_to(segment, self._wait), overlapped=False)]
 
 
 def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
@@ -295,9 +295,13 @@ def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSeg
     return [_stretch(segment, total / own) for segment in segments]
 
 
-def _to_pace(segment: PipelineSegment, pace: float, *, limiting: bool) -> PipelineSegment:
-    """Stretch the limiting segment to the pace; any other is at least as fast."""
-    return _stretch(segment, pace / segment.ms if limiting else min(1.0, pace / segment.ms))
+def _at_most(segment: PipelineSegment, pace: float) -> PipelineSegment:
+    """Shorten a segment that is at least as fast as the pace."""
+    return _to(segment, min(segment.ms, pace))
+
+
+def _to(segment: PipelineSegment, total: float) -> PipelineSegment:
+    return _stretch(segment, total / segment.ms)
 
 
 def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:
