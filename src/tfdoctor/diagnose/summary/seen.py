@@ -6,7 +6,7 @@ from tfdoctor.diagnosis import Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.host_events import HostEvents
+from tfdoctor.facts.step_time.part_events import PartEvents
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import Location, Stage
@@ -19,7 +19,7 @@ def seen_in(chart: Chart, part: str) -> tuple[Seen, ...]:
     """Return what takes most of a part: lines of Python, operations or stages of the input."""
     match part:
         case Stage.HOST | Stage.BETWEEN:
-            return _lines(chart.get(StackSamples)) or _events(chart.get(HostEvents), part)
+            return _lines(chart.get(StackSamples)) or _events(chart.get(PartEvents), part)
         case Stage.DEVICE:
             return _operations(chart.get(Operations))
         case Stage.INPUT:
@@ -41,7 +41,7 @@ def _lines(samples: StackSamples | None) -> tuple[Seen, ...]:
     )
 
 
-def _events(events: HostEvents | None, part: str) -> tuple[Seen, ...]:
+def _events(events: PartEvents | None, part: str) -> tuple[Seen, ...]:
     """Return the events of the host's threads by time."""
     rows = events.by_part.get(part, ())[:SHOWN] if events else ()
     return tuple(Seen(f"{row.name} (thread {row.thread})", ms(row.ms)) for row in rows)

@@ -1,7 +1,8 @@
 """What the host's threads did while no device worked: the events of host time and of the time between steps."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.verdict import Stage
@@ -21,7 +23,7 @@ WORKING = (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT)
 
 
 @dataclass(frozen=True, slots=True)
-class HostEvent:
+class PartEvent:
     """The innermost events of one name on the threads of one name, in ms per training step, summed over threads."""
 
     name: str
@@ -30,14 +32,14 @@ class HostEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class HostEvents:
+class PartEvents:
     """The events in the host's time, and in the time between steps, the longest first."""
 
-    by_part: Mapping[str, tuple[HostEvent, ...]]
+    by_part: Mapping[str, tuple[PartEvent, ...]]
 
     @classmethod
-    def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
-        """Read the first steady steps of the trace.
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity, breakdown: Breakdown) -> Self:
+        """Read the first steady steps of the trace, scaled to the parts of the median step.
 
         Raises:
             Unavailable: the trace has no events of the host.
@@ -49,28 +51,29 @@ class HostEvents:
         working = activity.wait
         for stage in WORKING:
             working |= activity.of(stage)
-        inside = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen) - working
-        whole = Intervals.union((step.call_end_ps, step.end_ps) for step in chosen)
-        between = whole - working
-        return cls(
-            {
-                Stage.HOST: _events(lines, inside, chosen),
-                Stage.BETWEEN: _events(lines, between, chosen),
-            }
-        )
+        calls = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen)
+        pauses = Intervals.union((step.call_end_ps, step.end_ps) for step in chosen)
+        parts = {Stage.HOST: calls - working, Stage.BETWEEN: pauses - working}
+        return cls({stage: _events(lines, part, breakdown[stage]) for stage, part in parts.items()})
 
 
-def _events(lines: Iterable[Line], part: Intervals, steps: Sequence[Step]) -> tuple[HostEvent, ...]:
-    """Return the time of the innermost events within a part."""
+def _events(lines: Iterable[Line], part: Intervals, part_ms: float) -> tuple[PartEvent, ...]:
+    """Return the time of the innermost events within a part that takes ``part_ms`` per step."""
+    if not part.spans:
+        return ()
     times: dict[tuple[str, str], float] = defaultdict(float)
     clock = _Clock.of(part)
-    per_ms = PS_PER_MS * sum(step.calls for step in steps)
-    for line in lines if part.spans else ():
+    for line in lines:
         for kind, start, end in _innermost(line, part.spans[0][0], part.spans[-1][1]):
-            name = line.types[kind].name.partition(":")[0]
-            times[name, line.name.partition("/")[0]] += clock.between(start, end) / per_ms
-    events = (HostEvent(name, thread, ms) for (name, thread), ms in times.items() if ms)
+            name = _AFTER_COLON.sub("", line.types[kind].name)
+            times[name, line.name.partition("/")[0]] += clock.between(start, end)
+    scale = part_ms / part.total
+    events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times.items() if ps)
     return tuple(sorted(events, key=lambda event: (-event.ms, event.name, event.thread)))
+
+
+_AFTER_COLON = re.compile(r"(?<!:):(?!:).*", re.DOTALL)
+"""What follows the type of an event: "EagerLocalExecute: __inference_step_12"."""
 
 
 def _innermost(line: Line, start: int, end: int) -> Iterator[tuple[int, int, int]]:
