@@ -9,7 +9,8 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.verdict import Effect, Finding, Healthy, PartTime, Stage
 
 
@@ -117,10 +118,23 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         total_ms=total,
         state=state,
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
-        why=tuple(time.why for time in necessary) if state is not AccountState.NAMED else (),
+        why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
         unexplained_ms=left if state is AccountState.UNEXPLAINED else 0.0,
         seen=seen_in(chart, part) if state is AccountState.UNEXPLAINED else (),
     )
+
+
+def _why(chart: Chart, part: str, necessary: Iterable[PartTime]) -> tuple[str, ...]:
+    """Return why time of a part is necessary, or why the trace assigns it to nothing."""
+    why = tuple(time.why for time in necessary)
+    activity = chart.get(Activity)
+    if part != UNKNOWN or activity is None:
+        return why
+    within = (WITHIN_DATA,) if activity.within_data else ()
+    return (*why, *filter(None, (activity.missing,)), *within)
+
+
+WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
 
 
 def _state(of_step: Parts, unnamed: float, left: float) -> AccountState:

@@ -25,6 +25,7 @@ from tfdoctor.verdict import (
     PartTime,
     Severity,
     Stage,
+    StepWork,
 )
 
 WORTH_SAYING = 0.005
@@ -80,9 +81,14 @@ def _modest(result: Result, steps: int) -> Result:
     """Make no ceiling critical that one or two steps show: neither its cause nor the next step is in the trace."""
     if not 0 < steps <= FEW_STEPS or result.severity is not Severity.CRITICAL:
         return result
-    if result.saving and result.saving.bound is Bound.AT_MOST:
+    effects = result.outcome.effects if isinstance(result.outcome, Finding) else ()
+    if any(effect.bound is Bound.AT_MOST and effect.subject in _WHOLE for effect in effects):
         return replace(result, severity=Severity.WARNING)
     return result
+
+
+_WHOLE = {"", *StepWork}
+"""Subjects of effects that are no operation and no dataset: the trace shows their time, not its cause."""
 
 
 def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:
@@ -239,10 +245,7 @@ def _hidden(
         rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
     )
     little = "little" if alone.per_step.value > 0 else "nothing"
-    how = (
-        f"{alone.how} Saves {little} alone; {milliseconds(later)} per step once the others "
-        "are fixed."
-    )
+    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once the others are fixed."
     return replace(alone, how=how, after=first or tuple(others))
 
 

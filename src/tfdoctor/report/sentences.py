@@ -217,7 +217,7 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
         return _nothing_found(diagnosis)
-    sentences = [_together(diagnosis) or _best_alone(findings)]
+    sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
     if is_mixed(diagnosis.steps):
         sentences = [*map(_of_long_steps, findings), *sentences]
     return " ".join(filter(None, sentences))
@@ -256,13 +256,13 @@ def _together(diagnosis: Diagnosis) -> str:
     return f"{text} {ONLY_TOGETHER}" if together.more_than_alone else text
 
 
-def _best_alone(findings: Sequence[Result]) -> str:
+def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = counted(len(findings), "problem").capitalize()
     savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
     if not savings:
         return f"{faults} found; the saving could not be computed."
     best = max(savings, key=lambda saving: saving.per_step.value)
-    return f"{faults} found; the largest saving is {saves(best)} per step."
+    return f"{faults} found; the largest saving is {saves(best)} of {step}."
 
 
 NO_WAY = "No rule found a way to make it faster"
