@@ -170,5 +170,5 @@ def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
 def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
     words = sentences.verdict(diagnosis)
-    silent = len(words) < 3  # noqa: PLR2004 - the step, what is unexplained, what would change it
+    silent = len(words) < 3
     return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in words[-1])

@@ -183,7 +183,7 @@ def _step_sentence(steps: StepsSummary) -> str:
     if step_count(steps) == 1:
         start = f"The only recorded step took {milliseconds(steps.median_ms)}"
     elif step_count(steps) <= FEW:
-        start = f"The two recorded steps took {milliseconds(steps.median_ms)} on average"
+        start = f"The two recorded steps took {milliseconds(steps.median_ms)} (median)"
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
