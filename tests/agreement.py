@@ -138,13 +138,13 @@ def disagreements(chart: Chart) -> Iterator[str]:
     if breakdown is None or (steady and steady.unit is not STEP):
         return
     for pair in PAIRS:
-        one, other = (chart.get(kind) for kind, _ in (pair.one, pair.other))
-        if one is None or other is None:
+        (one, measured), (other, again) = pair.one, pair.other
+        if chart.why_missing(one) or chart.why_missing(other):
             continue
-        first, second = pair.one[1](one), pair.other[1](other)
+        first, second = measured(chart.fact(one)), again(chart.fact(other))
         off = second - first if pair.at_most else abs(second - first)
         if off > CLOSE * max(first, second) and off > SMALL * breakdown.step_ms:
-            names = f"{pair.one[0].__name__} {first:.3f}, {pair.other[0].__name__} {second:.3f}"
+            names = f"{one.__name__} {first:.3f}, {other.__name__} {second:.3f}"
             yield f"{pair.what}: {names} of {breakdown.step_ms:.3f} ms"
 
 
