@@ -25,9 +25,9 @@ def test_the_innermost_event_gets_the_time_of_its_part() -> None:
     found, breakdown = facts.fact(PartEvents), facts.fact(Breakdown)
     host = {event.name: event.ms for event in found.by_part[Stage.HOST]}
     between = {event.name: event.ms for event in found.by_part[Stage.BETWEEN]}
-    assert host["A::B"] == pytest.approx(5.0, rel=0.1)
-    assert between["tf.constant"] == pytest.approx(2.0, rel=0.1)
-    assert between["step"] == pytest.approx(1.0, rel=0.1)
+    assert host["A::B"] == pytest.approx(5.0, rel=0.2)
+    assert between["tf.constant"] == pytest.approx(2.0, rel=0.2)
+    assert between["step"] == pytest.approx(1.0, rel=0.2)
     assert sum(host.values()) <= breakdown[Stage.HOST] + 1e-6
     assert {event.thread for event in found.by_part[Stage.HOST]} == {"python"}
 
@@ -45,8 +45,8 @@ def test_the_innermost_event_is_also_found_after_an_inner_one_ends() -> None:
     ]
     found = chart(trace(host=[line("python", *rows)])).fact(PartEvents)
     host = {event.name: event.ms for event in found.by_part[Stage.HOST]}
-    assert host["outer"] == pytest.approx(5.0, rel=0.1)
-    assert host["inner"] == pytest.approx(2.0, rel=0.1)
+    assert host["outer"] == pytest.approx(5.0, rel=0.2)
+    assert host["inner"] == pytest.approx(2.0, rel=0.2)
 
 
 def test_a_trace_without_a_host_has_none() -> None:
