@@ -136,6 +136,11 @@ class Effect:
     narrows: bool = False
 
     @property
+    def names(self) -> bool:
+        """Whether its time is what is wrong: a change that other work pays for names none of that work."""
+        return self.scales < 1.0 or self.overlaps
+
+    @property
     def is_ceiling(self) -> bool:
         """Whether it bounds what a whole stage costs, without saying which work in it is too much."""
         return not self.subject and self.bound is Bound.AT_MOST and self.scales == 0.0

@@ -84,6 +84,12 @@ def test_two_findings_about_one_subject_name_it_once() -> None:
     assert other.state is AccountState.NAMED
 
 
+def test_work_that_pays_for_a_change_is_not_named() -> None:
+    pays = Effect(Stage.DEVICE, 1.1, "pool", ms(40.0))
+    found = account(chart_of(device=100.0), states("slow", device(60.0), pays))
+    assert found.unexplained_ms == pytest.approx(40.0)
+
+
 def test_a_ceiling_names_its_whole_stage() -> None:
     ceiling = Effect(Stage.HOST, 0.0, bound=Bound.AT_MOST)
     assert account(chart_of(host=100.0), states("all", ceiling)).state is AccountState.NAMED
@@ -213,6 +219,26 @@ def test_a_finding_behind_the_input_says_so_in_the_account() -> None:
     model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
     found = account(Chart([breakdown, model, pipeline]), states("slow", device(95.0)))
     assert (found.state, found.why) == (AccountState.NECESSARY, (engine.BEHIND_INPUT,))
+
+
+# What the trainer's short wait does not hide
+
+
+def test_time_between_steps_saves_now_although_the_trainer_waits_a_little() -> None:
+    """Of 27.8 ms 16.5 pass between steps; the input is waited for, but takes 9 ms itself."""
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=9.0, wall_ms=9.0)
+    pipeline = InputPipeline.of(ahead, slow)
+    breakdown = Breakdown.of(input=3.0, host=2.0, device=6.3, between=16.5)
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
+    pauses = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
+    waits = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    chart = Chart([breakdown, model, pipeline])
+    found = examined(chart, states("between-steps", pauses), states("input-bound", waits))
+    saving = found["between-steps"].saving
+    assert saving is not None
+    assert saving.after == ()
+    assert saving.per_step.value == pytest.approx(15.8)
 
 
 # The contract itself

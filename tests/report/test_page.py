@@ -137,7 +137,7 @@ def test_an_unexplained_part_is_in_the_verdict_and_no_health() -> None:
     assert "none of which any rule explains" in words
     assert "No rule found a way" not in words
     (line, _) = page(diagnoses.unexplained()).accounts
-    assert "Python at train.py:41 (62 %)" in line.text
+    assert "Python at train.py:41 (62 % of the stack samples)" in line.text
 
 
 def test_parts_that_findings_name_need_no_line() -> None:

@@ -39,7 +39,7 @@ class Parts:
         total, subjects = self.times_ms[part], dict[str, float]()
         for finding in findings:
             for effect in finding.effects:
-                if effect.stage == part:
+                if effect.stage == part and effect.names:
                     time = self._named_by(effect)
                     subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
         declared = _of_part(part, (time for finding in findings for time in finding.names))
@@ -126,7 +126,7 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
 
 def _why(chart: Chart, part: str, necessary: Iterable[PartTime]) -> tuple[str, ...]:
     """Return why time of a part is necessary, or why the trace assigns it to nothing."""
-    why = tuple(time.why for time in necessary)
+    why = tuple(dict.fromkeys(time.why for time in necessary))
     activity = chart.get(Activity)
     if part != UNKNOWN or activity is None:
         return why

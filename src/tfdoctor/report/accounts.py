@@ -6,6 +6,7 @@ from tfdoctor import text
 from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Seen
 from tfdoctor.humanize import location, milliseconds, quantity
 from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +42,5 @@ def _said(account: Account) -> str:
 
 def _seen(seen: Seen) -> str:
     at = f" at {location(seen.at)}" if seen.at else ""
-    return f"{text.name(seen.what)}{at} ({quantity(seen.amount)})"
+    of = " of the stack samples" if seen.amount.unit is Unit.RATIO else ""
+    return f"{text.name(seen.what)}{at} ({quantity(seen.amount)}{of})"
