@@ -43,7 +43,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.rule import Topic, limit
@@ -55,6 +55,7 @@ from tfdoctor.verdict import (
     Healthy,
     Measure,
     NotApplicable,
+    PartTime,
     Remedy,
     Stage,
     StepWork,
@@ -67,6 +68,7 @@ SINCE = "0.1.0"
 STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
 """Steps in one call, as the remedy proposes (a twentieth of the overhead is left), and the fewest worth it."""
 
+TOO_FEW = "one or two traced steps do not show whether that repeats; trace more steps (--steps 20)"
 EAGER = "the step runs eagerly: compile it first to see the effect of the batch size"
 INPUT = "the job waits for its input: a larger batch would only wait longer"
 
@@ -114,9 +116,13 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     parts = _on_cpu(overhead) if on_cpu else _on_accelerator(breakdown, compiling)
     fixed_ms = sum(parts.values())
     evidence = _evidence(fixed_ms, breakdown.step_ms, program, memory, limits)
-    summary = _summary(fixed_ms, breakdown.step_ms, on_cpu=on_cpu)
+    summary = _summary(fixed_ms, breakdown, on_cpu=on_cpu)
     if fixed_ms < limits.share * breakdown.step_ms:
-        return Healthy(summary=summary, evidence=evidence)
+        return Healthy(
+            summary=summary, evidence=evidence, necessary=_entry(parts, limits, on_cpu=on_cpu)
+        )
+    if not on_cpu and steps.count <= FEW_STEPS:
+        return NotApplicable(reason=f"{summary}, but {TOO_FEW}")
     if on_cpu and overhead.edges_ms > limits.call_ms:
         return NotApplicable(reason=_unexplained(overhead, limits))
     number = _steps_per_call(program)
@@ -136,11 +142,11 @@ def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str
     return INPUT if breakdown.waits_for_input else ""
 
 
-def _summary(fixed_ms: float, step_ms: float, *, on_cpu: bool) -> str:
-    fixed, step = milliseconds(fixed_ms), milliseconds(step_ms)
+def _summary(fixed_ms: float, breakdown: Breakdown, *, on_cpu: bool) -> str:
+    step = f"{milliseconds(fixed_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     if on_cpu:
-        return f"Python overhead takes {fixed} of each {step} step"
-    return f"The device waits {fixed} of each {step} step for the host"
+        return f"Python overhead takes {step}"
+    return f"The device waits for the host {step}"
 
 
 def _steps_per_call(program: Program | None) -> int:
@@ -175,6 +181,18 @@ def _on_accelerator(breakdown: Breakdown, compiling: CompileTime | None) -> dict
     """Return the device's wait for the host, without compiling, which recompilation reports."""
     compile_ms = compiling.host_ms if compiling else 0.0
     return {Stage.HOST: max(0.0, breakdown[Stage.HOST] - compile_ms)}
+
+
+def _entry(parts: dict[Stage, float], limits: Limits, *, on_cpu: bool) -> tuple[PartTime, ...]:
+    """Return the time that entering and leaving a call takes on a CPU, where it is as long as elsewhere."""
+    host_ms = parts[Stage.HOST]
+    if not on_cpu or host_ms > limits.call_ms:
+        return ()
+    why = (
+        f"{milliseconds(host_ms)} are Python's way into the training call and out of it, which takes up to "
+        f"{milliseconds(limits.call_ms)}"
+    )
+    return (PartTime(Stage.HOST, ms(host_ms), why),)
 
 
 def _effects(parts: dict[Stage, float], remaining: float) -> list[Effect]:
