@@ -44,15 +44,15 @@ class Callback:
 
 
 class Slow(Callback):
-    def on_train_batch_end(self) -> Any:
-        return agent.load("stack_samples").place(sys._getframe(), None)  # noqa: SLF001 - as the agent does
+    def on_train_batch_end(self, sampler: Any) -> Any:
+        return sampler._place(sys._getframe(), inside=False)  # noqa: SLF001 - as the agent does
 
 
-def test_a_callback_is_named_with_its_line() -> None:
-    line, looped, callback = Slow().on_train_batch_end()
+def test_a_callback_is_named_with_its_line(sampler: Any) -> None:
+    stack, callback, _ = Slow().on_train_batch_end(sampler)
     assert callback == "Slow.on_train_batch_end"
-    assert line[0] == __file__
-    assert looped is None
+    assert stack.line[0] == __file__
+    assert stack.looped is None
 
 
 def training(depth: int = 0) -> SimpleNamespace:
@@ -69,7 +69,8 @@ def sampler(tmp_path: Path) -> Any:
 def test_calls_that_train_are_counted_apart(sampler: Any, depth: int, inside: int) -> None:
     sampler.sample(threading.get_ident(), training(depth))
     assert sampler.inside == inside
-    assert sum(sampler.places.values()) == 1 - inside
+    (place,) = sampler.describe()["places"]
+    assert (place["inside"], place["seen"], len(place["when_us"])) == (bool(inside), 1, 1)
 
 
 def test_it_leaves_python_as_it_was(sampler: Any) -> None:
