@@ -72,7 +72,9 @@ class StackSampler:
         self.began_ns = time.time_ns()  # the clock of the trace
         self.known: dict[Instructions, tuple[Stack, str | None]] = {}
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
-        self.places: dict[Place, list[int]] = {}  # the microseconds since then at which each was seen
+        self.places: dict[
+            Place, list[int]
+        ] = {}  # the microseconds since then at which each was seen
         self.collected_ns = 0
         self.collecting: int | None = None  # when the garbage collection under way began
 
