@@ -105,7 +105,7 @@ def check(
     hot = [hot for part in parts for hot in _hot(part, lines, unexplained, least_ms, limits)]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
-    seen = sum(lines.sample_count(part) for part in parts)
+    seen = sum(line.seen for part in parts for line in lines.own(part))
     if seen < limits.samples:
         return NotApplicable(
             reason=f"only {seen} stack samples lie in the host's time; trace more steps (--steps 100)"
@@ -126,11 +126,7 @@ def _hot(
     part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
 ) -> Iterator[Hot]:
     """Yield the lines of a part that take long; else the calls of functions whose lines do together."""
-    left = [
-        line
-        for line in lines.parts.get(part, ())
-        if NAMED.get(line.work) not in unexplained.subjects
-    ]
+    left = [line for line in lines.own(part) if NAMED.get(line.work) not in unexplained.subjects]
     for candidates in (left, by_caller(left)):
         found = [
             Hot(part, line)

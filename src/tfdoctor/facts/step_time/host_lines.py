@@ -17,7 +17,7 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
-from tfdoctor.trace import Trace
+from tfdoctor.trace import Intervals, Trace
 from tfdoctor.verdict import Location, Stage
 
 K = TypeVar("K")
@@ -30,10 +30,16 @@ class LineWork(StrEnum):
 
     READING = "reading"  # copies a tensor to NumPy
     CONVERTING = "converting"  # makes tensors of arrays and Python values
-    ENTERING = "entering"  # starts a function that TensorFlow compiled, and returns from it
+    ENTERING = "entering"  # starts a compiled function of TensorFlow, and returns from it
+    DISPATCHING = (
+        "dispatching"  # waits in one between two of its operations: not the line's own work
+    )
     OPERATIONS = "operations"  # runs TensorFlow operations one by one, or Python code of TensorFlow and Keras
     PYTHON = "python"  # Python's own work and that of other packages
 
+
+WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING)
+"""What TensorFlow does for a compiled function: apart from the work of the line that calls it."""
 
 READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
 """Methods of tensors and variables that copy the value to the host."""
@@ -116,15 +122,24 @@ class HostLines:
             place: origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
             for place in record.places
         }
-        parts = {}
-        for stage in (Stage.HOST, Stage.BETWEEN):
-            seen = {place: host_time.count(stage, when) for place, when in times.items()}
-            parts[stage] = _lines(seen, Places.of(recording), breakdown[stage])
-        return cls(parts)
+        locate = Places.of(recording)
+        return cls(
+            {
+                stage: _lines(host_time.sort(stage, times), locate, breakdown[stage])
+                for stage in (Stage.HOST, Stage.BETWEEN)
+            }
+        )
 
-    def sample_count(self, stage: Stage) -> int:
-        """Return the number of samples in a part of the step."""
-        return sum(line.seen for line in self.parts.get(stage, ()))
+    def own(self, stage: Stage) -> tuple[HostLine, ...]:
+        """Return the lines of a part that work themselves, without those that wait for a function's operations."""
+        lines = self.parts.get(stage, ())
+        return tuple(line for line in lines if line.work is not LineWork.DISPATCHING)
+
+    @property
+    def dispatching_ms(self) -> float:
+        """The host's time between the operations of compiled functions, in ms per step."""
+        lines = self.parts.get(Stage.HOST, ())
+        return sum(line.ms for line in lines if line.work is LineWork.DISPATCHING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +148,9 @@ class HostTime:
 
     spans: StepSpans
     call_ends_ps: NDArray[np.int64]  # (steps,)
+    works_ps: NDArray[
+        np.int64
+    ]  # (steps, 2) the first and the last time that the device works in a call
     busy_ps: NDArray[np.int64]  # (spans, 2) starts and ends of other work
 
     @classmethod
@@ -141,15 +159,35 @@ class HostTime:
         busy = activity.wait
         for stage in (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT):
             busy |= activity.of(stage)
-        ends = np.array([step.call_end_ps for step in steps.steady_steps], np.int64)
-        return cls(StepSpans.of(steps), ends, np.array(busy.spans, np.int64).reshape(-1, 2))
+        device, chosen = activity.of(Stage.DEVICE), steps.steady_steps
+        ends = np.array([step.call_end_ps for step in chosen], np.int64)
+        works = np.array([_edges(device.within(one.start_ps, one.call_end_ps)) for one in chosen])
+        spans = np.array(busy.spans, np.int64).reshape(-1, 2)
+        return cls(StepSpans.of(steps), ends, works, spans)
 
-    def count(self, stage: Stage, times_ps: NDArray[np.int64]) -> int:
-        """Return how many of (n,) times lie in the host's part of a steady step, or between two calls."""
+    def sort(
+        self, stage: Stage, times_ps: Mapping[SeenPlace, NDArray[np.int64]]
+    ) -> dict[tuple[SeenPlace, LineWork], int]:
+        """Return how many samples of each place lie in a part, by what the place does at those times."""
+        counts: dict[tuple[SeenPlace, LineWork], int] = {}
+        for place, times in times_ps.items():
+            work, inside = work_of(place), times[self._in(stage, times)]
+            waits = self._between_operations(inside) if work is LineWork.ENTERING else 0
+            counts[place, LineWork.DISPATCHING] = waits
+            counts[place, work] = len(inside) - waits
+        return {key: count for key, count in counts.items() if count}
+
+    def _between_operations(self, times_ps: NDArray[np.int64]) -> int:
+        """Return how many times lie after a call's first operation and before its last."""
+        works = self.works_ps[np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1]
+        return int(((works[:, 0] < times_ps) & (times_ps < works[:, 1])).sum())
+
+    def _in(self, stage: Stage, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) whether times lie in the host's part of a steady step, or between two calls."""
         latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
         between = times_ps >= self.call_ends_ps[latest]
         part = between if stage is Stage.BETWEEN else ~between
-        return int((self.spans.holds(times_ps) & part & ~self._busy(times_ps)).sum())
+        return self.spans.holds(times_ps) & part & ~self._busy(times_ps)
 
     def _busy(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
         if not len(self.busy_ps):
@@ -159,36 +197,40 @@ class HostTime:
         return inside
 
 
-def _lines(seen: Mapping[SeenPlace, int], locate: Places, part_ms: float) -> tuple[HostLine, ...]:
-    """Divide the time of a part among its lines by their samples, most first."""
-    groups: dict[tuple[Location | None, str], dict[SeenPlace, int]] = defaultdict(dict)
-    for place, count in seen.items():
-        if count:
-            groups[locate(place.at), place.callback][place] = count
+def _edges(work: Intervals) -> tuple[int, int]:
+    """Return when work begins and ends; nothing lies between where there is none."""
+    return (work.spans[0][0], work.spans[-1][1]) if work.spans else (0, 0)
+
+
+def _lines(
+    seen: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, part_ms: float
+) -> tuple[HostLine, ...]:
+    """Divide the time of a part among its lines by their samples, most first.
+
+    What a line does itself and its waits within a compiled function are two entries.
+    """
+    groups: dict[tuple[object, ...], dict[tuple[SeenPlace, LineWork], int]] = defaultdict(dict)
+    for (place, work), count in seen.items():
+        kind = work if work in WITHIN else None
+        groups[place.at, place.callback, kind][place, work] = count
     each_ms = part_ms / max(1, sum(seen.values()))
-    lines = [
-        _line(at, callback, group, locate, each_ms) for (at, callback), group in groups.items()
-    ]
+    lines = [_line(group, locate, each_ms) for group in groups.values()]
     return tuple(sorted(lines, key=lambda line: -line.seen))
 
 
 def _line(
-    at: Location | None,
-    callback: str,
-    group: Mapping[SeenPlace, int],
-    locate: Places,
-    each_ms: float,
+    group: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, each_ms: float
 ) -> HostLine:
-    count = sum(group.values())
-    callers = _summed((locate(place.caller), number) for place, number in group.items())
+    (first, _), count = next(iter(group)), sum(group.values())
+    callers = _summed((locate(place.caller), number) for (place, _), number in group.items())
     return HostLine(
-        at,
+        locate(first.at),
         count,
         count * each_ms,
-        callback,
-        _summed((shown(place), number) for place, number in group.items()),
+        first.callback,
+        _summed((shown(place), number) for (place, _), number in group.items()),
         {caller: number for caller, number in callers.items() if caller},
-        next(iter(_summed((work_of(place), number) for place, number in group.items()))),
+        next(iter(_summed((work, number) for (_, work), number in group.items()))),
     )
 
 

@@ -1,0 +1,160 @@
+"""The operations by type and line, and how far each is from what the hardware can do."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationGroup:
+    """Operations of one type that one line made; times in ms per training step.
+
+    ``least_ms`` is the time that their bytes and FLOPs need at the hardware's rates, in the types that they
+    have now; None where it is unknown, and ``missing`` says why.
+    """
+
+    type: str
+    at: Location | None
+    layers: tuple[str, ...]
+    rows: tuple[OperationTime, ...]
+    least_ms: float | None = None
+    missing: str = ""
+
+    @property
+    def ms(self) -> float:
+        """The time of all its operations."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def calls(self) -> float:
+        """The calls per training step."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def each_ms(self) -> float:
+        """The mean time of a call."""
+        return self.ms / self.calls if self.calls else 0.0
+
+    @property
+    def attained(self) -> float | None:
+        """The least time relative to the measured one, 0 to 1; None is unknown."""
+        return None if self.least_ms is None or not self.ms else min(1.0, self.least_ms / self.ms)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether its operations multiply matrices or convolve."""
+        return any(row.is_matrix for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationGroups:
+    """The operations by type and line, or by layer where no line is known, the heaviest first."""
+
+    groups: tuple[OperationGroup, ...]
+    why_unnamed: str = ""  # why operations may be missing from the groups; "" where none is
+
+    @classmethod
+    def measure(cls, operations: Operations, hardware: Hardware, program: Program | None) -> Self:
+        """Group the operations of the step, and compare each with the rates of the hardware."""
+        rates = Rates.of(operations, hardware)
+        groups: dict[tuple[str, Location | str], list[OperationTime]] = defaultdict(list)
+        for row in operations.rows:
+            placed = _placed(row, program) if program else row
+            groups[placed.type, placed.at or placed.layer or placed.name].append(placed)
+        found = [_group(rows, rates) for rows in groups.values()]
+        return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unnamed)
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all operations, in ms per step."""
+        return sum(group.ms for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the device can do, per second; None is unknown.
+
+    The memory's rate on a CPU is the one at which this run's own elementwise operations stream.
+    """
+
+    bytes_s: float | None
+    flop_s: float | None  # in the fastest 16-bit type
+    float32_share: float = 1.0  # of that rate, in float32
+
+    @classmethod
+    def of(cls, operations: Operations, hardware: Hardware) -> Self:
+        """Take the hardware's peaks."""
+        on_cpu = hardware.kind == DeviceKind.CPU
+        memory = operations.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
+        sixteen_bit = hardware.sixteen_bit
+        return cls(memory, hardware.peak_flop_s, sixteen_bit.scales if sixteen_bit else 1.0)
+
+    def least_ms(self, row: OperationTime) -> float | None:
+        """Return the least time of an operation in its present types, in ms per step; None is unknown.
+
+        Tensors that fit into a cache move faster than this: such a least time is too long, not too short.
+        """
+        memory = row.nbytes / self.bytes_s if row.nbytes and self.bytes_s else None
+        compute = self._compute_s(row) if row.is_matrix else 0.0
+        if memory is None or compute is None:
+            return None
+        return max(memory, compute) * row.calls * 1e3
+
+    def _compute_s(self, row: OperationTime) -> float | None:
+        if not self.flop_s or row.flops is None or row.precision == "float64":
+            return None
+        return row.flops / (self.flop_s * (self.float32_share if row.precision == "float32" else 1))
+
+    def missing(self, row: OperationTime) -> str:
+        """Return why the least time of an operation is unknown."""
+        if row.nbytes is None:
+            return "shapes unknown"
+        if not self.bytes_s:
+            return "memory bandwidth unknown"
+        return "peak FLOP/s unknown" if not self.flop_s else "FLOPs unknown"
+
+
+def _group(rows: list[OperationTime], rates: Rates) -> OperationGroup:
+    first = rows[0]
+    group = OperationGroup(
+        type=first.type,
+        at=first.at,
+        layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
+        rows=tuple(rows),
+    )
+    least = [rates.least_ms(row) for row in rows]
+    known = [time for time in least if time is not None]
+    if len(known) == len(least):
+        return replace(group, least_ms=sum(known))
+    unknown = rows[least.index(None)]
+    return replace(group, missing=rates.missing(unknown))
+
+
+def _placed(row: OperationTime, program: Program) -> OperationTime:
+    """Give an operation of a loop's or a branch's body the layer and the line of the loop.
+
+    TensorFlow inlines the body: its operations' names begin with that of the loop.
+    """
+    if row.at or row.layer:
+        return row
+    outer = next(
+        (program.by_name[name] for name in _scopes(row.name) if name in program.by_name), None
+    )
+    if outer is None:
+        return row
+    layer = program.layer_by_name.get(outer.layer)
+    return replace(row, layer=outer.layer, at=(layer.at if layer else None) or outer.at)
+
+
+def _scopes(name: str) -> Iterable[str]:
+    """Return the scopes around an operation, the innermost first: "a/b" and "a" of "a/b/c"."""
+    parts = name.split("/")
+    return ("/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1))
