@@ -125,17 +125,16 @@ def _open(part: Stage, unexplained: Unexplained) -> bool:
 def _hot(
     part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
 ) -> Iterator[Hot]:
-    """Yield the lines of a part that take long; else the calls of functions whose lines do together."""
+    """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
     left = [line for line in lines.own(part) if NAMED.get(line.work) not in unexplained.subjects]
-    for candidates in (left, by_caller(left)):
-        found = [
-            Hot(part, line)
-            for line in candidates
-            if line.ms >= least_ms and line.seen >= limits.samples
-        ]
-        if found:
-            yield from found
-            return
+    long = [line for line in left if _is_long(line, least_ms, limits)]
+    callers = by_caller(line for line in left if line not in long)
+    yield from (Hot(part, line) for line in long)
+    yield from (Hot(part, line) for line in callers if _is_long(line, least_ms, limits))
+
+
+def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
+    return line.ms >= least_ms and line.seen >= limits.samples
 
 
 def _finding(
@@ -143,7 +142,7 @@ def _finding(
 ) -> Finding:
     first = hot[0].line
     share = first.ms / breakdown.step_ms
-    called = f", mostly in {first.main_call}" if first.main_call else ""
+    called = f", mostly in {_call(first)}" if first.main_call else ""
     return Finding(
         summary=f"{_place(first)} takes about {milliseconds(first.ms)} of each step{called}",
         evidence=(
@@ -160,6 +159,13 @@ def _place(line: HostLine) -> str:
     return line.callback or (location(line.at) if line.at else "A line outside your files")
 
 
+def _call(line: HostLine) -> str:
+    return ENTERING if line.work is LineWork.ENTERING else line.main_call
+
+
+ENTERING = "starting the compiled function"
+
+
 def _table(hot: Iterable[Hot]) -> Table:
     columns = ("your line", "called from", "calls", "part of the step", "samples", "time per step")
     return Table(columns, tuple(_row(one) for one in list(hot)[:SHOWN_ROWS]))
@@ -168,6 +174,8 @@ def _table(hot: Iterable[Hot]) -> Table:
 def _row(one: Hot) -> tuple[Cell, ...]:
     line = one.line
     calls = ", ".join(name or "its own code" for name in list(line.calls)[:2])
+    if line.work is LineWork.ENTERING:
+        calls = ENTERING
     return (
         line.at or "unknown",
         line.callback or line.caller or "-",

@@ -178,18 +178,19 @@ def _short(
     unexplained: Unexplained,
     limits: Limits,
 ) -> Iterator[Hot]:
-    """Yield the short operations of each line, with their share of the time to dispatch all operations."""
+    """Yield the short operations of each loop or line, with their share of the time to dispatch all operations."""
     groups = tuple(groups)
-    by_line: dict[Location | None, list[OperationGroup]] = defaultdict(list)
+    by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
     for group in groups:
         if group.each_ms <= limits.short_ms:
-            by_line[group.at].append(group)
+            by_line[group.loop, None if group.loop else group.at].append(group)
     host_ms, total = _dispatching(lines, unexplained), sum(group.calls for group in groups)
-    for at, short in by_line.items():
+    for short in by_line.values():
         part = sum(group.calls for group in short) / total if total else 0.0
         device_ms = (
             sum(group.ms for group in short) if Stage.DEVICE in unexplained.parts_ms else 0.0
         )
+        at = short[0].loop_at or short[0].at
         yield Hot(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms * part)
 
 
@@ -222,9 +223,10 @@ def _summary(hot: Hot) -> str:
     where = f" at {location(hot.at)}" if hot.at else ""
     if hot.short:
         each = milliseconds(sum(group.ms for group in hot.groups) / hot.calls)
+        looped = " in the loop" if hot.groups[0].loop else ""
         return (
-            f"{number(round(hot.calls))} operations of {each} each{where} take {milliseconds(hot.ms)} per step, "
-            "dispatching included"
+            f"{number(round(hot.calls))} operations of {each} each{looped}{where} take "
+            f"{milliseconds(hot.ms)} per step, dispatching included"
         )
     group = hot.groups[0]
     took = f"{group.type}{where} takes {milliseconds(group.ms)} per step"

@@ -1,10 +1,12 @@
 """The operations by type and line, and how far each is from what the hardware can do."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
+from tfdoctor.facts.operations.allocated_results import AllocatedResults
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -24,6 +26,8 @@ class OperationGroup:
     type: str
     at: Location | None
     layers: tuple[str, ...]
+    loop: str = ""  # the loop of the graph that runs them: "sequential/lstm/while"
+    loop_at: Location | None = None  # the line that made the loop
     rows: tuple[OperationTime, ...]
     least_ms: float | None = None
     missing: str = ""
@@ -62,14 +66,21 @@ class OperationGroups:
     why_unnamed: str = ""  # why operations may be missing from the groups; "" where none is
 
     @classmethod
-    def measure(cls, operations: Operations, hardware: Hardware, program: Program | None) -> Self:
+    def measure(
+        cls,
+        operations: Operations,
+        hardware: Hardware,
+        program: Program | None,
+        results: AllocatedResults,
+    ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
-        rates = Rates.of(operations, hardware)
-        groups: dict[tuple[str, Location | str], list[OperationTime]] = defaultdict(list)
+        rates, known = Rates.of(operations, hardware), program or Program()
+        groups: dict[tuple[str, str, Location | str], list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
-            placed = _placed(row, program) if program else row
-            groups[placed.type, placed.at or placed.layer or placed.name].append(placed)
-        found = [_group(rows, rates) for rows in groups.values()]
+            placed = _placed(results.sized(row), known)
+            place = placed.at or placed.layer or placed.name
+            groups[placed.type, loop_of(placed.name), place].append(placed)
+        found = [_group(rows, rates, known) for rows in groups.values()]
         return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unnamed)
 
     @property
@@ -122,11 +133,23 @@ class Rates:
         return "peak FLOP/s unknown" if not self.flop_s else "FLOPs unknown"
 
 
-def _group(rows: list[OperationTime], rates: Rates) -> OperationGroup:
-    first = rows[0]
+LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
+"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
+
+
+def loop_of(name: str) -> str:
+    """Return the name of the loop whose body holds an operation; "" where none does."""
+    found = LOOP.match(name)
+    return found.group(1) if found else ""
+
+
+def _group(rows: list[OperationTime], rates: Rates, program: Program) -> OperationGroup:
+    first, loop = rows[0], loop_of(rows[0].name)
     group = OperationGroup(
         type=first.type,
         at=first.at,
+        loop=loop,
+        loop_at=_line_of(loop, program),
         layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
         rows=tuple(rows),
     )
@@ -150,8 +173,14 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     )
     if outer is None:
         return row
-    layer = program.layer_by_name.get(outer.layer)
-    return replace(row, layer=outer.layer, at=(layer.at if layer else None) or outer.at)
+    return replace(row, layer=outer.layer, at=_line_of(outer.name, program))
+
+
+def _line_of(name: str, program: Program) -> Location | None:
+    """Return the line of an operation's layer, else its own; None is unknown."""
+    operation = program.by_name.get(name)
+    layer = program.layer_by_name.get(operation.layer) if operation else None
+    return (layer.at if layer else None) or (operation.at if operation else None)
 
 
 def _scopes(name: str) -> Iterable[str]:

@@ -261,14 +261,16 @@ def _merged(at: Location, group: Sequence[HostLine]) -> HostLine:
 
 def work_of(place: SeenPlace) -> LineWork:
     """Return what kind of thing a sampled line does."""
-    names = {place.calls.rpartition(".")[2], place.runs.rpartition(".")[2]}
-    if place.runs.partition(".")[0] not in LIBRARIES and not _in_library(place.calls):
+    calls, runs = place.calls.rpartition(".")[2], place.runs.rpartition(".")[2]
+    if not _in_library(place.calls):
         return LineWork.PYTHON
-    if names & READS:
+    if calls in READS:
         return LineWork.READING
-    if names & CONVERTS:
+    if calls in CONVERTS or (
+        place.inside and runs in CONVERTS
+    ):  # of the compiled function's arguments
         return LineWork.CONVERTING
-    return LineWork.ENTERING if ENTERS in names and place.inside else LineWork.OPERATIONS
+    return LineWork.ENTERING if place.inside and runs == ENTERS else LineWork.OPERATIONS
 
 
 def shown(place: SeenPlace) -> str:
