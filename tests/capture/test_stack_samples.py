@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import json
 import sys
 import threading
 from pathlib import Path
@@ -95,3 +96,32 @@ def test_arguments_made_anew_are_told_from_those_that_stay(sampler: Any) -> None
         arguments.note((stays, Array(), 3), {})
     assert [argument["anew"] for argument in arguments.call["arguments"]] == [False, True]
     assert not arguments.wanted
+
+
+def encoded(sampler: Any) -> Any:
+    found: list[Any] = []
+
+    def default(_: object) -> int:
+        found.append(sampler._place(sys._getframe(1), inside=True))  # noqa: SLF001 - as the agent does
+        return 0
+
+    json.dumps(object(), default=default)
+    return found[0]
+
+
+def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
+    public = agent.load("stack").public_name
+    stack, callback, inside = encoded(sampler)
+    assert stack.line[0] == stack.caller[0] == __file__
+    assert stack.line[1] < stack.caller[1]
+    assert public(stack.calls) == "json.dumps"
+    assert public(stack.runs).startswith("json.encoder.")
+    assert (callback, inside) == (None, True)
+
+
+def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any) -> None:
+    for _ in range(3):
+        sampler.sample(threading.get_ident(), training())
+    (place,) = sampler.describe()["places"]
+    assert place["seen"] == 3
+    assert place["when_us"] == sorted(place["when_us"])

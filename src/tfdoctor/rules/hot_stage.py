@@ -1,4 +1,4 @@
-"""One stage of the input pipeline takes much of the step.
+"""One stage of the input pipeline limits training.
 
 ## What it checks
 
