@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.operations.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork

@@ -58,6 +58,7 @@ from tfdoctor.verdict import (
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 GENERAL = True
+"""Speaks only of time that no specific rule explains."""
 
 SHOWN_ROWS = 8
 """Rows of the table: the lines that take most of the time."""
@@ -87,7 +88,7 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
+class HotLine:
     """A line in a part of the step that no specific finding explains."""
 
     stage: Stage
@@ -124,13 +125,13 @@ def _open(part: Stage, unexplained: Unexplained) -> bool:
 
 def _hot(
     part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
-) -> Iterator[Hot]:
+) -> Iterator[HotLine]:
     """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
     left = [line for line in lines.own(part) if NAMED.get(line.work) not in unexplained.subjects]
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
-    yield from (Hot(part, line) for line in long)
-    yield from (Hot(part, line) for line in callers if _is_long(line, least_ms, limits))
+    yield from (HotLine(part, line) for line in long)
+    yield from (HotLine(part, line) for line in callers if _is_long(line, least_ms, limits))
 
 
 def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
@@ -138,7 +139,7 @@ def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
 
 
 def _finding(
-    hot: list[Hot], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
+    hot: list[HotLine], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
 ) -> Finding:
     first = hot[0].line
     share = first.ms / breakdown.step_ms
@@ -166,12 +167,12 @@ def _call(line: HostLine) -> str:
 ENTERING = "starting the compiled function"
 
 
-def _table(hot: Iterable[Hot]) -> Table:
+def _table(hot: Iterable[HotLine]) -> Table:
     columns = ("your line", "called from", "calls", "part of the step", "samples", "time per step")
     return Table(columns, tuple(_row(one) for one in list(hot)[:SHOWN_ROWS]))
 
 
-def _row(one: Hot) -> tuple[Cell, ...]:
+def _row(one: HotLine) -> tuple[Cell, ...]:
     line = one.line
     calls = ", ".join(name or "its own code" for name in list(line.calls)[:2])
     if line.work is LineWork.ENTERING:
@@ -186,7 +187,7 @@ def _row(one: Hot) -> tuple[Cell, ...]:
     )
 
 
-def _effects(hot: Iterable[Hot], unexplained: Unexplained) -> Iterator[Effect]:
+def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effect]:
     """Yield each line's time as a ceiling; all of a part together at most what is unexplained in it."""
     left = dict(unexplained.parts_ms)
     for one in hot:

@@ -36,8 +36,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tfdoctor.facts.operations.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
@@ -63,6 +63,7 @@ from tfdoctor.verdict import (
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 GENERAL = True
+"""Speaks only of time that no specific rule explains."""
 
 SHOWN_ROWS = 8
 """Rows of the table: the groups that take most of the time."""
@@ -104,7 +105,7 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
+class HotWork:
     """What one line makes the device do: one group of operations, or many short ones; ms per step."""
 
     at: Location | None
@@ -160,12 +161,12 @@ def _without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup 
 
 def _slow(
     groups: Iterable[OperationGroup], unexplained: Unexplained, limits: Limits
-) -> Iterator[Hot]:
+) -> Iterator[HotWork]:
     """Yield the groups of longer operations that take over twice their least time, or an unknown one."""
     for group in groups if Stage.DEVICE in unexplained.parts_ms else ():
         unknown = group.attained is None and not group.is_matrix
         if group.each_ms > limits.short_ms and (unknown or _far(group, limits)):
-            yield Hot(group.at, (group,), short=False, device_ms=group.ms)
+            yield HotWork(group.at, (group,), short=False, device_ms=group.ms)
 
 
 def _far(group: OperationGroup, limits: Limits) -> bool:
@@ -177,7 +178,7 @@ def _short(
     lines: HostLines | None,
     unexplained: Unexplained,
     limits: Limits,
-) -> Iterator[Hot]:
+) -> Iterator[HotWork]:
     """Yield the short operations of each loop or line, with their share of the time to dispatch all operations."""
     groups = tuple(groups)
     by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
@@ -191,7 +192,7 @@ def _short(
             sum(group.ms for group in short) if Stage.DEVICE in unexplained.parts_ms else 0.0
         )
         at = short[0].loop_at or short[0].at
-        yield Hot(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms * part)
+        yield HotWork(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms * part)
 
 
 def _dispatching(lines: HostLines | None, unexplained: Unexplained) -> float:
@@ -202,7 +203,7 @@ def _dispatching(lines: HostLines | None, unexplained: Unexplained) -> float:
 
 
 def _finding(
-    hot: list[Hot], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
+    hot: list[HotWork], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
 ) -> Finding:
     first = hot[0]
     share = Measure(
@@ -219,7 +220,7 @@ def _finding(
     )
 
 
-def _summary(hot: Hot) -> str:
+def _summary(hot: HotWork) -> str:
     where = f" at {location(hot.at)}" if hot.at else ""
     if hot.short:
         each = milliseconds(sum(group.ms for group in hot.groups) / hot.calls)
@@ -235,7 +236,7 @@ def _summary(hot: Hot) -> str:
     return f"{took}; its bytes and FLOPs need {milliseconds(group.least_ms)}"
 
 
-def _distance(hot: Hot, limits: Limits) -> tuple[Measure, ...]:
+def _distance(hot: HotWork, limits: Limits) -> tuple[Measure, ...]:
     group = hot.groups[0]
     if hot.short:
         host = Measure("time to dispatch the operations per step", ms(hot.host_ms))
@@ -263,7 +264,7 @@ def _row(group: OperationGroup) -> tuple[Cell, ...]:
     )
 
 
-def _effects(hot: Iterable[Hot], unexplained: Unexplained) -> Iterator[Effect]:
+def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
     """Yield each operation's time above its least as a ceiling, and at most what is unexplained."""
     hot = tuple(hot)
     rows = [(row, group) for one in hot for group in one.groups for row in group.rows]
@@ -278,12 +279,12 @@ def _effects(hot: Iterable[Hot], unexplained: Unexplained) -> Iterator[Effect]:
             yield Effect(Stage.HOST, 0.0, _dispatched(one), ms(one.host_ms), bound=Bound.AT_MOST)
 
 
-def _dispatched(hot: Hot) -> str:
+def _dispatched(hot: HotWork) -> str:
     """Return the name of the work of dispatching the operations of a line."""
     return f"dispatching {location(hot.at)}".strip()
 
 
-def _remedy(hot: Hot) -> Remedy:
+def _remedy(hot: HotWork) -> Remedy:
     if hot.short:
         return Remedy(
             "Can one operation on the whole batch or sequence replace these, or can XLA fuse them "

@@ -54,6 +54,7 @@ from tfdoctor.verdict import (
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 GENERAL = True
+"""Speaks only of time that no specific rule explains."""
 
 
 @dataclass(frozen=True, slots=True)

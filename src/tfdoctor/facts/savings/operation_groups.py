@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.operations.allocated_results import AllocatedResults
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.verdict import Location
 
