@@ -65,6 +65,17 @@ def test_time_and_distance_decide(time_ms: float, least: float, kind: type) -> N
     assert isinstance(check(group(time_ms=time_ms, least=least)), kind)
 
 
+@pytest.mark.parametrize(("time_ms", "kind"), [(0.2, Finding), (0.199, Healthy)])
+def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type) -> None:
+    short = hot_operation.check(
+        Unexplained({Stage.DEVICE: 0.3}),
+        Breakdown.of(device=0.3, host=0.1),
+        OperationGroups((group(time_ms=time_ms, least=0.0),)),
+        None,
+    )
+    assert isinstance(short, kind)
+
+
 def test_matmuls_of_unknown_peak_are_not_blamed_and_others_are_a_question() -> None:
     assert isinstance(check(group("MatMul", least=None)), Healthy)
     finding = check(group("Unique", least=None))

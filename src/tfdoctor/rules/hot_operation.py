@@ -3,8 +3,8 @@
 ## What it checks
 
 The device's time by operation type and line, where no other rule explains it. Each group is compared with the time
-that its bytes and FLOPs need on this hardware. Reported are groups of 10 % of the step or more that need less than
-half of their time, groups whose least time is unknown, and lines that make many operations of a few microseconds.
+that its bytes and FLOPs need on this hardware. Reported are groups of 10 % of the step or more, at least 0.2 ms, that need
+less than half of their time, groups whose least time is unknown, and lines that make many operations of a few microseconds.
 Matmuls and convolutions are reported only where the peak rate is known.
 
 ## Why it matters
@@ -88,6 +88,11 @@ class Limits:
         "Smallest share of the step in a group of operations that is reported: parts of less need no explanation",
         most=1.0,
     )
+    least_ms: float = limit(
+        0.2,
+        "Shortest time per step, in ms, in a group of operations that is reported: tracing itself added 0.17 ms to "
+        "a step of 224 short operations",
+    )
     near: float = limit(
         0.5,
         "Smallest ratio of least to measured time at which an operation counts as necessary: well-written "
@@ -137,7 +142,8 @@ def check(
         return Healthy(summary="No large part of the device's time is unexplained")
     groups = [left for group in operations.groups if (left := _without(group, unexplained))]
     hot = [*_short(groups, lines, unexplained, limits), *_slow(groups, unexplained, limits)]
-    hot = [one for one in hot if one.ms >= limits.share * breakdown.step_ms]
+    least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
+    hot = [one for one in hot if one.ms >= least_ms]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.ms), unexplained, breakdown, limits)
     if operations.why_unnamed:
