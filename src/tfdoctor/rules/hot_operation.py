@@ -2,10 +2,10 @@
 
 ## What it checks
 
-The device's time by operation type and line, where no other rule explains it. Each group is compared with the time
-that its bytes and FLOPs need on this hardware. Reported are groups of 10 % of the step or more, at least 0.2 ms, that need
-less than half of their time, groups whose least time is unknown, and lines that make many operations of a few microseconds.
-Matmuls and convolutions are reported only where the peak rate is known.
+The device's time by operation type and line, where no other rule explains it. Each group is compared with the
+time that its bytes and FLOPs need on this hardware. Reported are groups of 10 % of the step and 0.2 ms or more
+that need less than half of their time, groups whose least time is unknown, and lines that make many operations of a
+few microseconds. Matmuls and convolutions are reported only where the peak rate is known.
 
 ## Why it matters
 
