@@ -148,12 +148,17 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class SeenPlace:
-    """A line that stack samples show between training calls, with their number."""
+    """A line that stack samples show, with their number and their times; "" and () are unknown or none."""
 
     seen: Count
     at: SourceLine | None = None
     callback: str = ""
     makes: bool | None = None
+    inside: bool = False  # within a training call
+    caller: SourceLine | None = None  # the user's line that called the function of ``at``
+    calls: str = ""  # the function that ``at`` calls
+    runs: str = ""  # the innermost function
+    when_us: tuple[Count, ...] = ()  # microseconds since ``began_unix_ns``
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +179,9 @@ class FedCall:
 
 @dataclass(frozen=True, slots=True)
 class PythonRecord:
-    """What Python did between the training calls."""
+    """What Python did in and between the training calls."""
 
+    began_unix_ns: Count | None = None
     places: tuple[SeenPlace, ...] = ()
     collecting_ms: Amount = 0.0
     fed: FedCall | None = None
