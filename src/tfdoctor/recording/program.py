@@ -125,6 +125,7 @@ class RecordedDataset:
     element_spec: str = ""
     cardinality: int | None = None
     at: SourceLine | None = None
+    made_by: str = ""  # the function that this line calls: "map", "image_dataset_from_directory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Program, RunSettings
+from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
 from tfdoctor.recording import Recording
+from tfdoctor.verdict import Location
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
 """A tensor in an element_spec."""
@@ -52,13 +53,16 @@ NON_EXPANDING = frozenset(
 class DatasetProperties:
     """The feeding datasets, consumers first, and how often the run passes over them.
 
-    ``passes`` counts epochs and ``repeat()``; None is unknown. ``remade`` says that the trace shows several
-    datasets of this form, such as one rebuilt in each epoch.
+    ``passes`` counts epochs and ``repeat()``; None is unknown. Where the number of batches is unknown, it is
+    what a ``repeat()`` had completed by the end of the traced steps, if that is more than one pass. ``remade``
+    says that the trace shows several datasets of this form, such as one rebuilt in each epoch. ``fit_at`` is the
+    line of Keras' fit, which adds stages of its own.
     """
 
     chain: tuple[Dataset, ...]
     passes: float | None = None
     remade: bool = False
+    fit_at: Location | None = None
 
     @classmethod
     def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:
@@ -71,15 +75,27 @@ class DatasetProperties:
             raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         properties = cls(program.feeding)
         passes = _passes(properties, program.settings, recording)
-        return cls(program.feeding, passes, remade=bool(iterators and iterators.remade))
+        if passes is None and iterators and iterators.passes > 1:
+            passes = float(iterators.passes)
+        fit_at = Places.of(recording)(program.settings.fit_at)
+        return cls(program.feeding, passes, bool(iterators and iterators.remade), fit_at)
 
-    def line(self) -> tuple[Dataset, ...]:
-        """Return the datasets from the trainer up to the source, or to where several sources meet."""
+    def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
+        """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
         by_id = {dataset.id: dataset for dataset in self.chain}
-        line = list(self.chain[:1])
+        line = [end] if end is not None else list(self.chain[:1])
         while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
             line.append(by_id[line[-1].inputs[0]])
         return tuple(line)
+
+    def sources(self, dataset: Dataset) -> tuple[Dataset, ...]:
+        """Return the datasets that a dataset takes its elements from."""
+        by_id = {source.id: source for source in self.chain}
+        return tuple(by_id[number] for number in dataset.inputs if number in by_id)
+
+    def own(self, dataset: Dataset) -> bool:
+        """Whether the user's code holds a dataset, or what contains it, so that it can add a stage behind it."""
+        return dataset.function_at is not None or dataset.at not in {None, self.fit_at}
 
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
         """Yield all datasets upstream, nearest first."""
@@ -94,12 +110,18 @@ class DatasetProperties:
     def elements(self, dataset: Dataset) -> int | None:
         """Return how many elements one pass yields at most, repetitions left out; None is unknown."""
         for stage in (dataset, *self.upstream(dataset)):
-            repeats = any(kind_of(above) == "Repeat" for above in (stage, *self.upstream(stage)))
-            if not repeats and stage.cardinality not in {None, FOREVER}:
+            if not self.repeated(stage) and stage.cardinality not in {None, FOREVER}:
                 return stage.cardinality
             if kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
                 return None
         return None
+
+    def repeated(self, dataset: Dataset) -> bool:
+        """Whether a dataset repeats its source; a repetition before a Zip only fills up the shorter side."""
+        line = self.line(dataset)
+        if kind_of(line[-1]) != "Zip":
+            line = (dataset, *self.upstream(dataset))
+        return any(kind_of(stage) == "Repeat" for stage in line)
 
     def nbytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of all elements of one pass at most; None where a shape or number is open."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,10 @@ READING = re.compile(r"ReadFile")
 
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 """The index of an upstream iterator per element or repetition; all of them are one node."""
+
+
+REPETITION = re.compile(r"Repeat\[(\d+)\]")
+"""The index that a repeat() gives to its source's iterator: how many passes were completed before."""
 
 
 @dataclass(slots=True)
@@ -56,8 +61,9 @@ class CallCollector:
             stack.append(frame)
 
     def _call(self, event: Event, stack: list[Frame]) -> Node:
-        path = MANY.sub("", event.name.removeprefix(ITERATOR))
+        path, repetition = _path_of(event.name)
         node = self.nodes.setdefault(path, Node(path))
+        node.repetition = max(node.repetition, repetition)
         name = str(event.stats.get("name") or "")
         if name and name not in node.names:
             node.names.append(name)
@@ -78,6 +84,13 @@ class CallCollector:
         path = holder.node.path if holder.node else holder.owner
         if path:
             self.owners[int(event.stats["id"])] = self.nodes.setdefault(path, Node(path))
+
+
+@lru_cache(maxsize=4096)
+def _path_of(name: str) -> tuple[str, int]:
+    """Return the node's path of an iterator's name, and the passes that its repeat() had completed."""
+    path = MANY.sub("", name.removeprefix(ITERATOR))
+    return path, max(map(int, REPETITION.findall(name)), default=0)
 
 
 def _integer(value: object, default: int | None) -> int | None:
