@@ -82,7 +82,9 @@ def never_complete(properties: DatasetProperties) -> Dataset | None:
     for at, stage in enumerate(properties.chain):
         if kind_of(stage) != "Cache":
             continue
-        if stage.cardinality == FOREVER or _cut_short(properties, properties.chain[:at], stage):
+        repeated = any(kind_of(above) == "Repeat" for above in properties.upstream(stage))
+        endless = repeated and stage.cardinality == FOREVER
+        if endless or _cut_short(properties, properties.chain[:at], stage):
             return stage
     return None
 
