@@ -273,7 +273,7 @@ def _remedy(part: CacheablePart, properties: DatasetProperties) -> Remedy:
     ]
     after = f", and move {' and '.join(kinds)} after the cache" if kinds else ""
     action = f"Cache the output of {last.function if known else 'this line'}{after}"
-    return Remedy(action, "\n".join(lines), last.at, "" if kinds else "cache")
+    return Remedy(action, "\n".join(lines), last.at, "cache")
 
 
 def _behind_library(part: CacheablePart, maker: str, properties: DatasetProperties) -> Remedy:
