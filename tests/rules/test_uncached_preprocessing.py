@@ -130,7 +130,7 @@ def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
     assert isinstance(verdict, Finding)
     assert kind.lower() in verdict.remedies[0].action
     assert f".{kind.lower()}(" in verdict.remedies[0].code
-    assert not verdict.remedies[0].edit_id
+    assert verdict.remedies[0].edit_id == "cache"
 
 
 @pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])

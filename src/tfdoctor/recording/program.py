@@ -98,6 +98,7 @@ class DatasetParameters:
     buffer_size: int | None = None
     count: int | None = None
     drop_remainder: bool | None = None
+    num_parallel_calls: int | None = None  # -1 is AUTOTUNE
     reshuffle_each_iteration: bool | None = None
 
 

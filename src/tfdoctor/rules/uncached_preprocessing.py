@@ -172,7 +172,7 @@ def _judged(
 ) -> Verdict:
     """Check how often a cache would be read, and whether it fits into memory."""
     passes, recomputes = properties.passes, _recomputes(repeated.stages)
-    sizes = [properties.nbytes(part.last) for part in parts]
+    sizes = [_size(part, properties) for part in parts]
     if passes is None:
         return NotApplicable(reason=f"{recomputes}, but {UNKNOWN_PASSES}")
     if passes < limits.passes:
@@ -278,19 +278,28 @@ def _remedy(part: CacheablePart, properties: DatasetProperties) -> Remedy:
 
 def _behind_library(part: CacheablePart, maker: str, properties: DatasetProperties) -> Remedy:
     """Put the cache behind the call of a library, which may shuffle and batch the elements itself."""
-    made = {stage.id for stage in properties.chain if stage.at == part.last.at}
-    later = [
-        stage
-        for stage in properties.chain
-        if stage.id in made and part.last.id in {above.id for above in properties.upstream(stage)}
-    ]
-    if not part.moved and all(repeatable(stage) for stage in later):
+    if not part.moved and all(repeatable(stage) for stage in _later(part, properties)):
         action = f"Cache the dataset that {maker}() returns"
         return Remedy(action, f"dataset = {maker}(...)\n{CACHE}", part.last.at, "cache")
     action = f"Let {maker}() return single examples; cache them, then shuffle and batch"
     return Remedy(
         action, f"dataset = {maker}(..., batch_size=None)\n{CACHE}\n{BATCHES}", part.last.at
     )
+
+
+def _later(part: CacheablePart, properties: DatasetProperties) -> list[Dataset]:
+    """Return what the same line does with the part's elements, the last first."""
+    return [
+        stage
+        for stage in properties.chain
+        if stage.at == part.last.at and part.last in properties.upstream(stage)
+    ]
+
+
+def _size(part: CacheablePart, properties: DatasetProperties) -> int | None:
+    """Return the bytes of a part's elements, or of the batches that its line makes of them."""
+    sizes = map(properties.nbytes, (part.last, *_later(part, properties)))
+    return next((size for size in sizes if size is not None), None)
 
 
 BATCHES = "dataset = dataset.shuffle(buffer_size).batch(batch_size).prefetch(tf.data.AUTOTUNE)"

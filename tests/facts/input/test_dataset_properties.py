@@ -1,5 +1,6 @@
 """What datasets are like, from the record that the agent wrote."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tfdoctor.facts.input.dataset_properties import (
     repeatable,
     spec_bytes,
 )
+from tfdoctor.facts.input.iterator_node import Node
+from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings
 from tfdoctor.recording.manifest import CapturePlan, StepsSeen
 
@@ -162,3 +165,54 @@ def test_files_of_unknown_length_are_passed_once_an_epoch() -> None:
 def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
     with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
         DatasetProperties.measure(Program(), recording(), None)
+
+
+SERIES = "TensorSpec(shape=(None, None, 16), dtype=tf.float32, name=None)"
+SHORT = "TensorSpec(shape=(128, 64, 16), dtype=tf.float32, name='x')"
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [
+        ((SHORT,), 128 * 64 * 16 * 4),
+        ((SHORT, SHORT), None),
+        ((SHORT.replace("float32", "float16"),), None),
+        ((SHORT.replace("16)", "8)"),), None),
+        ((SHORT.replace("128, ", ""),), None),
+        ((SHORT.replace("128", "None"),), None),
+    ],
+)
+def test_the_training_function_may_know_the_shape_of_a_batch(
+    given: tuple[str, ...], size: int | None
+) -> None:
+    """timeseries_dataset_from_array leaves the length of its windows open."""
+    program = Program(datasets=(replace(SOURCE, element=SERIES),), feeds=0)
+    graph = {"name": "step", "operations": [], "kind": "function", "given": given}
+    found = DatasetProperties.measure(
+        program, recording({"graphs": [graph]}, manifest=manifest()), None
+    )
+    assert found.element_bytes(found.chain[0]) == size
+
+
+def test_the_passes_that_the_trace_shows_are_the_least() -> None:
+    """Records in files are not counted before they are read."""
+    records = dataset(0, "TFRecordDatasetV2", cardinality=None)
+    program = Program(datasets=(records,), feeds=0)
+    for completed, passes in ((1, None), (2, 2.0)):
+        nodes = {"Root": Node("Root", repetition=completed)}
+        found = DatasetProperties.measure(
+            program, recording(manifest=manifest()), Iterators(nodes, {})
+        )
+        assert found.passes == passes
+
+
+@pytest.mark.parametrize(
+    ("kind", "passes"), [("_DirectedInterleaveDataset", None), ("_ZipDataset", 1.0)]
+)
+def test_pipelines_that_repeat_before_they_meet_have_passes_of_their_own(
+    kind: str, passes: float | None
+) -> None:
+    """The shorter side of a Zip may be repeated: the longer one gives the length of a pass."""
+    repeated = dataset(1, "_RepeatDataset", cardinality=-1)
+    both = dataset(2, kind, inputs=(0, 1), cardinality=320)
+    assert properties(SOURCE, repeated, both, seen=320).passes == passes

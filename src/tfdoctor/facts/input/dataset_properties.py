@@ -56,13 +56,15 @@ class DatasetProperties:
     ``passes`` counts epochs and ``repeat()``; None is unknown. Where the number of batches is unknown, it is
     what a ``repeat()`` had completed by the end of the traced steps, if that is more than one pass. ``remade``
     says that the trace shows several datasets of this form, such as one rebuilt in each epoch. ``fit_at`` is the
-    line of Keras' fit, which adds stages of its own.
+    line of Keras' fit, which adds stages of its own. ``batch_bytes`` are those of a batch as the training function
+    was first traced for it, which may know more than the pipeline; None is unknown.
     """
 
     chain: tuple[Dataset, ...]
     passes: float | None = None
     remade: bool = False
     fit_at: Location | None = None
+    batch_bytes: int | None = None
 
     @classmethod
     def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:
@@ -78,7 +80,8 @@ class DatasetProperties:
         if passes is None and iterators and iterators.passes > 1:
             passes = float(iterators.passes)
         fit_at = Places.of(recording)(program.settings.fit_at)
-        return cls(program.feeding, passes, bool(iterators and iterators.remade), fit_at)
+        remade, taken = bool(iterators and iterators.remade), _taken(program.feeding[0], recording)
+        return cls(program.feeding, passes, remade, fit_at, taken)
 
     def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
         """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
@@ -131,7 +134,9 @@ class DatasetProperties:
     def element_bytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of one element; None where its shape is open or it holds text."""
         sizes = (stage.parameters.batch_size for stage in (dataset, *self.upstream(dataset)))
-        return spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
+        known = spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
+        fed = bool(self.chain) and dataset.element == self.chain[0].element
+        return self.batch_bytes if known is None and fed else known
 
 
 def kind_of(dataset: Dataset) -> str:
@@ -152,7 +157,7 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
 
 
 def _tensor_bytes(shape: str, dtype: str, batch: int | None) -> int | None:
-    dimensions = [size.strip() for size in shape.split(",") if size.strip()]
+    dimensions = _dimensions(shape)
     if batch and dimensions[:1] == ["None"]:
         dimensions[0] = str(batch)
     if dtype not in WIDTHS or not all(size.isdigit() for size in dimensions):
@@ -180,13 +185,47 @@ def repeatable(dataset: Dataset) -> bool | None:
     return None if states else True
 
 
+def _taken(feeding: Dataset, recording: Recording) -> int | None:
+    """Return the bytes of a batch by the arguments that a function was traced for; None where none fit."""
+    wanted = TENSOR.findall(feeding.element)
+    for graph in recording.program.graphs if recording.program else ():
+        given = " ".join(graph.given)
+        if graph.kind != "dataset" and _fit(TENSOR.findall(given), wanted):
+            size = spec_bytes(given)
+            if size is not None:
+                return size
+    return None
+
+
+def _fit(given: list[tuple[str, str]], wanted: list[tuple[str, str]]) -> bool:
+    """Whether tensors agree in number, type, rank, and all dimensions that are known."""
+    return (
+        bool(wanted)
+        and len(given) == len(wanted)
+        and all(
+            dtype == other
+            and len(known := _dimensions(shape)) == len(full := _dimensions(seen))
+            and all(size in {"None", there} for size, there in zip(known, full, strict=True))
+            for (seen, dtype), (shape, other) in zip(given, wanted, strict=True)
+        )
+    )
+
+
+def _dimensions(shape: str) -> list[str]:
+    return [size.strip() for size in shape.split(",") if size.strip()]
+
+
 def _passes(
     properties: DatasetProperties, settings: RunSettings, recording: Recording
 ) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
     epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
     repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
-    batches, steps = _batches(properties.line()), _steps(epochs, steps_per_epoch, recording)
+    line = properties.line()
+    joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
+    batches, steps = _batches(line), _steps(epochs, steps_per_epoch, recording)
+    if joined and kind_of(line[-1]) != "Zip":
+        return None  # each of several pipelines repeats by itself
     if batches and steps:
         return steps / batches
     return float(epochs) if epochs and not steps_per_epoch and not repeats else None
