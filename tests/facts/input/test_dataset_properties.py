@@ -207,12 +207,19 @@ def test_the_passes_that_the_trace_shows_are_the_least() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "passes"), [("_DirectedInterleaveDataset", None), ("_ZipDataset", 1.0)]
+    ("kind", "length", "passes"),
+    [
+        ("_DirectedInterleaveDataset", 320, 0.5),
+        ("_DirectedInterleaveDataset", None, None),
+        ("_ZipDataset", 320, 1.0),
+    ],
 )
-def test_pipelines_that_repeat_before_they_meet_have_passes_of_their_own(
-    kind: str, passes: float | None
+def test_pipelines_that_repeat_before_they_meet(
+    kind: str, length: int | None, passes: float | None
 ) -> None:
-    """The shorter side of a Zip may be repeated: the longer one gives the length of a pass."""
-    repeated = dataset(1, "_RepeatDataset", cardinality=-1)
-    both = dataset(2, kind, inputs=(0, 1), cardinality=320)
-    assert properties(SOURCE, repeated, both, seen=320).passes == passes
+    """All of them make one pass together; the longer side of a Zip gives its length alone."""
+    other = dataset(1, "_TensorSliceDataset", inputs=(), cardinality=length)
+    repeated = dataset(2, "_RepeatDataset", cardinality=-1)
+    both = dataset(3, kind, inputs=(0, 2), cardinality=320)
+    taken = dataset(4, "_TakeDataset")
+    assert properties(SOURCE, other, repeated, both, taken, seen=320).passes == passes

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
@@ -223,9 +223,9 @@ def _passes(
     repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
     line = properties.line()
     joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
-    batches, steps = _batches(line), _steps(epochs, steps_per_epoch, recording)
-    if joined and kind_of(line[-1]) != "Zip":
-        return None  # each of several pipelines repeats by itself
+    mixed = joined and kind_of(line[-1]) != "Zip"
+    batches = _mixed_batches(properties, line) if mixed else _batches(line)
+    steps = _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
         return steps / batches
     return float(epochs) if epochs and not steps_per_epoch and not repeats else None
@@ -243,6 +243,22 @@ def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording
     ):
         return None
     return manifest.steps.seen
+
+
+def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> float | None:
+    """Return the batches of one pass over all of several pipelines, each of which repeats by itself."""
+    join = line[-1]
+    sources = [data for data in properties.sources(join) if data.element == join.element]
+    lengths = [properties.elements(source) for source in sources]
+    known = [length for length in lengths if length is not None]
+    if not known or len(known) < len(lengths):
+        return None
+    return _batches(
+        (
+            *(replace(stage, cardinality=None) for stage in line[:-1]),
+            replace(join, cardinality=sum(known)),
+        )
+    )
 
 
 def _batches(line: tuple[Dataset, ...]) -> float | None:
