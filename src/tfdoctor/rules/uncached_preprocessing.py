@@ -187,7 +187,7 @@ def _judged(
         return NotApplicable(
             reason=f"a cache would take {quantity(nbytes(sum(known)))}, but {memory}"
         )
-    remedies = tuple(_remedy(part, properties) for part in parts)
+    remedies = tuple(dict.fromkeys(_remedy(part, properties) for part in parts))
     return _weighed(repeated, remedies, (passes, sum(known)), memory, limits)
 
 

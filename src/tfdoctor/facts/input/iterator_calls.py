@@ -22,6 +22,10 @@ READING = re.compile(r"ReadFile")
 """The operation that reads a whole file."""
 
 
+IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
+"""Types of operations whose cost grows with the size of the stored image."""
+
+
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 """The index of an upstream iterator per element or repetition; all of them are one node."""
 
@@ -141,6 +145,8 @@ def _add_operations(line: Line, owners: dict[int, Node]) -> None:
     for node, duration in _inside(line, owners, READING):
         node.reading_ps += duration
         node.reads += 1
+    for node, duration in _inside(line, owners, IMAGES):
+        node.image_ps += duration
 
 
 def _inside(
