@@ -75,6 +75,16 @@ MADE = [
     ("cache", "d = (\n    files\n    .shuffle(9)  # a few\n    .map(f)\n)", None),
     ("cache", "d = names()\nd = d.shuffle(9)\nd = d.map(f)", "d = names()\nd = d.map(f).cache().shuffle(9)"),
     ("cache", "d = names().shuffle(9)\nd = d.map(f)", "d = names()\nd = d.map(f).cache().shuffle(9)"),
+    (
+        "cache",
+        "d = (\n    names()\n    .shuffle(9)\n    .repeat()\n)\nd = d.map(f).batch(2)",
+        "d = (\n    names()\n)\nd = d.map(f).cache().shuffle(9).repeat().batch(2)",
+    ),
+    (
+        "cache",
+        "d = names()\nd = d.repeat()\nd = d.shuffle(9)\nd = d.map(f)",
+        "d = names()\nd = d.map(f).cache().repeat().shuffle(9)",
+    ),
     ("cache", "d = d.shuffle(9)\nprint(d)\nd = d.map(f)", None),  # used in between
     ("cache", "d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)", None),
     ("cache-before-repeat", "d = d.repeat().cache()", "d = d.cache().repeat()"),

@@ -42,12 +42,10 @@ def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     statements = [call, *_statements_before(module, call)]
     moved = [part for statement in statements for part in _moved(module, statement)]
     _must_be_the_same(module, call, moved)
-    if any(statement is not call for statement, _ in moved) and len(moved) > 1:
-        raise Declined("several statements before it shuffle or repeat the elements")
     removed = [_removed(module, statement, part) for statement, part in moved]
-    behind = "".join(part.text for _, part in reversed(moved))
-    alone = any(statement is not call for statement, _ in moved)
-    return [*removed, appended(module, call, f".cache(){behind.strip() if alone else behind}")]
+    within = all(statement is call for statement, _ in moved)
+    behind = [part.text if within else part.text.strip() for _, part in reversed(moved)]
+    return [*removed, appended(module, call, f".cache(){''.join(behind)}")]
 
 
 def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
