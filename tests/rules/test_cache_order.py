@@ -56,7 +56,11 @@ def take(count: int) -> Step:
 
 
 def check(
-    *steps: Step, passes: float | None = 4.0, wait: float = 30.0, crowded: bool = False
+    *steps: Step,
+    passes: float | None = 4.0,
+    wait: float = 30.0,
+    crowded: bool = False,
+    remade: bool = False,
 ) -> Verdict:
     """The source stands first, on line 10; each stage with a function works for 10 ms."""
     chain = [
@@ -69,7 +73,7 @@ def check(
         )
         for at, (kind, more) in enumerate(steps)
     ]
-    properties = DatasetProperties(tuple(reversed(chain)), passes)
+    properties = DatasetProperties(tuple(reversed(chain)), passes, remade)
     cacheable = Cacheable.measure(properties)
     pipeline = InputPipeline.of(
         StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True),
@@ -181,6 +185,17 @@ def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> No
     if isinstance(verdict, Finding):
         assert not verdict.effects
         assert "flip" in verdict.summary
+
+
+def test_a_function_that_is_not_understood_is_not_called_right() -> None:
+    kind, more = mapped("PyFunc", name="load")
+    verdict = check(SOURCE, (kind, more | {"python": True}), CACHE)
+    assert isinstance(verdict, NotApplicable)
+    assert "load" in verdict.reason
+
+
+def test_a_dataset_that_is_rebuilt_discards_its_cache() -> None:
+    assert isinstance(check(SOURCE, DECODE, CACHE, remade=True), NotApplicable)
 
 
 def test_without_a_trace_the_order_is_judged_all_the_same() -> None:

@@ -33,7 +33,7 @@ the number of passes is unknown, it is an upper bound.
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.cacheable import REMADE, Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -90,7 +90,7 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
     caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
     wrong = cacheable.never or cacheable.frozen
     if wrong is None:
-        return _in_order(caches)
+        return _in_order(caches, properties)
     passes = properties.passes
     if passes is not None and passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
@@ -101,9 +101,17 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
     return _frozen(wrong, caches, properties, limits)
 
 
-def _in_order(caches: list[Dataset]) -> Verdict:
+def _in_order(caches: list[Dataset], properties: DatasetProperties) -> Verdict:
     if not caches:
         return Healthy(summary="The pipeline has no cache")
+    if properties.remade:
+        return NotApplicable(reason=REMADE)
+    above = (stage for cache in caches for stage in properties.upstream(cache) if stage.function)
+    unknown = next((stage.function for stage in above if repeatable(stage) is None), "")
+    if unknown:
+        return NotApplicable(
+            reason=f"it is unknown whether {unknown}, before the cache, gives the same result in every pass"
+        )
     return Healthy(summary="The cache comes before random functions, and each pass completes it")
 
 
