@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tfdoctor.diagnose import engine
-from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
@@ -131,7 +131,7 @@ def test_a_cache_is_advised_only_for_what_is_identical_in_every_pass() -> None:
         (remedy,) = remedies(check(40, 100, slow, cacheable=known))
         assert "ParallelMapV2(crop)" in remedy.action
         assert "cache" not in remedy.code
-    (remedy,) = remedies(check(40, 100, slow, cacheable=Cacheable(last=crop, kept=(crop,))))
+    (remedy,) = remedies(check(40, 100, slow, cacheable=Cacheable((CacheablePart(crop, (crop,)),))))
     assert "cache()" in remedy.code
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tfdoctor.edits.autotune import autotune_on
+from tfdoctor.edits.caches import cache, cache_before_repeat
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -12,7 +13,6 @@ from tfdoctor.edits.execution import (
 )
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
-    cache,
     drop_remainder,
     must_keep_order,
     parallel,
@@ -31,6 +31,7 @@ KINDS: dict[str, Kind] = {
     "parallel-batch": parallel("batch", 2),
     "parallel-interleave": parallel("interleave", 3),
     "cache": cache,
+    "cache-before-repeat": cache_before_repeat,
     "drop-remainder": drop_remainder,
     "mixed-precision": mixed_precision,
     "jit-compile": jit_compile,

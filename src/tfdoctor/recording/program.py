@@ -98,6 +98,7 @@ class DatasetParameters:
     buffer_size: int | None = None
     count: int | None = None
     drop_remainder: bool | None = None
+    num_parallel_calls: int | None = None  # -1 is AUTOTUNE
     reshuffle_each_iteration: bool | None = None
 
 
@@ -125,6 +126,7 @@ class RecordedDataset:
     element_spec: str = ""
     cardinality: int | None = None
     at: SourceLine | None = None
+    made_by: str = ""  # the function that this line calls: "map", "image_dataset_from_directory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from . import tensorflow_api
 from .frames import hide
 from .journal import guarded
 from .numbering import Numbering
-from .stack import here, way_here
+from .stack import called_here, here, way_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ class Registry:
         self.layers: list[Entry] = []
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
-        # Of each dataset: its line, and all lines on the way to its making.
+        # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
+        self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
         self.ways: weakref.WeakKeyDictionary[TfDataset, Way] = weakref.WeakKeyDictionary()
         # Of each graph: the layer's name of each name scope.
         self.scopes: weakref.WeakKeyDictionary[Graph, dict[str, str]] = weakref.WeakKeyDictionary()
@@ -102,6 +103,7 @@ class Registry:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
             self.lines[dataset] = here()
+            self.makers[dataset] = called_here()
             self.ways[dataset] = way_here()
             self.numbering.note(dataset)
 

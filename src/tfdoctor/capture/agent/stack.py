@@ -59,6 +59,15 @@ def here() -> Line | None:
     return user_line(sys._getframe(1))
 
 
+def called_here() -> str:
+    """Return the name of the function that the user's line calls, on the way to the caller; "" if none."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        name, frame = frame.f_code.co_name, frame.f_back
+    return name if frame is not None else ""
+
+
 def way_here() -> Way:
     """Return all places of the user's on the stack: two calls of one helper differ in them.
 
