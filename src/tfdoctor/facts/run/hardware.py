@@ -25,7 +25,7 @@ from tfdoctor.facts.run.gpu_rates import (
     PLAIN_TURING,
     SCALAR_RATES,
 )
-from tfdoctor.facts.run.matrix_units import CPU_UNITS, ONEDNN_TILE, SixteenBit, Tile
+from tfdoctor.facts.run.matrix_units import AMX_TILE, CPU_UNITS, ONEDNN_TILE, SixteenBit, Tile
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.trace import Plane
@@ -76,6 +76,7 @@ class Hardware:
             return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
+        tile = AMX_TILE if tile and "amx_bf16" in flags else tile
         for flag, unit, sixteen_bit in CPU_UNITS:
             if flag in flags:
                 return cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
