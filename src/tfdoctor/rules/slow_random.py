@@ -23,8 +23,8 @@ that the model does not depend on the tails (a variational autoencoder and diffu
 ## Holds for
 
 All hardware. On a CPU the remaining time was measured (TensorFlow 2.21: uniform numbers take 0.18 of the time of
-truncated normal numbers, the normal approximation 0.1 of that of Poisson numbers). On other devices, and for other distributions, the saving is an
-upper bound.
+truncated normal numbers, the normal approximation 0.1 of that of Poisson numbers). On other devices, and for
+other distributions, the saving is an upper bound.
 
 ## Sources
 

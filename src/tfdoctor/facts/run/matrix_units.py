@@ -60,6 +60,34 @@ AMX_TILE = Tile(
 """Measured: an expectation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Float32:
+    """The time of an operation in float32 relative to the same operation in float64."""
+
+    matmuls: float  # and convolutions
+    others: float
+    bound: Bound
+    source: str
+
+
+FLOAT32 = Float32(0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known")
+"""On hardware where it was not measured: a ceiling."""
+
+FLOAT32_ON_AVX512 = Float32(
+    0.22,
+    0.5,
+    Bound.EXPECTED,
+    "benchmarks/dtypes.py on an Intel Xeon with AVX-512, TensorFlow 2.21, 2026-11-22, least of seven turns: in "
+    "float64, matmuls take 2.8 to 7.8 times (median 4.5) and convolutions 4.8 to 7.1 times as long as in float32, "
+    "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
+)
+
+FLOAT16_ON_AMX = {"convolution": 0.12, "matmul": 0.5}
+"""Time in bfloat16 relative to float16 on a CPU with AMX-BF16 and AVX512-FP16 (benchmarks/dtypes.py, an Intel Xeon,
+TensorFlow 2.21, 2026-11-22): convolutions 0.08 and 0.15, matmuls 0.2 to 0.9. Relative to float32, float16 takes 1.3
+to 1.4 for convolutions and 0.5 to 1.35 for matmuls there."""
+
+
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
     (
         "amx_bf16",
