@@ -41,7 +41,7 @@ def test_the_class_stands_below_the_imports_and_makes_the_layers(
 
 def test_tensorflow_is_imported_where_the_file_does_not() -> None:
     result = made("import keras\n\nx = keras.layers.BatchNormalization()(x)\n")
-    assert result.startswith("import keras\n\n\nimport tensorflow as tf\n")
+    assert result.startswith("import keras\nimport tensorflow as tf\n\n\nclass ")
 
 
 def test_tensorflow_keeps_its_name() -> None:

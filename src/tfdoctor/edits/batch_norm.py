@@ -63,11 +63,9 @@ def _definition(
         raise Declined("the name tf does not stand for TensorFlow")
     base = module.written(calls[0].func)
     code = example.replace(header[2], base, 1).replace("tf.", f"{tensorflow or 'tf'}.")
-    lines = code.split("\n")
-    if tensorflow is None:
-        lines = ["import tensorflow as tf", "", "", *lines]
+    added = ["", "import tensorflow as tf"] if tensorflow is None else [""]
     at, newline = module.lines.end(module.span(imports)[1]), module.lines.newline
-    return insert(at, newline.join(["", "", "", *lines]), rank=1)
+    return insert(at, newline.join([*added, "", "", *code.split("\n")]), rank=1)
 
 
 def _within(module: SyntaxTree, node: cst.CSTNode, calls: list[cst.Call]) -> bool:
