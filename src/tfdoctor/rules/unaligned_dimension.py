@@ -37,7 +37,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from tfdoctor.facts.operations.layer_matmuls import heads, is_gradient, owner
+from tfdoctor.facts.matmuls.layer_matmuls import heads, is_gradient, owner
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES

@@ -31,7 +31,7 @@ from tfdoctor.facts.run.matrix_units import (
     FLOAT32,
     FLOAT32_ON_AVX512,
     ONEDNN_TILE,
-    Float32,
+    Float32Time,
     SixteenBit,
     Tile,
 )
@@ -61,7 +61,7 @@ class Hardware:
     missing: str = ""
     multiplies: frozenset[str] = frozenset()  # types that a GPU's unit takes, as tensors have them
     strict: bool = False  # whether old libraries leave it unused for dimensions off the tile
-    float32: Float32 = FLOAT32  # what float32 saves of the time in float64
+    float32: Float32Time = FLOAT32  # what float32 saves of the time in float64
     without_unit: bool = False  # known to have none; else "" in matrix_unit stands for unknown
 
     @classmethod

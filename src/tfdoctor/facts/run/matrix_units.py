@@ -61,7 +61,7 @@ AMX_TILE = Tile(
 
 
 @dataclass(frozen=True, slots=True)
-class Float32:
+class Float32Time:
     """The time of an operation in float32 relative to the same operation in float64."""
 
     matmuls: float  # and convolutions
@@ -70,10 +70,12 @@ class Float32:
     source: str
 
 
-FLOAT32 = Float32(0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known")
+FLOAT32 = Float32Time(
+    0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known"
+)
 """On hardware where it was not measured: a ceiling."""
 
-FLOAT32_ON_AVX512 = Float32(
+FLOAT32_ON_AVX512 = Float32Time(
     0.22,
     0.5,
     Bound.EXPECTED,
