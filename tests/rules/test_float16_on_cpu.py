@@ -27,7 +27,14 @@ def check(
     return float16_on_cpu.check(Operations((row, rest)), hardware, None)
 
 
-@pytest.mark.parametrize(("kind", "unit"), [("Conv2D", "convolution"), ("MatMul", "matmul")])
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [
+        ("Conv2D", "convolution"),
+        ("Conv2DBackpropFilter", "filter gradient"),
+        ("MatMul", "matmul"),
+    ],
+)
 def test_on_amx_the_time_of_bfloat16_remains(kind: str, unit: str) -> None:
     finding = check(kind=kind)
     assert isinstance(finding, Finding)

@@ -8,7 +8,8 @@ The time of matmuls and convolutions that run in float16 on a CPU, as under the 
 
 `mixed_float16` is made for GPUs. Most CPUs have no float16 arithmetic: each value is converted to float32,
 computed and rounded again. On CPUs with AVX512-FP16 TensorFlow's matmuls in float16 are somewhat faster than in
-float32, but its convolutions are slower, and both are slower than in bfloat16.
+float32, but convolutions of many channels are slower, the gradients of their filters are hundreds of times
+slower, and all of them are slower than in bfloat16.
 
 ## How to fix
 
@@ -116,8 +117,13 @@ def _effect(row: OperationTime, hardware: Hardware) -> Effect:
     """Return what bfloat16 leaves on a CPU like the measured one; elsewhere all of the time is the ceiling."""
     if hardware.matrix_unit != "AMX":
         return Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
-    kind = "convolution" if row.type.startswith("Conv") else "matmul"
-    return Effect(Stage.DEVICE, FLOAT16_ON_AMX[kind], row.name, ms(row.ms))
+    return Effect(Stage.DEVICE, FLOAT16_ON_AMX[_kind(row)], row.name, ms(row.ms))
+
+
+def _kind(row: OperationTime) -> str:
+    if "Filter" in row.type:
+        return "filter gradient"
+    return "convolution" if row.type.startswith("Conv") else "matmul"
 
 
 def _table(operations: Operations, float16: list[OperationTime]) -> Table:

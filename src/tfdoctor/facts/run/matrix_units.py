@@ -80,14 +80,15 @@ FLOAT32_ON_AVX512 = Float32Time(
     0.5,
     Bound.EXPECTED,
     "benchmarks/dtypes.py on an Intel Xeon with AVX-512, TensorFlow 2.21, 2026-11-22, least of seven turns: in "
-    "float64, matmuls take 2.8 to 7.8 times (median 4.5) and convolutions 4.8 to 7.1 times as long as in float32, "
+    "float64, matmuls take 2.8 to 7.8 times (median 4.5) and convolutions 4.8 to 16 times as long as in float32, "
     "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
 )
 
-FLOAT16_ON_AMX = {"convolution": 0.12, "matmul": 0.5}
+FLOAT16_ON_AMX = {"filter gradient": 0.03, "convolution": 0.1, "matmul": 0.5}
 """Time in bfloat16 relative to float16 on a CPU with AMX-BF16 and AVX512-FP16 (benchmarks/dtypes.py, an Intel Xeon,
-TensorFlow 2.21, 2026-11-22): convolutions 0.08 and 0.15, matmuls 0.2 to 0.9. Relative to float32, float16 takes 1.3
-to 1.4 for convolutions and 0.5 to 1.35 for matmuls there."""
+TensorFlow 2.21, 2026-11-22, medians): matmuls 0.2 to 0.9; convolutions and the gradients of their input 0.06 to 0.15
+with 64 channels; the gradients of their filters 0.0002 to 0.06 (3.3 ms and 15 s for 16 images of 32 x 32 x 64), which
+oneDNN seems to compute without a fast kernel."""
 
 
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
