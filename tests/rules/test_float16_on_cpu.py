@@ -8,7 +8,7 @@ from tests.builders import matmul
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import CPU_UNITS, FLOAT16_ON_AMX
+from tfdoctor.facts.run.matrix_units import CPU_UNITS
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import float16_on_cpu
 from tfdoctor.rules.float16_on_cpu import LIMITS
@@ -27,20 +27,20 @@ def check(
     return float16_on_cpu.check(Operations((row, rest)), hardware, None)
 
 
-@pytest.mark.parametrize(
-    ("kind", "unit"),
-    [
-        ("Conv2D", "convolution"),
-        ("Conv2DBackpropFilter", "filter gradient"),
-        ("MatMul", "matmul"),
-    ],
-)
-def test_on_amx_the_time_of_bfloat16_remains(kind: str, unit: str) -> None:
+@pytest.mark.parametrize("kind", ["Conv2D", "Conv2DBackpropFilter", "MatMul"])
+def test_the_time_in_float16_is_the_ceiling(kind: str) -> None:
     finding = check(kind=kind)
     assert isinstance(finding, Finding)
     (effect,) = finding.effects
-    assert (effect.scales, effect.bound) == (FLOAT16_ON_AMX[unit], Bound.EXPECTED)
+    assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
     assert "mixed_bfloat16" in finding.remedies[0].action
+
+
+def test_other_operations_in_float16_count_too() -> None:
+    rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
+    finding = float16_on_cpu.check(Operations(rows), AMX, None)
+    assert isinstance(finding, Finding)
+    assert len(finding.effects) == 2
 
 
 def test_a_processor_without_16_bit_units_trains_in_float32() -> None:

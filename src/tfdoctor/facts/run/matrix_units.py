@@ -84,13 +84,6 @@ FLOAT32_ON_AVX512 = Float32Time(
     "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
 )
 
-FLOAT16_ON_AMX = {"filter gradient": 0.03, "convolution": 0.1, "matmul": 0.5}
-"""Time in bfloat16 relative to float16 on a CPU with AMX-BF16 and AVX512-FP16 (benchmarks/dtypes.py, an Intel Xeon,
-TensorFlow 2.21, 2026-11-22, medians): matmuls 0.2 to 0.9; convolutions and the gradients of their input 0.06 to 0.15
-with 64 channels; the gradients of their filters 0.0002 to 0.06 (3.3 ms and 15 s for 16 images of 32 x 32 x 64), which
-oneDNN seems to compute without a fast kernel."""
-
-
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
     (
         "amx_bf16",
