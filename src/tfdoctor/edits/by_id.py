@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tfdoctor.edits.autotune import autotune_on
+from tfdoctor.edits.batch_norm import fused_batch_norm
 from tfdoctor.edits.caches import cache, cache_before_repeat
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
@@ -38,6 +39,7 @@ KINDS: dict[str, Kind] = {
     "steps-per-execution": steps_per_execution,
     "run-eagerly-off": run_eagerly_off,
     "autotune-on": autotune_on,
+    "fused-batch-norm": fused_batch_norm,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
@@ -52,6 +54,5 @@ CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
 BY_HAND = {
     "vectorized-map": "the mapped function has to be rewritten to take whole batches",
     "input-signature": "the file does not show the intended shapes and types",
-    "fused-batch-norm": "a class has to be added and used in the model",
 }
 """Edit ids without an edit, and why."""

@@ -190,6 +190,23 @@ class PythonRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedSequences:
+    """An input of the training whose second dimension may be time.
+
+    ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not zero;
+    ``begins`` is the share of rows whose first position is not zero, ``gaps`` the share of zeros before the
+    ends. ``batches`` says whether the lists are whole batches, else one list is a sample of all data.
+    """
+
+    shape: tuple[int, ...]
+    lengths: tuple[tuple[int, ...], ...]
+    dtype: str = ""
+    begins: float = 0.0
+    gaps: float = 0.0
+    batches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramRecord:
     """All that `program.json.gz` holds; `layers` is None if the agent wrote no list."""
 
@@ -199,5 +216,6 @@ class ProgramRecord:
     feeds: int | None = None
     input_kind: str = ""
     run: RunSettings = RunSettings()
+    sequences: tuple[RecordedSequences, ...] | None = None
     python: PythonRecord | None = None
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from . import tensorflow_api
 from .frames import hide
 from .journal import guarded
 from .numbering import Numbering
+from .padding import SequenceLengths
 from .stack import called_here, here, way_here
 
 TYPE_CHECKING = False
@@ -58,6 +59,7 @@ class Registry:
         self.layers: list[Entry] = []
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
+        self.lengths = SequenceLengths(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
         self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
@@ -77,6 +79,7 @@ class Registry:
         self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
         self.fit: FitFacts = {}
+        self.lengths.again()
         self.written = False  # nothing more is wanted
 
     def _remember(self, things: list[weakref.ref[T]], thing: T) -> bool:
@@ -127,6 +130,7 @@ class Registry:
         self.held = next((data for data in given if data in self.lines), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
         self.fit = {"adapter": type(adapter).__name__, "batch_size": batch_size, "at": here()}
+        self.lengths.given(adapter)
 
     def release(self) -> None:
         """The fit is over, and with it what Keras made for it."""
