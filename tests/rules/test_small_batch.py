@@ -189,3 +189,42 @@ def test_a_synthetic_a100_that_computes_is_healthy(tmp_path: Path) -> None:
 def test_compiling_is_left_to_recompilation(ms: float, kind: type) -> None:
     compiling = CompileTime(20, 20, 10, ms)
     assert isinstance(check(0.6, 0.4, device=GPU, compiling=compiling), kind)
+
+
+def looping(batch: int | None, starting: float, computing: float) -> Verdict:
+    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
+    parts = Breakdown.of(host=0.5 + starting, device=computing)
+    steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
+    program = Program(settings=RunSettings(batch_size=batch))
+    overhead = PythonOverhead(0.5, 0.0)
+    return small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None)
+
+
+@pytest.mark.parametrize(("batch", "kind"), [(16, Finding), (17, Healthy), (None, Healthy)])
+def test_starting_operations_counts_for_a_small_batch_only(batch: int | None, kind: type) -> None:
+    """Trap: a batch of 64 in an LSTM, of which starting operations takes half of the step."""
+    assert isinstance(looping(batch, 3.0, 2.0), kind)
+
+
+def test_a_small_batch_whose_operations_take_most_of_the_step_is_healthy() -> None:
+    """Trap: two large images in a batch."""
+    assert isinstance(looping(2, 3.0, 30.0), Healthy)
+
+
+def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
+    verdict = finding(looping(2, 3.0, 1.0))
+    assert "batch_size" in verdict.remedies[0].code
+    assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / 32)] * 2
+    assert sum(effect.of.value for effect in verdict.effects if effect.of) == pytest.approx(3.5)
+
+
+@pytest.mark.parametrize(("pauses", "fixed"), [(0.1, 0.9), (5.0, 1.6)])
+def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> None:
+    """Trap: an operation that the trace does not show, such as a wait for another process."""
+    parts = Breakdown.of(host=2.0, device=0.1)
+    steps = Steps.uniform(20, 2.1)
+    overhead = PythonOverhead(0.8, 0.0, pauses)
+    verdict = small_batch.check(parts, overhead, CPU, steps, None, None, TENSORFLOW, None)
+    (effect,) = finding(verdict).effects
+    assert effect.of is not None
+    assert effect.of.value == pytest.approx(fixed)
