@@ -13,9 +13,11 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Program, RunSettings
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
@@ -48,7 +50,9 @@ def check(  # noqa: PLR0913 - one argument for each fact of the rule
     parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
     steps = replace(Steps.uniform(20, parts.step_ms), source=source)
     overhead = PythonOverhead(edges, between)
-    return small_batch.check(parts, overhead, device, steps, program, memory, framework, compiling)
+    return small_batch.check(
+        parts, overhead, device, steps, program, memory, framework, compiling, None
+    )
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -197,7 +201,7 @@ def looping(batch: int | None, starting: float, computing: float) -> Verdict:
     steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
     program = Program(settings=RunSettings(batch_size=batch))
     overhead = PythonOverhead(0.5, 0.0)
-    return small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None)
+    return small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, None)
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(16, Finding), (17, Healthy), (None, Healthy)])
@@ -224,7 +228,37 @@ def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> Non
     parts = Breakdown.of(host=2.0, device=0.1)
     steps = Steps.uniform(20, 2.1)
     overhead = PythonOverhead(0.8, 0.0, pauses)
-    verdict = small_batch.check(parts, overhead, CPU, steps, None, None, TENSORFLOW, None)
+    verdict = small_batch.check(parts, overhead, CPU, steps, None, None, TENSORFLOW, None, None)
     (effect,) = finding(verdict).effects
     assert effect.of is not None
     assert effect.of.value == pytest.approx(fixed)
+
+
+@pytest.mark.parametrize(
+    ("calls", "limits", "saved"),
+    [(50.0, LIMITS, 1.0), (49.0, LIMITS, 0.0), (49.0, replace(LIMITS, each_ms=0.03), 1.0)],
+)
+def test_small_operations_take_no_longer_with_a_larger_batch(
+    calls: float, limits: small_batch.Limits, saved: float
+) -> None:
+    """Trap: an operation of unknown size that takes longer than a small one."""
+    parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
+    rows = Operations((OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls),))
+    program = Program(settings=RunSettings(batch_size=2))
+    verdict = small_batch.check(
+        parts, PythonOverhead(0.5, 0.0), CPU, steps, program, None, TENSORFLOW, None, rows, limits
+    )
+    of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
+    assert sum(of) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("size", "saved"), [(10_000, 1.0), (10_001, 0.0)])
+def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: float) -> None:
+    operation = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
+    row = OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=operation)
+    parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
+    program = Program(settings=RunSettings(batch_size=2))
+    overhead, rows = PythonOverhead(0.5, 0.0), Operations((row,))
+    verdict = small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, rows)
+    of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
+    assert sum(of) == pytest.approx(saved)
