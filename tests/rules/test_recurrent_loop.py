@@ -4,8 +4,8 @@ import pytest
 
 from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.loop_work import GraphLoop, LoopWork
 from tfdoctor.rules import recurrent_loop
 from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
 

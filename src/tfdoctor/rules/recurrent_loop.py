@@ -37,9 +37,9 @@ place of 2 saved 94 % of the time per example.
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.loop_work import GraphLoop, LoopWork
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, count, ms, ratio
