@@ -53,6 +53,7 @@ class StepWork(StrEnum):
     EXCHANGE = "the exchange"
     SLOWEST_REPLICA = "the slowest replica"
     STEP_ENTRY = "the way into a step"
+    SCHEDULING = "starting operations"
 
 
 class Concern(StrEnum):

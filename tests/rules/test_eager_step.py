@@ -2,17 +2,24 @@
 
 import pytest
 
+from tests.builders import chart, line, markers, trace
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.rules import eager_step
-from tfdoctor.verdict import Finding, Healthy, Verdict
+from tfdoctor.verdict import Finding, Healthy, Stage, Verdict
 
 
 def check(
-    operations: float, single: float, whole: float = 0.0, *, asked: bool | None = None
+    operations: float,
+    single: float,
+    whole: float = 0.0,
+    *,
+    asked: bool | None = None,
+    least: float = 0.0,
 ) -> Verdict:
     return eager_step.check(
-        EagerWork(operations, single, whole, asked=asked), Breakdown.of(host=10.0, device=5.0)
+        EagerWork(operations, single, whole, asked=asked, least_ms=least),
+        Breakdown.of(host=10.0, device=5.0),
     )
 
 
@@ -50,3 +57,30 @@ def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, 
     finding = check(200.0, 5.0, asked=asked)
     assert isinstance(finding, Finding)
     assert (finding.remedies[0].edit_id, words in finding.remedies[0].action) == (edit_id, True)
+
+
+@pytest.mark.parametrize(("least", "left"), [(0.0, None), (1.0, 0.2), (4.0, 0.8), (6.0, None)])
+def test_on_a_cpu_the_kernels_remain_as_fast_as_they_were_seen(
+    least: float, left: float | None
+) -> None:
+    """Trap: unknown kernels, and kernels that take no less time, save nothing."""
+    finding = check(200.0, 5.0, least=least)
+    assert isinstance(finding, Finding)
+    scales = {effect.stage: effect.scales for effect in finding.effects}
+    assert scales.get(Stage.DEVICE) == (None if left is None else pytest.approx(left))
+
+
+def kernels(*slow: float) -> EagerWork:
+    """One kernel a step: the slow ones take this many ms, and Python needs 1 ms more for each."""
+    rows = list(markers(len(slow), 10.0).rows)
+    for n, kernel_ms in enumerate(slow):
+        begin = 10.0 * n + 1.0
+        rows.append(("EagerLocalExecute: MatMul", begin, begin + kernel_ms + 1.0))
+        rows.append(("EagerKernelExecute", begin + 0.5, begin + 0.5 + kernel_ms))
+    return chart(trace([line("python", *rows)])).fact(EagerWork)
+
+
+def test_a_kernel_that_was_delayed_counts_as_its_fastest() -> None:
+    work = kernels(3.0, 1.0, 3.0, 4.0, 3.0)
+    assert work.operations_ms > work.least_ms
+    assert work.least_ms == pytest.approx(1.0 - 0.002, abs=1e-3)

@@ -13,9 +13,11 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Program, RunSettings
+from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
@@ -48,7 +50,9 @@ def check(  # noqa: PLR0913 - one argument for each fact of the rule
     parts = Breakdown.of(host=edges, device=rest, between=between, input=input_ms)
     steps = replace(Steps.uniform(20, parts.step_ms), source=source)
     overhead = PythonOverhead(edges, between)
-    return small_batch.check(parts, overhead, device, steps, program, memory, framework, compiling)
+    return small_batch.check(
+        parts, overhead, device, steps, program, memory, framework, compiling, None
+    )
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -197,7 +201,7 @@ def test_few_steps_do_not_show_that_an_accelerator_waits_in_each(number: int, ki
     parts = Breakdown.of(host=5950.0, device=10.0)
     steps = Steps.uniform(number, parts.step_ms)
     verdict = small_batch.check(
-        parts, PythonOverhead(0.0, 0.0), GPU, steps, None, None, TENSORFLOW, None
+        parts, PythonOverhead(0.0, 0.0), GPU, steps, None, None, TENSORFLOW, None, None
     )
     assert isinstance(verdict, kind)
 
@@ -208,3 +212,72 @@ def test_a_healthy_way_into_the_call_is_necessary() -> None:
     assert isinstance(long, Healthy)
     assert [time.of.value for time in short.necessary] == [LIMITS.call_ms]
     assert not long.necessary
+
+
+def looping(batch: int | None, starting: float, computing: float) -> Verdict:
+    """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
+    parts = Breakdown.of(host=0.5 + starting, device=computing)
+    steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
+    program = Program(settings=RunSettings(batch_size=batch))
+    overhead = PythonOverhead(0.5, 0.0)
+    return small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, None)
+
+
+@pytest.mark.parametrize(("batch", "kind"), [(16, Finding), (17, Healthy), (None, Healthy)])
+def test_starting_operations_counts_for_a_small_batch_only(batch: int | None, kind: type) -> None:
+    """Trap: a batch of 64 in an LSTM, of which starting operations takes half of the step."""
+    assert isinstance(looping(batch, 3.0, 2.0), kind)
+
+
+def test_a_small_batch_whose_operations_take_most_of_the_step_is_healthy() -> None:
+    """Trap: two large images in a batch."""
+    assert isinstance(looping(2, 3.0, 30.0), Healthy)
+
+
+def test_a_larger_batch_is_the_first_advice_for_a_small_one() -> None:
+    verdict = finding(looping(2, 3.0, 1.0))
+    assert "batch_size" in verdict.remedies[0].code
+    assert [effect.scales for effect in verdict.effects] == [pytest.approx(1 / 32)] * 2
+    assert sum(effect.of.value for effect in verdict.effects if effect.of) == pytest.approx(3.5)
+
+
+@pytest.mark.parametrize(("pauses", "fixed"), [(0.1, 0.9), (5.0, 1.6)])
+def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> None:
+    """Trap: an operation that the trace does not show, such as a wait for another process."""
+    parts = Breakdown.of(host=2.0, device=0.1)
+    steps = Steps.uniform(20, 2.1)
+    overhead = PythonOverhead(0.8, 0.0, pauses)
+    verdict = small_batch.check(parts, overhead, CPU, steps, None, None, TENSORFLOW, None, None)
+    (effect,) = finding(verdict).effects
+    assert effect.of is not None
+    assert effect.of.value == pytest.approx(fixed)
+
+
+@pytest.mark.parametrize(
+    ("calls", "limits", "saved"),
+    [(50.0, LIMITS, 1.0), (49.0, LIMITS, 0.0), (49.0, replace(LIMITS, each_ms=0.03), 1.0)],
+)
+def test_small_operations_take_no_longer_with_a_larger_batch(
+    calls: float, limits: small_batch.Limits, saved: float
+) -> None:
+    """Trap: an operation of unknown size that takes longer than a small one."""
+    parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
+    rows = Operations((OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls),))
+    program = Program(settings=RunSettings(batch_size=2))
+    verdict = small_batch.check(
+        parts, PythonOverhead(0.5, 0.0), CPU, steps, program, None, TENSORFLOW, None, rows, limits
+    )
+    of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
+    assert sum(of) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("size", "saved"), [(10_000, 1.0), (10_001, 0.0)])
+def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: float) -> None:
+    operation = Operation(name="Relu", type="Relu", outputs=(("float32", (size,)),))
+    row = OperationTime(name="Relu", type="Relu", ms=1.0, calls=1.0, operation=operation)
+    parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
+    program = Program(settings=RunSettings(batch_size=2))
+    overhead, rows = PythonOverhead(0.5, 0.0), Operations((row,))
+    verdict = small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, rows)
+    of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
+    assert sum(of) == pytest.approx(saved)

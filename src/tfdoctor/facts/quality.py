@@ -9,7 +9,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.savings.step_model import DISTORTED, slowdown
+from tfdoctor.facts.savings.step_model import DISTORTED
+from tfdoctor.facts.step_time.tracing_cost import slowdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import TrustLevel

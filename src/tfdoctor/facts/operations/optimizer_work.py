@@ -47,10 +47,11 @@ class OptimizerWork:
 
     def small(self, values: float, each_ms: float) -> tuple[OperationTime, ...]:
         """Return operations on tensors of at most ``values``, or of unknown size in at most ``each_ms``."""
-        return tuple(row for row in self.rows if _is_small(row, values, each_ms))
+        return tuple(row for row in self.rows if is_small(row, values, each_ms))
 
 
-def _is_small(row: OperationTime, values: float, each_ms: float) -> bool:
+def is_small(row: OperationTime, values: float, each_ms: float) -> bool:
+    """Say whether an operation works on at most ``values``, or where unknown takes at most ``each_ms`` a call."""
     largest = _largest(row)
     return row.ms <= each_ms * row.calls if largest is None else largest <= values
 

@@ -23,6 +23,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
+from tfdoctor.facts.step_time.tracing_cost import TracingCost, slowdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.kinds import DeviceKind
@@ -60,6 +61,7 @@ class StepModel:
     input_ms: float = 0.0  # the input's work in thread-ms per step: what it takes of the cores
     floors: Mapping[str, float] = field(default_factory=dict)
     slowdown: float = 1.0  # of the training call by being traced
+    tracing: TracingCost | None = None  # of distorted steps: then the parts are without it
 
     @classmethod
     def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
@@ -72,17 +74,21 @@ class StepModel:
         cores: Cores | None,
         roofline: Roofline | None,
         recording: Recording,
+        cost: TracingCost | None,
     ) -> Self:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
+        slower = slowdown(recording, steps)
+        tracing = cost if slower > DISTORTED else None
         return cls(
             device=device.kind,
-            exposed=breakdown.median,
+            exposed=tracing.untraced if tracing else breakdown.median,
             segments=pipeline.segments if pipeline else (),
             host_work=_host_work(activity, steps, breakdown),
             cores=cores,
             input_ms=sum(stage.work_ms for stage in pipeline.stages) if pipeline else 0.0,
             floors=roofline.floors if roofline else {},
-            slowdown=slowdown(recording, steps),
+            slowdown=slower,
+            tracing=tracing,
         )
 
     @property
@@ -134,12 +140,20 @@ class StepModel:
     @property
     def trusted(self) -> bool:
         """Whether the formula explains the measured step, and the step is the run's own."""
-        return abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms and not self.distorted
+        explained = abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms
+        return explained and self.slowdown <= DISTORTED
 
     @property
     def distorted(self) -> bool:
-        """Whether the profiler distorted the steps: what it slows most then appears as the bottleneck."""
-        return self.slowdown > DISTORTED
+        """Whether the profiler distorted the steps: what it slows most then appears as the bottleneck.
+
+        Where its cost is known (see TracingCost), the steps are those without it, and savings are upper bounds.
+        """
+        return self.slowdown > DISTORTED and self.tracing is None
+
+    def _kept(self, stage: Stage) -> float:
+        """Return the share of a stage's traced time that is not the profiler's."""
+        return self.tracing.kept(stage) if self.tracing else 1.0
 
     def predict(self, effects: Iterable[Effect]) -> float:
         """Return the step time after these effects, in ms; their order does not matter."""
@@ -225,7 +239,9 @@ class StepModel:
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the step without its input, in ms."""
         work = {
-            stage: _apply(self.exposed[stage], effects.get(stage, []), self.floors)
+            stage: _apply(
+                self.exposed[stage], effects.get(stage, []), self.floors, self._kept(stage)
+            )
             for stage in Stage
             if stage is not Stage.INPUT
         }
@@ -244,7 +260,7 @@ class StepModel:
         if self.device == DeviceKind.CPU:
             return 0.0
         host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
-        return min(device, max(self.host_work - host, host))
+        return min(device, max(self._kept(Stage.HOST) * self.host_work - host, host))
 
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
         """Return the input's time that overlaps the step and the time in series with it, after the effects."""
@@ -327,12 +343,14 @@ def _factor(effects: Iterable[Effect]) -> float:
     return factor
 
 
-def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) -> float:
+def _apply(
+    work: float, effects: Iterable[Effect], floors: Mapping[str, float], kept: float = 1.0
+) -> float:
     """Return a stage's work after effects on the whole stage or on subjects within it.
 
     Effects on one subject multiply, so that two of them never save the same milliseconds twice. They do
     not go below the subject's floor, which is zero where an effect removes it, and lower where its tensors
-    shrink.
+    shrink. ``kept`` is the share of the subjects' traced time that is not the profiler's.
     """
     subjects: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
@@ -340,22 +358,13 @@ def _apply(work: float, effects: Iterable[Effect], floors: Mapping[str, float]) 
     whole = _factor(subjects.pop("", []))
     saved = 0.0
     for subject, subject_effects in subjects.items():
-        taken = max((effect.of.value for effect in subject_effects if effect.of), default=0.0)
+        traced = max((effect.of.value for effect in subject_effects if effect.of), default=0.0)
+        taken = kept * traced
         left = taken * _factor(subject_effects)
         reduced = _factor(effect for effect in subject_effects if effect.narrows)
         least = floors.get(subject, 0.0) * reduced if left else 0.0
         saved += taken - max(left, min(taken, least))
     return max(0.0, work - saved) * whole
-
-
-def slowdown(recording: Recording, steps: Steps) -> float:
-    """Return how many times as long a step took while it was traced; 1.0 where unknown."""
-    untraced = recording.manifest.steps.untraced if recording.manifest else None
-    if untraced is None or untraced.median_ms is None:
-        return 1.0
-    inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
-    traced = untraced.traced_ms or inside  # of calls that contain several steps
-    return traced / untraced.median_ms
 
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:

@@ -6,7 +6,9 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.trace import Intervals
+from tfdoctor.facts.timeline.trainer import is_named, spans_of
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.names import EXECUTOR, INPUT_THREAD
 from tfdoctor.verdict import Stage
 
 
@@ -15,14 +17,16 @@ class PythonOverhead:
     """The time to enter and leave the training call from Python, in ms per training step.
 
     ``edges_ms`` lie within the call: before its first operation and after its last, less the waits for
-    input. ``between_ms`` is the time between two calls in which nothing works.
+    input. ``between_ms`` is the time between two calls in which nothing works. ``pauses_ms`` lie between the
+    operations of a call, while no thread of a graph's executor works: threads wake up.
     """
 
     edges_ms: float
     between_ms: float
+    pauses_ms: float = 0.0
 
     @classmethod
-    def measure(cls, steps: Steps, activity: Activity) -> Self:
+    def measure(cls, steps: Steps, activity: Activity, trace: Trace) -> Self:
         """Measure the steady steps, scaled to the median step as in Breakdown.
 
         Raises:
@@ -36,6 +40,10 @@ class PythonOverhead:
         device, waits = activity.of(Stage.DEVICE), activity.wait
         for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
             waits |= activity.of(stage)
+        working = device | waits
+        for line in trace.host_lines:
+            if len(line) and not line.name.startswith(INPUT_THREAD):
+                working |= spans_of(line, is_named(line, EXECUTOR.__eq__))
         chosen = steps.steady_steps
         whole = sum(step.end_ps - step.start_ps for step in chosen)
         calls = sum(step.calls for step in chosen)
@@ -44,6 +52,7 @@ class PythonOverhead:
         return cls(
             scale * sum(_edges(step, device, waits) for step in chosen),
             scale * sum(_between(step, device | waits) for step in chosen),
+            scale * sum(_pauses(step, device, working) for step in chosen),
         )
 
     @property
@@ -64,3 +73,12 @@ def _edges(step: Step, device: Intervals, waits: Intervals) -> int:
 def _between(step: Step, work: Intervals) -> int:
     """Return the ps between two calls in which nothing works."""
     return step.end_ps - step.call_end_ps - work.within(step.call_end_ps, step.end_ps).total
+
+
+def _pauses(step: Step, device: Intervals, working: Intervals) -> int:
+    """Return the ps between the first and the last operation of a call in which nothing works."""
+    work = device.within(step.start_ps, step.call_end_ps).spans
+    if not work:
+        return 0
+    first, last = work[0][0], work[-1][1]
+    return last - first - working.within(first, last).total

@@ -1,0 +1,71 @@
+"""TracingCost: what the profiler takes of each part, and what remains."""
+
+import pytest
+
+from tests.builders import chart, executor, line, manifest, marker, recording, trace
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
+from tfdoctor.recording.agent import StepsSeen, UntracedSteps
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Effect, Stage
+
+PARTS = {"host": 3.0, "device": 1.0, "input": 0.0}
+
+
+def test_the_cost_belongs_to_the_parts_with_the_events() -> None:
+    cost = TracingCost.of(PARTS, {"host": 2000.0, "device": 0.0}, 2.0)
+    assert cost.each_ms == pytest.approx(0.001)
+    assert cost.untraced == pytest.approx({"host": 1.0, "device": 1.0, "input": 0.0})
+    assert cost.kept("host") == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("slower", [1.1, 1.6, 3.0])
+def test_the_parts_sum_to_the_untraced_step(slower: float) -> None:
+    cost = TracingCost.of(PARTS, {"host": 700.0, "device": 200.0}, slower)
+    assert sum(cost.untraced.values()) == pytest.approx(4.0 / slower)
+
+
+def test_what_events_cannot_explain_slows_all_parts_alike() -> None:
+    """Trap: another program that ran beside the traced steps."""
+    cost = TracingCost.of(PARTS, {"host": 100.0}, 2.0)
+    assert cost.each_ms == MOST_MS
+    assert cost.kept("device") == pytest.approx(2.0 / (4.0 - 100 * MOST_MS))
+
+
+def test_no_part_disappears() -> None:
+    cost = TracingCost.of(PARTS, {"device": 100_000.0}, 1.5)
+    assert cost.untraced["device"] > 0
+
+
+def traced(untraced_ms: float | None) -> Chart:
+    """Steps of 2 ms: a hundred events of the host, and an operation of 1 ms."""
+    rows, work = [marker(n, 2.0 * n, 2.0 * n + 2.0) for n in range(10)], []
+    for n in range(10):
+        rows += [("TFE", 2.0 * n + 0.001 * k, 2.0 * n + 0.001 * k) for k in range(100, 200)]
+        work += [executor(2.0 * n + 0.5, 2.0 * n + 1.5)]
+        work += [("model/MatMul:MatMul", 2.0 * n + 0.5, 2.0 * n + 1.5)]
+    seen = StepsSeen(untraced=UntracedSteps(90, untraced_ms, "steps"))
+    beside = recording(manifest=manifest(steps=seen))
+    end = ("tfdoctor_end", 20.0, 20.0)
+    return chart(trace([line("python", *rows, end), line("tf_Compute", *work)]), beside)
+
+
+def test_the_model_of_distorted_steps_is_that_of_the_untraced_step() -> None:
+    facts = traced(1.25)
+    model = facts.fact(StepModel)
+    assert model.step_ms == pytest.approx(1.25)
+    assert (model.distorted, model.trusted) == (False, False)
+    cost = facts.fact(TracingCost)
+    assert cost.kept("host") < cost.kept("device")
+    effect = Effect(Stage.HOST, 0.0, "call", ms(1.0), bound=Bound.AT_MOST)
+    assert model.saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
+
+
+def test_the_model_of_other_steps_is_that_of_the_traced_step() -> None:
+    assert traced(1.5).fact(StepModel).step_ms == pytest.approx(2.0)
+
+
+def test_nothing_is_known_without_untraced_steps() -> None:
+    with pytest.raises(Unavailable):
+        traced(None).fact(TracingCost)
