@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tfdoctor.edits.autotune import autotune_on
+from tfdoctor.edits.conversions import convert_once
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -37,6 +38,7 @@ KINDS: dict[str, Kind] = {
     "steps-per-execution": steps_per_execution,
     "run-eagerly-off": run_eagerly_off,
     "autotune-on": autotune_on,
+    "convert-once": convert_once,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {

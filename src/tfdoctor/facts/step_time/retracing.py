@@ -88,9 +88,10 @@ class Retracing:
         return self.host_ms + self.between_ms
 
 
-def function_calls(line: Line) -> Intervals:
-    """Return when a thread was in calls of tf.functions."""
-    return spans_of(line, _having(line, lambda stats: CALL in stats))
+def function_calls(line: Line, name: str = "") -> Intervals:
+    """Return when a thread was in calls of tf.functions, or of those of a name."""
+    called = _having(line, lambda stats: CALL in stats)
+    return spans_of(line, called & is_named(line, lambda known: name in {"", known}))
 
 
 def _tracing(line: Line) -> Intervals:

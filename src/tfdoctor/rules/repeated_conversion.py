@@ -1,0 +1,195 @@
+"""The same NumPy arrays are converted to tensors at every call.
+
+## What it checks
+
+The arrays among the arguments of the training function (NumPy, pandas; also in lists, tuples and dictionaries)
+that hold the same values at each call: the time to convert them, as the trace shows it, and the casts to another
+type that the function then makes of them.
+
+## Why it matters
+
+Each call of a `tf.function` copies such an array into a new tensor, on a GPU also to the device. The copy runs in
+Python's thread before the step. NumPy's default type is float64: twice the bytes, and a cast in each step.
+
+## How to fix
+
+Convert them once, before the loop: `x = tf.constant(x, tf.float32)`. Make an array float32 where it is loaded when
+nothing needs float64.
+
+## Holds for
+
+TensorFlow 2.4 and later, recordings of `tfdoctor profile`, calls of a `tf.function` and Keras' `train_on_batch`.
+Two calls are compared, at 4096 evenly spread elements of each array. Arrays with other values at each call are
+batches:
+python-input reports them, except for casts of float64 to a narrower type, which this rule reports.
+
+## Sources
+
+- [tf.constant](https://www.tensorflow.org/api_docs/python/tf/constant)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [NumPy interoperability: type promotion](https://www.tensorflow.org/guide/tf_numpy)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.conversions import Conversions, ConvertedArray
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import ms, nbytes, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+
+WIDE = "float64"
+"""NumPy's default type, of which a cast to anything else can be made once, where the array is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        0.2,
+        "Shortest time in ms per step; converting a number or a tiny array takes up to 0.1 ms while traced",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+    """Compare the time to convert and cast the same arrays again with the step."""
+    if not breakdown.step_ms:
+        return NotApplicable(reason="the traced steps have no duration; record the run again")
+    if not conversions.arrays:
+        return Healthy(summary="The training function is given tensors, which need no conversion")
+    same = [array for array in conversions.arrays if array.same]
+    casts = _casts(conversions.arrays)
+    time_ms = sum(array.ms for array in same) + sum(cast.ms for cast in casts)
+    share = time_ms / breakdown.step_ms
+    measures = _measures(conversions, time_ms, share, limits)
+    summary = f"Converting the same arguments again takes {milliseconds(time_ms)} per step"
+    if share < limits.share or time_ms < limits.least_ms:
+        return Healthy(summary=summary, evidence=measures)
+    return Finding(
+        summary=summary
+        if same
+        else f"Casting float64 batches takes {milliseconds(time_ms)} per step",
+        evidence=(*measures, _table(conversions.arrays)),
+        remedies=(_remedy(same, conversions.at),),
+        effects=(*_conversion(same), *(_removed(cast, same) for cast in casts)),
+    )
+
+
+def _casts(arrays: Iterable[ConvertedArray]) -> list[OperationTime]:
+    """Return the casts that an array of another type would not need: of what stays the same, and of float64."""
+    return [array.cast for array in arrays if array.cast and (array.same or array.dtype == WIDE)]
+
+
+def _measures(
+    conversions: Conversions, time_ms: float, share: float, limits: Limits
+) -> tuple[Measure, ...]:
+    same = [array for array in conversions.arrays if array.same]
+    label = "share of the step in converting and casting the same arrays"
+    return (
+        Measure(label, ratio(share), ratio(limits.share)),
+        Measure("time converting and casting them per step", ms(time_ms), ms(limits.least_ms)),
+        Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
+    )
+
+
+def _table(arrays: Sequence[ConvertedArray]) -> Table:
+    rows = tuple(
+        (
+            array.place or "unknown",
+            f"{array.dtype} {list(array.shape)}",
+            VALUES[array.same],
+            ms(array.ms),
+            ms(array.cast.ms) if array.cast else "no cast",
+        )
+        for array in sorted(arrays, key=lambda array: -array.ms)[:SHOWN_ROWS]
+    )
+    return Table(
+        ("argument", "type and shape", "values", "conversion per step", "cast per step"), rows
+    )
+
+
+VALUES = {True: "the same", False: "new ones", None: "not compared"}
+
+SHOWN_ROWS = 8
+"""Rows of the table: the arrays that take longest."""
+
+
+def _conversion(same: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
+    """Return the effect of passing tensors instead, within the marked call and outside of it."""
+    times = {
+        Stage.HOST: sum(array.host_ms for array in same),
+        Stage.BETWEEN: sum(array.between_ms for array in same),
+    }
+    return tuple(
+        Effect(stage, 0.0, StepWork.CONVERSION, ms(time_ms))
+        for stage, time_ms in times.items()
+        if time_ms
+    )
+
+
+def _removed(cast: OperationTime, same: Sequence[ConvertedArray]) -> Effect:
+    """Return the effect of casting once; a batch that Python makes may have to be cast there at each step."""
+    once = any(array.cast is cast for array in same)
+    bound = Bound.EXPECTED if once else Bound.AT_MOST
+    return Effect(Stage.DEVICE, 0.0, cast.name, ms(cast.ms), bound=bound)
+
+
+def _remedy(same: Sequence[ConvertedArray], at: Location | None) -> Remedy:
+    if not same:
+        return Remedy("Make the arrays float32 where they are loaded", LOADED, at)
+    action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
+    return Remedy(action, "\n".join(map(_converted, same)), at, edit_id="convert-once")
+
+
+def _converted(array: ConvertedArray) -> str:
+    """Return the line that converts an argument, named by its place: array_0 is the first."""
+    name = f"array_{array.place.replace('.', '_')}"
+    dtype = f", tf.{array.cast_to}" if array.cast_to else ""
+    return f"{name} = tf.constant({name}{dtype})  # before the loop"
+
+
+LOADED = """\
+features = features.astype("float32")  # once, where they are loaded"""
+
+
+def sick() -> Verdict:
+    """A float64 matrix of 72 MB is converted in 19 and cast in 9 ms of each 41 ms step."""
+    at = Location("train.py", 41)
+    cast = OperationTime(name="Cast", type="Cast", ms=9.0, at=Location("train.py", 30))
+    matrix = ConvertedArray(
+        WIDE, (3000, 3000), 0.0, 19.0, same=True, cast=cast, cast_to="float32", place="0"
+    )
+    return check(Conversions((matrix,), at), Breakdown.of(between=20.0, device=21.0))
+
+
+def healthy() -> Verdict:
+    """The same step is given tensors."""
+    return check(Conversions((), Location("train.py", 41)), Breakdown.of(device=9.0))
