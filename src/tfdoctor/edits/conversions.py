@@ -73,11 +73,14 @@ def _given(call: cst.Call, places: Iterable[str]) -> Mapping[str, cst.Name] | No
 def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.While:
     """Return the outermost loop around a call, in the same function, that does not use the names otherwise."""
     chosen: cst.For | cst.While | None = None
-    for loop in _loops(module, call):
+    loops = list(_loops(module, call))
+    for loop in loops:
         inside = [node for node in module.all(cst.Name) if _within(module, node, loop)]
         if any(node.value in names and not _harmless(module, node, call) for node in inside):
             break
         chosen = loop
+    if not loops:
+        raise Declined("no loop is around the line, in the same function")
     if chosen is None:
         raise Declined(
             "the loop around the line uses the arrays in other ways, which may change them"
