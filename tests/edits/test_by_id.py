@@ -151,7 +151,7 @@ def test_an_edit_uses_the_names_of_the_file(imports: str, name: str | None) -> N
 def test_every_edit_id_has_an_edit_or_a_reason() -> None:
     assert not KINDS.keys() & BY_HAND.keys()
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
-    known += " jit-compile steps-per-execution run-eagerly-off autotune-on"
+    known += " jit-compile steps-per-execution run-eagerly-off autotune-on convert-once"
     assert set(KINDS) == set(known.split())
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tfdoctor.facts.operations.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.conversions import Conversions, ConvertedArray
 from tfdoctor.rules import repeated_conversion
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 

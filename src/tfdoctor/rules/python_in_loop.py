@@ -1,4 +1,4 @@
-"""Python code in the body of the training loop delays each step.
+"""Python code in the loop delays each step.
 
 ## What it checks
 

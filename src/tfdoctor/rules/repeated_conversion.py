@@ -1,4 +1,4 @@
-"""The same NumPy arrays are converted to tensors at every call.
+"""The same arrays are converted at every call.
 
 ## What it checks
 
@@ -33,9 +33,9 @@ python-input reports them, except for casts of float64 to a narrower type, which
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tfdoctor.facts.operations.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.conversions import Conversions, ConvertedArray
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, nbytes, ratio
