@@ -6,7 +6,7 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_lines import LoopLine, LoopLines
 from tfdoctor.rules import python_in_loop
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Table, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 HISTOGRAM, PRINT = Location("train.py", 36), Location("train.py", 39)
 
@@ -20,7 +20,9 @@ def check(
     )
     syncs = HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None
     return python_in_loop.check(
-        LoopLines(lines, seen), Breakdown.of(host=sum(times), device=step - sum(times)), syncs
+        LoopLines(lines, seen, 9, sum(times)),
+        Breakdown.of(host=sum(times), device=step - sum(times)),
+        syncs,
     )
 
 
@@ -71,6 +73,19 @@ def test_logging_every_hundred_steps_is_healthy() -> None:
 
 def test_even_lines_are_not_named_in_the_summary() -> None:
     places = tuple(LoopLine(Location("train.py", n), 2.0) for n in (1, 2, 3))
-    finding = python_in_loop.check(LoopLines(places, 9), Breakdown.of(host=6.0, device=4.0), None)
+    finding = python_in_loop.check(
+        LoopLines(places, 9, 9, 6.0), Breakdown.of(host=6.0, device=4.0), None
+    )
     assert isinstance(finding, Finding)
     assert "train.py" not in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("samples", "body_ms", "kind"),
+    [(4, 5.0, NotApplicable), (5, 5.0, Healthy), (0, 0.4, Healthy), (0, 0.5, NotApplicable)],
+)
+def test_time_without_samples_has_no_line(samples: int, body_ms: float, kind: type) -> None:
+    """Trap: a body of no length is healthy although no sample met it; making batches is python-input's."""
+    lines = LoopLines((), 0, samples, body_ms)
+    verdict = python_in_loop.check(lines, Breakdown.of(host=body_ms, device=4.0), None)
+    assert isinstance(verdict, kind)

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_lines import LoopLine, LoopLines
-from tfdoctor.humanize import milliseconds
+from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -92,15 +92,18 @@ def check(
     """Compare the time of the loop's own lines with the step."""
     if not breakdown.step_ms:
         return NotApplicable(reason="the traced steps have no duration; record the run again")
-    time_ms = _time_ms(lines, syncs)
+    body_ms, time_ms = (_exposed_ms(whole, syncs) for whole in (lines.body_ms, lines.total_ms))
+    if _matters(body_ms, breakdown, limits) and lines.sample_count < limits.stack_samples:
+        taken = f"{milliseconds(body_ms)} of Python in the body of the loop"
+        few = counted(lines.sample_count, "stack sample")
+        return NotApplicable(reason=f"{few} cannot tell which lines take {taken}")
     share = time_ms / breakdown.step_ms
     measures = (
         Measure("share of the step in the loop's own Python", ratio(share), ratio(limits.share)),
         Measure("time of the loop's own Python per step", ms(time_ms), ms(limits.least_ms)),
     )
     summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} per step"
-    little = share < limits.share or time_ms < limits.least_ms
-    if little or lines.seen < limits.stack_samples:
+    if not _matters(time_ms, breakdown, limits) or lines.seen < limits.stack_samples:
         return Healthy(summary=summary, evidence=measures)
     return Finding(
         summary=summary + _mostly(lines),
@@ -110,10 +113,13 @@ def check(
     )
 
 
-def _time_ms(lines: LoopLines, syncs: HostSyncs | None) -> float:
-    """Return the lines' time, without what follows a read of a GPU's value, which host-sync reports."""
-    after_reads = syncs.host_ms if syncs else 0.0
-    return max(0.0, lines.total_ms - after_reads)
+def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
+    return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
+
+
+def _exposed_ms(time_ms: float, syncs: HostSyncs | None) -> float:
+    """Return a time without what follows a read of a GPU's value, which host-sync reports."""
+    return max(0.0, time_ms - (syncs.host_ms if syncs else 0.0))
 
 
 def _effect(lines: LoopLines, time_ms: float) -> Effect:
@@ -162,5 +168,5 @@ def healthy() -> Verdict:
 
 
 def _example(host_ms: float) -> tuple[LoopLines, Breakdown, None]:
-    lines = LoopLines((LoopLine(Location("train.py", 36), host_ms),), 11)
+    lines = LoopLines((LoopLine(Location("train.py", 36), host_ms),), 11, 12, host_ms)
     return lines, Breakdown.of(host=host_ms, device=3.0), None

@@ -86,36 +86,45 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMIT
     if not conversions.arrays:
         return Healthy(summary="The training function is given tensors, which need no conversion")
     same = [array for array in conversions.arrays if array.same]
-    casts = _casts(conversions.arrays)
-    time_ms = sum(array.ms for array in same) + sum(cast.ms for cast in casts)
-    share = time_ms / breakdown.step_ms
-    measures = _measures(conversions, time_ms, share, limits)
-    summary = f"Converting the same arguments again takes {milliseconds(time_ms)} per step"
-    if share < limits.share or time_ms < limits.least_ms:
+    wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
+    times = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
+    measures = _measures(conversions, times, breakdown, limits)
+    summary = f"Converting the same arguments again takes {milliseconds(times[0])} per step"
+    same = same if _matters(times[0], breakdown, limits) else []
+    wide = wide if _matters(times[1], breakdown, limits) else []
+    if not same and not wide:
         return Healthy(summary=summary, evidence=measures)
+    casting = f"Casting float64 batches takes {milliseconds(times[1])} per step"
     return Finding(
-        summary=summary
-        if same
-        else f"Casting float64 batches takes {milliseconds(time_ms)} per step",
+        summary=summary if same else casting,
         evidence=(*measures, _table(conversions.arrays)),
-        remedies=(_remedy(same, conversions.at),),
-        effects=(*_conversion(same), *(_removed(cast, same) for cast in casts)),
+        remedies=(*_converted(same, conversions.at), *_loaded(wide, conversions.at)),
+        effects=(*_again(same), *_casts(wide, Bound.AT_MOST)),
     )
 
 
-def _casts(arrays: Iterable[ConvertedArray]) -> list[OperationTime]:
-    """Return the casts that an array of another type would not need: of what stays the same, and of float64."""
-    return [array.cast for array in arrays if array.cast and (array.same or array.dtype == WIDE)]
+def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
+    return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
+
+
+def _cast_ms(arrays: Iterable[ConvertedArray]) -> float:
+    return sum(array.cast.ms for array in arrays if array.cast)
 
 
 def _measures(
-    conversions: Conversions, time_ms: float, share: float, limits: Limits
+    conversions: Conversions, times: tuple[float, float], breakdown: Breakdown, limits: Limits
 ) -> tuple[Measure, ...]:
     same = [array for array in conversions.arrays if array.same]
-    label = "share of the step in converting and casting the same arrays"
+    share = max(times) / breakdown.step_ms
+    label = "larger of the two as a share of the step"
     return (
+        Measure(
+            "time converting and casting the same arrays per step",
+            ms(times[0]),
+            ms(limits.least_ms),
+        ),
+        Measure("time casting new float64 arrays per step", ms(times[1]), ms(limits.least_ms)),
         Measure(label, ratio(share), ratio(limits.share)),
-        Measure("time converting and casting them per step", ms(time_ms), ms(limits.least_ms)),
         Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
     )
 
@@ -142,34 +151,38 @@ SHOWN_ROWS = 8
 """Rows of the table: the arrays that take longest."""
 
 
-def _conversion(same: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
-    """Return the effect of passing tensors instead, within the marked call and outside of it."""
+def _again(same: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
+    """Return the effects of passing tensors instead: within the marked call, outside of it, and on casts."""
     times = {
         Stage.HOST: sum(array.host_ms for array in same),
         Stage.BETWEEN: sum(array.between_ms for array in same),
     }
-    return tuple(
+    converting = (
         Effect(stage, 0.0, StepWork.CONVERSION, ms(time_ms))
         for stage, time_ms in times.items()
         if time_ms
     )
+    return (*converting, *_casts(same, Bound.EXPECTED))
 
 
-def _removed(cast: OperationTime, same: Sequence[ConvertedArray]) -> Effect:
-    """Return the effect of casting once; a batch that Python makes may have to be cast there at each step."""
-    once = any(array.cast is cast for array in same)
-    bound = Bound.EXPECTED if once else Bound.AT_MOST
-    return Effect(Stage.DEVICE, 0.0, cast.name, ms(cast.ms), bound=bound)
+def _casts(arrays: Iterable[ConvertedArray], bound: Bound) -> tuple[Effect, ...]:
+    """Return the effects of casting once; a batch that Python makes may have to be cast there at each step."""
+    casts = [array.cast for array in arrays if array.cast]
+    return tuple(Effect(Stage.DEVICE, 0.0, cast.name, ms(cast.ms), bound=bound) for cast in casts)
 
 
-def _remedy(same: Sequence[ConvertedArray], at: Location | None) -> Remedy:
+def _converted(same: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:
     if not same:
-        return Remedy("Make the arrays float32 where they are loaded", LOADED, at)
+        return ()
     action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
-    return Remedy(action, "\n".join(map(_converted, same)), at, edit_id="convert-once")
+    return (Remedy(action, "\n".join(map(_line, same)), at, edit_id="convert-once"),)
 
 
-def _converted(array: ConvertedArray) -> str:
+def _loaded(wide: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:
+    return (Remedy("Make the arrays float32 where they are loaded", LOADED, at),) if wide else ()
+
+
+def _line(array: ConvertedArray) -> str:
     """Return the line that converts an argument, named by its place: array_0 is the first."""
     name = f"array_{array.place.replace('.', '_')}"
     dtype = f", tf.{array.cast_to}" if array.cast_to else ""

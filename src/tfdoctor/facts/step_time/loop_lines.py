@@ -24,33 +24,36 @@ class LoopLine:
 class LoopLines:
     """The time of LoopBody within the marked step by its lines, the longest first; ``seen`` samples are in these.
 
-    A line's time is its share of the stack samples outside of training calls. Left out are lines that make the
-    arguments of the training call, the line of the loop and of the call itself, and installed packages.
+    A line's time is its share of ``sample_count`` stack samples outside of training calls. Left out are lines that
+    make the arguments of the training call, the line of the loop and of the call itself, and installed packages.
+    ``body_ms`` is the time of them all.
     """
 
     lines: tuple[LoopLine, ...]
     seen: int
+    sample_count: int
+    body_ms: float
 
     @classmethod
     def measure(cls, samples: StackSamples, body: LoopBody, eager: EagerWork) -> Self:
         """Divide the body's time by the samples.
 
         Raises:
-            Unavailable: no sample was taken, or the step itself runs operation by operation in the loop.
+            Unavailable: the step itself runs operation by operation in the loop.
         """
         if eager.operations_ms > eager.functions_ms:
             raise Unavailable(
                 "the step itself runs operation by operation, so the loop has no separate work"
             )
-        if not samples.sample_count:
-            raise Unavailable("no stack sample was taken between the training calls")
-        each_ms, calls = body.host_ms / samples.sample_count, {samples.called_at, eager.at}
+        each_ms = body.host_ms / max(1, samples.sample_count)
+        calls = {samples.called_at, eager.at}
         seen: Counter[tuple[Location, bool]] = Counter()
         for place in samples.places:
             if place.at is not None and not place.makes and place.at not in calls:
                 seen[place.at, place.makes is False] += place.seen
         lines = (LoopLine(at, count * each_ms, aside) for (at, aside), count in seen.items())
-        return cls(tuple(sorted(lines, key=lambda line: -line.ms)), seen.total())
+        ordered = sorted(lines, key=lambda line: -line.ms)
+        return cls(tuple(ordered), seen.total(), samples.sample_count, body.host_ms)
 
     @property
     def total_ms(self) -> float:
