@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.operations.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfdoctor.facts.operations.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import repeated_conversion

@@ -34,9 +34,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.operations.conversions import Conversions
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody

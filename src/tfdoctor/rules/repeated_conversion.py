@@ -33,7 +33,7 @@ python-input reports them, except for casts of float64 to a narrower type, which
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import counted, milliseconds

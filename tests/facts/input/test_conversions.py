@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import Row, chart, line, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.conversions import Conversions
+from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.verdict import Location
 
 STEPS = 6
