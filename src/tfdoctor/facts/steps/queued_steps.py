@@ -5,6 +5,8 @@ So the device's own runs of the training program take precedence, and the host's
 only where the device keeps pace with them.
 """
 
+from typing import NoReturn
+
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
@@ -12,6 +14,7 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
+from tfdoctor.facts.steps.kernel_runs import kernel_runs
 from tfdoctor.facts.steps.step import Step
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules, of_runs
 from tfdoctor.kinds import DeviceKind, StepSource
@@ -55,9 +58,12 @@ def queued_steps(
         return "", StepSource.NONE, _in_time(marked, device)
     if runs and not (marked and waits_for(marked, steps)):
         return name, MODULE_RUNS, steps
+    if not runs and _late(marked or steps, device):
+        on_gpu = kernel_runs(device, f"jit_{name}", len(steps))
+        return (name, MODULE_RUNS, on_gpu) if on_gpu else _unknown()
     if marked:
-        return "", StepSource.NONE, marked if runs else _in_time(marked, device)
-    return name, COMPILED_CALLS, _in_time(steps, device)
+        return "", StepSource.NONE, marked
+    return name, COMPILED_CALLS, steps
 
 
 def waits_for(marked: list[Step], runs: list[Step]) -> bool:
@@ -76,13 +82,20 @@ def _in_time(steps: list[Step], device: Device) -> list[Step]:
     Raises:
         Unavailable: it still works a step or more after the last one.
     """
+    return _unknown() if _late(steps, device) else steps
+
+
+def _late(steps: list[Step], device: Device) -> bool:
+    """Whether the device still works a step or more after the host's last one."""
     lines = work_lines(device.busiest) if device.busiest and device.kind != DeviceKind.CPU else ()
     ends = [int((line.start_ps + line.duration_ps).max()) for line in lines if len(line)]
     late = max(ends, default=0) - steps[-1].end_ps
-    if late > np.median([step.end_ps - step.start_ps for step in steps]):
-        raise Unavailable(
-            "the host ran ahead of the device, which was still working after the last step, so step times are "
-            "unknown",
-            "wait for the result inside each step (`jax.block_until_ready(loss)`) and record again",
-        )
-    return steps
+    return late > float(np.median([step.end_ps - step.start_ps for step in steps]))
+
+
+def _unknown() -> NoReturn:
+    raise Unavailable(
+        "the host ran ahead of the device, which was still working after the last step, so step times are "
+        "unknown",
+        "wait for the result inside each step (`jax.block_until_ready(loss)`) and record again",
+    )

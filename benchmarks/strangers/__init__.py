@@ -1,0 +1,1 @@
+"""Scores tfdoctor on scripts whose writers know neither its rules nor its corpus."""

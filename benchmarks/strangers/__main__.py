@@ -1,0 +1,146 @@
+"""Scores tfdoctor on a round of scripts: ``python -m benchmarks.strangers ROUND --keep DIR``.
+
+Each case is timed by turns without any profiler, then each of its scripts is profiled once. ``--again DIR`` runs no
+script and diagnoses what was kept there by the present rules. ``--rounds 0`` times nothing and takes the times
+that the writer measured.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.strangers.cases import SICK, Case, cases
+from benchmarks.strangers.scores import Scored, findings, totals
+
+QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+TIMEOUT_S = 150
+
+
+def _run(command: list[str], folder: Path) -> str:
+    """Run a command in a folder and return what it printed; "" where it failed."""
+    environment = os.environ | QUIET
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=folder,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    return done.stdout
+
+
+def timed(case: Case, rounds: int) -> list[dict[str, dict[str, float]]]:
+    """Time the scripts of a case by turns."""
+    timer = str(Path(__file__).with_name("timer.py"))
+    function = ["--function", case.step_function] if case.step_function else []
+    return [
+        {
+            twin: _last_line(_run([sys.executable, timer, *function, f"{twin}.py"], case.folder))
+            for twin in case.twins
+        }
+        for _ in range(rounds)
+    ]
+
+
+def _last_line(output: str) -> dict[str, Any]:
+    lines = [line for line in output.splitlines() if line.startswith('{"step"')]
+    return json.loads(lines[-1]) if lines else {}
+
+
+def report(case: Case, twin: str, out: Path, *, again: bool) -> dict[str, Any]:
+    """Profile a script, or diagnose its recording again, and return the JSON report; {} where there is none."""
+    command = [sys.executable, "-m", "tfdoctor"]
+    if again:
+        command += ["report", "--format", "json", str(out)]
+    else:
+        command += [
+            "profile",
+            "--format",
+            "json",
+            "--out",
+            str(out),
+            str(case.folder / f"{twin}.py"),
+        ]
+    _run(command, case.folder)
+    path = next(
+        (path for path in (out / "report.json", out / "tfdoctor-report.json") if path.exists()),
+        None,
+    )
+    return json.loads(path.read_text("utf-8")) if path else {}
+
+
+def score(case: Case, options: argparse.Namespace) -> Scored:
+    """Time and profile one case, or read what was kept."""
+    keep: Path = options.again or options.keep
+    kept = keep / f"{case.name}.json"
+    if options.rounds and not options.again:
+        kept.write_text(json.dumps(timed(case, options.rounds)), encoding="utf-8")
+    times = json.loads(kept.read_text("utf-8")) if kept.exists() else []
+    reports = {
+        twin: report(case, twin, keep / f"{case.name}-{twin}", again=bool(options.again))
+        for twin in case.twins
+    }
+    declared = case.measured.get("saving_pct")
+    saving = None if case.trap else case.saving(times)
+    if saving is None and declared is not None:
+        saving = declared / 100
+    return Scored(
+        case, {twin: findings(one) if one else [] for twin, one in reports.items()}, saving, times
+    )
+
+
+def line(scored: Scored) -> str:
+    """Return one line on a case: what was found, and how far the figure is off."""
+    saving = "-" if scored.saving is None else f"{scored.saving:.0%}"
+    naming = ", ".join(one.rule for one in scored.naming) or ("-" if scored.case.trap else "MISSED")
+    predicted = scored.predicted
+    said = (
+        f"{'<' if predicted.at_most else ''}{predicted.share:.0%}"
+        if predicted and predicted.share
+        else "-"
+    )
+    false = ", ".join(f"{twin}: {rule}" for twin, rule in scored.false)
+    others = ", ".join(
+        f"{one.rule}{f' {one.share:.0%}' if one.share is not None else ''}"
+        for one in scored.found.get(SICK, scored.found.get("healthy", []))
+    )
+    figures = f"saves {saving:>4} said {said:>5}"
+    return f"{scored.case.name:<34} {figures}  {naming}  | false: {false or '-'}  | all: {others}"
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, help="of the round's cases")
+    parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
+    parser.add_argument("--rounds", type=int, default=2, help="of timing by turns [default: 2]")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--keep", type=Path, metavar="DIR", help="keep times and recordings here")
+    where.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
+    options = parser.parse_args()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    scored = []
+    for case in cases(options.folder.resolve(), options.names):
+        scored.append(score(case, options))
+        print(line(scored[-1]), flush=True)
+    total = totals(scored)
+    by_general = f"{total.found_by_general} by general rules alone"
+    print(f"recall {total.recall:.2f} ({total.found} of {total.cases}, {by_general})")
+    print(
+        f"precision {total.precision:.2f} ({total.false} undeclared of {total.true + total.false})"
+    )
+    print(f"savings: {total.errors}; ceilings exceeded {total.exceeded} of {total.ceilings}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The scripts of a round, and what is true of each.
+
+A round is a folder of cases. A case is a folder with ``case.json`` and ``sick.py`` and ``healthy.py``, which
+differ in the lines of one fix; a trap has ``healthy.py`` only. Its writer declares what is slow, on which
+lines, and the measured step times. A second person, before tfdoctor runs for the first time, adds which rules
+name that fault (``named_by``) and which further findings are true (``acceptable``).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+SICK, HEALTHY = "sick", "healthy"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: two scripts, the fault, and the rules that name it."""
+
+    folder: Path
+    fault: str = ""
+    where: tuple[int, ...] = ()  # lines of sick.py
+    named_by: tuple[str, ...] = ()  # rules: each names the fault
+    acceptable: tuple[str, ...] = ()  # rules whose findings are true as well
+    by_mean: bool = False  # the saving is that of the mean step
+    step_function: str = ""
+    per_mark: dict[str, float] = field(default_factory=dict)  # samples or steps between two marks
+    measured: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read ``case.json``.
+
+        Raises:
+            OSError: there is none.
+            ValueError: it is not JSON.
+        """
+        case = json.loads((folder / "case.json").read_text("utf-8"))
+        samples = case.get("samples_per_step") or {}
+        steps = case.get("steps_per_mark") or case.get("units_per_call") or {}
+        twins = (SICK, HEALTHY)
+        per_mark = {twin: float(samples.get(twin, 1)) * float(steps.get(twin, 1)) for twin in twins}
+        return cls(
+            folder,
+            case.get("fault", ""),
+            tuple(case.get("where", ())),
+            tuple(case.get("named_by", ())),
+            tuple(case.get("acceptable", ())),
+            case.get("basis") == "mean",
+            case.get("step_fn", "").rstrip("@"),
+            per_mark,
+            case.get("measured") or {},
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the case: that of its folder."""
+        return self.folder.name
+
+    @property
+    def trap(self) -> bool:
+        """Whether nothing is slow here that a change would help."""
+        return not (self.folder / f"{SICK}.py").exists()
+
+    @property
+    def twins(self) -> tuple[str, ...]:
+        """The scripts that the case has."""
+        return (HEALTHY,) if self.trap else (SICK, HEALTHY)
+
+    def saving(self, times: list[dict[str, dict[str, float]]]) -> float | None:
+        """Return the share of the step that the fix saves: the median of the rounds' ratios; None of no rounds."""
+        figure = "mean_ms" if self.by_mean else "median_ms"
+        shares = sorted(
+            1.0
+            - self._per_unit(round_[HEALTHY][figure], HEALTHY)
+            / self._per_unit(round_[SICK][figure], SICK)
+            for round_ in times
+            if all(round_.get(twin, {}).get(figure) for twin in (SICK, HEALTHY))
+        )
+        return shares[len(shares) // 2] if shares else None
+
+    def _per_unit(self, ms: float, twin: str) -> float:
+        return ms / self.per_mark.get(twin, 1.0)
+
+
+def cases(round_folder: Path, names: list[str]) -> Iterator[Case]:
+    """Yield the cases of a round, or those whose name contains one of `names`."""
+    for path in sorted(round_folder.glob("*/case.json")):
+        if not names or any(name in path.parent.name for name in names):
+            yield Case.read(path.parent)
