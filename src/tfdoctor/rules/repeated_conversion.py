@@ -61,6 +61,12 @@ WIDE = "float64"
 """NumPy's default type, of which a cast to anything else can be made once, where the array is loaded."""
 
 
+NOT_COMPARED = (
+    "the recording does not contain two calls with the same number of arrays, or is of an earlier version; "
+    "record the run again"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Thresholds of this rule."""
@@ -85,6 +91,8 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMIT
         return NotApplicable(reason="the traced steps have no duration; record the run again")
     if not conversions.arrays:
         return Healthy(summary="The training function is given tensors, which need no conversion")
+    if any(array.same is None for array in conversions.arrays):
+        return NotApplicable(reason=NOT_COMPARED)
     same = [array for array in conversions.arrays if array.same]
     wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
     times = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
@@ -134,7 +142,7 @@ def _table(arrays: Sequence[ConvertedArray]) -> Table:
         (
             array.place or "unknown",
             f"{array.dtype} {list(array.shape)}",
-            VALUES[array.same],
+            "the same" if array.same else "new ones",
             ms(array.ms),
             ms(array.cast.ms) if array.cast else "no cast",
         )
@@ -144,8 +152,6 @@ def _table(arrays: Sequence[ConvertedArray]) -> Table:
         ("argument", "type and shape", "values", "conversion per step", "cast per step"), rows
     )
 
-
-VALUES = {True: "the same", False: "new ones", None: "not compared"}
 
 SHOWN_ROWS = 8
 """Rows of the table: the arrays that take longest."""
