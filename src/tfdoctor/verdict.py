@@ -46,6 +46,8 @@ class StepWork(StrEnum):
     COMPILING = "compiling"
     BETWEEN_CALLS = "other work"
     MAKING_BATCHES = "batch"
+    LOOP_BODY = "the loop's own Python"
+    CONVERSION = "conversion"
     INTERPRETER = "interpreter"
     LAUNCHING = "launching"
     OPTIMIZER = "optimizer"

@@ -192,7 +192,7 @@ def test_every_edit_id_has_an_edit_or_a_reason() -> None:
     assert not KINDS.keys() & BY_HAND.keys()
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
     known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
-    known += " fused-batch-norm"
+    known += " fused-batch-norm convert-once"
     assert set(KINDS) == set(known.split())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from tfdoctor.edits.autotune import autotune_on
 from tfdoctor.edits.batch_norm import fused_batch_norm
 from tfdoctor.edits.caches import cache, cache_before_repeat
+from tfdoctor.edits.conversions import convert_once
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -40,6 +41,7 @@ KINDS: dict[str, Kind] = {
     "run-eagerly-off": run_eagerly_off,
     "autotune-on": autotune_on,
     "fused-batch-norm": fused_batch_norm,
+    "convert-once": convert_once,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {

@@ -165,10 +165,18 @@ class SeenPlace:
 
 @dataclass(frozen=True, slots=True)
 class FedArgument:
-    """An argument of the training function; `new_object`: the next call gets another object."""
+    """An array among the arguments of the training function.
+
+    `new_object`: the next call gets another object. `same`: it gets the same values, as far as compared; None is
+    not compared, as of tensors.
+    """
 
     shape: tuple[int, ...] = ()
     new_object: bool = field(default=False, metadata={KEY: "anew"})
+    place: str = ""  # "0", "mask"; within a structure "0.1": the second of the first argument
+    kind: str = ""  # "numpy", "pandas", "tensor"
+    dtype: str = ""  # as NumPy writes it: "float64"
+    same: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +185,7 @@ class FedCall:
 
     at: SourceLine | None = None
     arguments: tuple[FedArgument, ...] = ()
+    function: str = ""  # the name of its calls in the trace; "" is unknown
 
 
 @dataclass(frozen=True, slots=True)

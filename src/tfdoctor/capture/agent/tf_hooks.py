@@ -116,7 +116,7 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
             return original(self, *args, **kwargs)
         loops.function = window.calling = self
         if arguments.wanted and registry.trainer() is self:
-            arguments.note(args, kwargs)
+            arguments.note(args, kwargs, self)
         try:
             return original(self, *args, **kwargs)
         finally:
