@@ -1,34 +1,71 @@
-"""What a convolution's time does between multiples of 16 channels on this CPU.
+"""What the time of convolutions and dense layers does between multiples of 16 channels on this CPU.
 
-The figures behind ``facts/run/hardware.py``'s ONEDNN_TILE: ``python -m benchmarks.channels``.
+The figures behind ``facts/run/channel_rates.py``: ``python -m benchmarks.channels``. Each width takes turns with
+128 channels, so that a noisy machine hits both.
 """
 
 import statistics
+from collections.abc import Callable
 
 import tensorflow as tf
 
-from benchmarks.precision import conv, seconds, with_gradients
+from benchmarks.precision import conv, seconds
 
-CHANNELS = (16, 24, 30, 32, 33, 40, 48, 49, 63, 64, 65, 72, 80)
+CHANNELS = (96, 98, 100, 104, 108, 112, 120, 124, 126, 130, 132, 136, 144, 152, 160)
+REFERENCE = 128
+
+Run = Callable[[], object]
 
 
-def milliseconds(channels: int, rounds: int = 11) -> float:
-    """Return the median time of a 3x3 convolution and its gradients."""
-    x = tf.random.normal((32, 32, 32, channels))
-    w = tf.random.normal((3, 3, channels, channels))
-    run = with_gradients(conv)
-    run(x, w)
-    return statistics.median(seconds(run, x, w) for _ in range(rounds)) * 1e3
+def convolution(channels: int, dtype: str, part: str) -> Run:
+    """Return one part of the training step of a 3x3 convolution of 16 images of 24 x 24."""
+    x = tf.cast(tf.random.normal((16, 24, 24, channels)), dtype)
+    w = tf.cast(tf.random.normal((3, 3, channels, channels)), dtype)
+    parts = {
+        "forward": lambda: conv(x, w),
+        "input gradient": lambda: tf.raw_ops.Conv2DBackpropInput(
+            input_sizes=x.shape, filter=w, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
+        ),
+        "filter gradient": lambda: tf.raw_ops.Conv2DBackpropFilter(
+            input=x, filter_sizes=w.shape, out_backprop=x, strides=[1, 1, 1, 1], padding="SAME"
+        ),
+    }
+    return tf.function(parts[part])
+
+
+def dense(channels: int, dtype: str, part: str) -> Run:
+    """Return one part of the training step of a dense layer on 8192 rows."""
+    x = tf.cast(tf.random.normal((8192, channels)), dtype)
+    w = tf.cast(tf.random.normal((channels, channels)), dtype)
+    parts = {
+        "forward": lambda: tf.matmul(x, w),
+        "input gradient": lambda: tf.matmul(x, w, transpose_b=True),
+        "filter gradient": lambda: tf.matmul(x, x, transpose_a=True),
+    }
+    return tf.function(parts[part])
+
+
+def relative(make: Callable[[int, str, str], Run], channels: int, dtype: str, part: str) -> float:
+    """Return the time per useful multiplication relative to 128 channels: the median of turns."""
+    run, reference = make(channels, dtype, part), make(REFERENCE, dtype, part)
+    run(), reference()
+    pairs = [(timed(run), timed(reference)) for _ in range(15)]
+    ratio = statistics.median(a for a, _ in pairs) / statistics.median(b for _, b in pairs)
+    return ratio * (REFERENCE / channels) ** 2
+
+
+def timed(run: Run) -> float:
+    """Return the seconds of one call."""
+    return seconds(lambda *_: run(), None, None)
 
 
 def main() -> None:
-    """Print the time, and the time per useful multiplication relative to 64 channels."""
-    unit = milliseconds(64) / 64**2
-    for channels in CHANNELS:
-        time = milliseconds(channels)
-        print(
-            f"{channels:4} channels {time:8.2f} ms  {time / channels**2 / unit:5.2f} x the cost of 64"
-        )
+    """Print, for each kind, type and part, the cost of a multiplication relative to 128 channels."""
+    for make in (convolution, dense):
+        for dtype in ("float32", "bfloat16"):
+            for part in ("forward", "input gradient", "filter gradient"):
+                costs = [f"{n}:{relative(make, n, dtype, part):.2f}" for n in CHANNELS]
+                print(f"{make.__name__:12}{dtype:9} {part:16}", *costs, flush=True)
 
 
 if __name__ == "__main__":

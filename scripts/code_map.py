@@ -23,8 +23,11 @@ reasons over nothing else. `make fact NAME=… ROOM=…` begins a new one;
 """
 
 
-GIVEN = {"Price": "given by `--usd-per-hour`"}
-"""The facts that no recording contains, and the option that supplies them."""
+GIVEN = {
+    "Price": "given by `--usd-per-hour`",
+    "Unexplained": "given by the engine, from the findings of the specific rules",
+}
+"""The facts that no recording contains, and what supplies them."""
 
 
 def package_map() -> Iterator[str]:

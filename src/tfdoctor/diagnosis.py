@@ -263,6 +263,36 @@ class Settings:
     own: tuple[str, ...] = ()  # names of the user's own rules that were applied
 
 
+class AccountState(StrEnum):
+    """Whether the time of a part of the step is explained."""
+
+    NAMED = "named"  # findings name it
+    NECESSARY = "necessary"  # it is necessary work, with what findings name of it
+    UNEXPLAINED = "unexplained"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
+
+    what: str
+    amount: Quantity  # ms per step, or the share of the stack samples
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What explains the time of a large part of the step; each such part has one account."""
+
+    part: str  # of PARTS
+    total_ms: float
+    state: AccountState
+    rules: tuple[str, ...] = ()  # whose findings name time of the part
+    why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work
+    unexplained_ms: float = 0.0  # what neither findings nor necessary work explain
+    seen: tuple[Seen, ...] = ()  # in an unexplained part
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The result of examining one recording."""
@@ -289,4 +319,5 @@ class Diagnosis:
     hosts: Hosts | None = None  # when the job had several
     settings: Settings = field(default_factory=Settings)
     order: Order | None = None  # of findings that bear on each other
+    accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
     patch: bytes = b""  # the edits that go together, as a unified diff; for `--patch` only

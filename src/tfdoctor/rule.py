@@ -76,6 +76,8 @@ class Rule:
     """An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own."""
     own: bool = False
     """Whether it is the user's own rule."""
+    general: bool = False
+    """Whether it runs after all others and speaks only of the time that they leave unexplained."""
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:
@@ -95,6 +97,7 @@ class Rule:
             sick=module.sick,
             healthy=module.healthy,
             limits=module.Limits() if hasattr(module, "Limits") else None,
+            general=getattr(module, "GENERAL", False),
         )
 
     def bound(self) -> Callable[..., Verdict]:

@@ -46,6 +46,8 @@ class StepWork(StrEnum):
     COMPILING = "compiling"
     BETWEEN_CALLS = "other work"
     MAKING_BATCHES = "batch"
+    LOOP_BODY = "the loop's own Python"
+    CONVERSION = "conversion"
     INTERPRETER = "interpreter"
     LAUNCHING = "launching"
     OPTIMIZER = "optimizer"
@@ -136,6 +138,29 @@ class Effect:
     spreads: bool = False
     narrows: bool = False
 
+    @property
+    def names(self) -> bool:
+        """Whether its time is what is wrong: a change that other work pays for names none of that work."""
+        return self.scales < 1.0 or self.overlaps
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Whether it bounds what a whole stage costs, without saying which work in it is too much."""
+        return not self.subject and self.bound is Bound.AT_MOST and self.scales == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartTime:
+    """Time of a part of the step (see Breakdown) that a verdict accounts for, in ms per training step.
+
+    Of a Finding: the time that it names without an effect. Of a Healthy: time that is necessary work, and
+    ``why``, as a sentence with the measured number that shows it.
+    """
+
+    part: str
+    of: Quantity
+    why: str = ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -151,6 +176,7 @@ class Finding:
     effects: tuple[Effect, ...] = ()
     severity: Severity | None = None
     concern: Concern = Concern.TYPICAL_STEP
+    names: tuple[PartTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +186,7 @@ class Healthy:
     summary: str
     evidence: tuple[Evidence, ...] = field(default=())
     concern: Concern = Concern.TYPICAL_STEP
+    necessary: tuple[PartTime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,3 +82,8 @@ def test_what_the_branches_of_a_function_do_counts(datasets: dict[str, Any]) -> 
 
 def test_whether_a_shuffle_is_the_same_each_time(datasets: dict[str, Any]) -> None:
     assert datasets["_ShuffleDataset"]["parameters"]["reshuffle_each_iteration"] is False
+
+
+def test_each_stage_names_the_function_that_its_line_calls(datasets: dict[str, Any]) -> None:
+    assert datasets["_MapDataset"]["made_by"] == "map"
+    assert datasets["_TensorSliceDataset"]["made_by"] == "from_tensor_slices"

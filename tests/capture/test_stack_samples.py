@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import json
 import sys
 import threading
 from pathlib import Path
@@ -44,15 +45,15 @@ class Callback:
 
 
 class Slow(Callback):
-    def on_train_batch_end(self) -> Any:
-        return agent.load("stack_samples").place(sys._getframe(), None)  # noqa: SLF001 - as the agent does
+    def on_train_batch_end(self, sampler: Any) -> Any:
+        return sampler._place(sys._getframe(), inside=False)  # noqa: SLF001 - as the agent does
 
 
-def test_a_callback_is_named_with_its_line() -> None:
-    line, looped, callback = Slow().on_train_batch_end()
+def test_a_callback_is_named_with_its_line(sampler: Any) -> None:
+    stack, callback, _ = Slow().on_train_batch_end(sampler)
     assert callback == "Slow.on_train_batch_end"
-    assert line[0] == __file__
-    assert looped is None
+    assert stack.line[0] == __file__
+    assert stack.looped is None
 
 
 def training(depth: int = 0) -> SimpleNamespace:
@@ -69,7 +70,8 @@ def sampler(tmp_path: Path) -> Any:
 def test_calls_that_train_are_counted_apart(sampler: Any, depth: int, inside: int) -> None:
     sampler.sample(threading.get_ident(), training(depth))
     assert sampler.inside == inside
-    assert sum(sampler.places.values()) == 1 - inside
+    (place,) = sampler.describe()["places"]
+    assert (place["inside"], place["seen"], len(place["when_us"])) == (bool(inside), 1, 1)
 
 
 def test_it_leaves_python_as_it_was(sampler: Any) -> None:
@@ -94,3 +96,32 @@ def test_arguments_made_anew_are_told_from_those_that_stay(sampler: Any) -> None
         arguments.note((stays, Array(), 3), {})
     assert [argument["anew"] for argument in arguments.call["arguments"]] == [False, True]
     assert not arguments.wanted
+
+
+def encoded(sampler: Any) -> Any:
+    found: list[Any] = []
+
+    def default(_: object) -> int:
+        found.append(sampler._place(sys._getframe(1), inside=True))  # noqa: SLF001 - as the agent does
+        return 0
+
+    json.dumps(object(), default=default)
+    return found[0]
+
+
+def test_a_line_says_what_it_calls_and_who_called_it(sampler: Any) -> None:
+    public = agent.load("stack").public_name
+    stack, callback, inside = encoded(sampler)
+    assert stack.line[0] == stack.caller[0] == __file__
+    assert stack.line[1] < stack.caller[1]
+    assert public(stack.calls) == "json.dumps"
+    assert public(stack.runs).startswith("json.encoder.")
+    assert (callback, inside) == (None, True)
+
+
+def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any) -> None:
+    for _ in range(3):
+        sampler.sample(threading.get_ident(), training())
+    (place,) = sampler.describe()["places"]
+    assert place["seen"] == 3
+    assert place["when_us"] == sorted(place["when_us"])

@@ -6,11 +6,19 @@ from pathlib import Path
 from tfdoctor.edits.by_id import KINDS
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import spliced
+from tfdoctor.rules.unfused_batch_norm import DROP_IN
 
 POLICY = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'
 SEVERAL = "model.compile(optimizer, loss, steps_per_execution=16)"
 OPTION = "# remove: options.autotune.enabled = False"
-EXAMPLES = {"mixed-precision": POLICY, "steps-per-execution": SEVERAL, "autotune-on": OPTION}
+CACHED = "dataset = dataset.map(f, num_parallel_calls=tf.data.AUTOTUNE)\ndataset = dataset.cache()"
+EXAMPLES = {
+    "cache": CACHED,
+    "mixed-precision": POLICY,
+    "steps-per-execution": SEVERAL,
+    "autotune-on": OPTION,
+    "fused-batch-norm": DROP_IN,
+}
 """The examples of rules, where an edit takes its value from the example."""
 
 

@@ -53,14 +53,49 @@ MADE = [
         "d = files.interleave(read, cycle_length=4)",
         "d = files.interleave(read, cycle_length=4, num_parallel_calls=AUTO)",
     ),
-    ("cache", "d = files.map(f).batch(2)", None),  # the line has several stages
+    ("cache", "d = files.map(f).batch(2)", "d = files.map(f).cache().batch(2)"),
+    ("cache", "d = files.map(f).map(g)", "d = files.map(f).cache().map(g)"),
+    ("cache", "d = files.map(f).map(f)", None),  # which of them?
     ("cache", "d = files.map(f)", "d = files.map(f).cache()"),
     (
         "cache",
         "d = (\n    files\n    .map(f)\n    .batch(2)\n)",
         "d = (\n    files\n    .map(f)\n    .cache()\n    .batch(2)\n)",
     ),
-    ("cache", "d = files.shuffle(9).map(f)", None),
+    ("cache", "d = files.shuffle(9).map(f)", "d = files.map(f).cache().shuffle(9)"),
+    ("cache", "d = files.repeat().shuffle(9).map(f)", "d = files.map(f).cache().repeat().shuffle(9)"),
+    ("cache", "d = files.shuffle(9).interleave(g).map(f)", None),  # nine files are not nine examples
+    ("cache", "d = files.shuffle(9).batch(2).map(f)", None),  # other batches in each pass
+    ("cache", "d = files.map(f).cache().map(f, 2)", None),
+    (
+        "cache",
+        "d = (\n    files\n    .shuffle(9)\n    .map(f)\n    .batch(2)\n)",
+        "d = (\n    files\n    .map(f)\n    .cache()\n    .shuffle(9)\n    .batch(2)\n)",
+    ),
+    ("cache", "d = (\n    files\n    .shuffle(9)  # a few\n    .map(f)\n)", None),
+    ("cache", "d = names()\nd = d.shuffle(9)\nd = d.map(f)", "d = names()\nd = d.map(f).cache().shuffle(9)"),
+    ("cache", "d = names().shuffle(9)\nd = d.map(f)", "d = names()\nd = d.map(f).cache().shuffle(9)"),
+    (
+        "cache",
+        "d = (\n    names()\n    .shuffle(9)\n    .repeat()\n)\nd = d.map(f).batch(2)",
+        "d = (\n    names()\n)\nd = d.map(f).cache().shuffle(9).repeat().batch(2)",
+    ),
+    (
+        "cache",
+        "d = names()\nd = d.repeat()\nd = d.shuffle(9)\nd = d.map(f)",
+        "d = names()\nd = d.map(f).cache().repeat().shuffle(9)",
+    ),
+    ("cache", "d = d.shuffle(9)\nprint(d)\nd = d.map(f)", None),  # used in between
+    ("cache", "d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)", None),
+    ("cache-before-repeat", "d = d.repeat().cache()", "d = d.cache().repeat()"),
+    ("cache-before-repeat", "d = d.repeat().cache('x').batch(2)", "d = d.cache('x').repeat().batch(2)"),
+    (
+        "cache-before-repeat",
+        "d = (\n    d\n    .repeat()\n    .cache()\n)",
+        "d = (\n    d\n    .cache()\n    .repeat()\n)",
+    ),
+    ("cache-before-repeat", "d = d.repeat().map(f).cache()", None),
+    ("cache-before-repeat", "d = d.repeat()\nd = d.cache()", None),
     ("cache", "e = files.shuffle(9)\nc = e\nd = c.map(f)", None),  # shuffled under another name
     ("cache", "e = files.take(9)\nc = e\nd = c.map(f)", "e = files.take(9)\nc = e\nd = c.map(f).cache()"),
     ("drop-remainder", "d = d.batch(8)\nmodel.fit(d)", "d = d.batch(8, drop_remainder=True)\nmodel.fit(d)"),
@@ -114,7 +149,12 @@ MADE = [
 
 @pytest.mark.parametrize(("edit_id", "line", "expected"), MADE)
 def test_an_edit_changes_its_line_only(edit_id: str, line: str, expected: str | None) -> None:
-    names = {"prefetch": ".batch", "cache": ".map", "autotune-on": ".with_options"}
+    names = {
+        "prefetch": ".batch",
+        "cache": ".map",
+        "cache-before-repeat": ".cache",
+        "autotune-on": ".with_options",
+    }
     mark = names.get(edit_id, line.split("\n", maxsplit=1)[0])
     made = declined(edit_id, f"{HEAD}{line}\n", mark)
     assert made == (None if expected is None else f"{HEAD}{expected.replace('AUTO', AUTO)}\n")
@@ -151,7 +191,8 @@ def test_an_edit_uses_the_names_of_the_file(imports: str, name: str | None) -> N
 def test_every_edit_id_has_an_edit_or_a_reason() -> None:
     assert not KINDS.keys() & BY_HAND.keys()
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
-    known += " jit-compile steps-per-execution run-eagerly-off autotune-on"
+    known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
+    known += " fused-batch-norm convert-once"
     assert set(KINDS) == set(known.split())
 
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from tests.report import several
 from tfdoctor.diagnosis import (
+    Account,
+    AccountState,
     Diagnosis,
     Edit,
     LimitSet,
@@ -16,6 +18,7 @@ from tfdoctor.diagnosis import (
     Result,
     Saving,
     SecondOpinion,
+    Seen,
     Settings,
     StepRow,
     StepsSummary,
@@ -126,6 +129,15 @@ def full() -> Diagnosis:
         ),
         unrecorded=(
             "GPU power: NVML refused it (Insufficient Permissions); run as root to record it.",
+        ),
+        accounts=(
+            Account(part="input", total_ms=43.1, state=AccountState.NAMED, rules=("input-bound",)),
+            Account(
+                part="device",
+                total_ms=7.6,
+                state=AccountState.NECESSARY,
+                why=("Matmuls run at 71 % of the rate that this GPU reaches",),
+            ),
         ),
     )
 
@@ -395,12 +407,46 @@ def healthy() -> Diagnosis:
     )
     return replace(
         full(),
+        accounts=full().accounts[1:],
         steps=replace(
             steps(8), rows=rows, median_ms=8.2, p10_ms=8.1, p90_ms=8.3, breakdown_ms=breakdown
         ),
         results=(*healthy_results(), not_applicable_results()[0]),
         together=None,
         unrecorded=(),
+    )
+
+
+def unexplained() -> Diagnosis:
+    """Return a run whose host time no rule explains, and only a part of its compute."""
+    base = healthy()
+    parts = {"host": 6.9, "device": 5.1}
+    rows = tuple(replace(row, total_ms=12.0, parts_ms=parts) for row in base.steps.rows)
+    host = Account(
+        part="host",
+        total_ms=6.9,
+        state=AccountState.UNEXPLAINED,
+        unexplained_ms=6.9,
+        seen=(
+            Seen("Python", ratio(0.62), Location("train.py", 41)),
+            Seen("Log.on_train_batch_end", ratio(0.2), Location("train.py", 12)),
+            Seen("tf.constant (thread python)", ms(0.9)),
+        ),
+    )
+    device = Account(
+        part="device",
+        total_ms=5.1,
+        state=AccountState.UNEXPLAINED,
+        rules=("layout-change",),
+        why=("Matmuls run at 71 % of the rate that this GPU reaches",),
+        unexplained_ms=2.3,
+    )
+    return replace(
+        base,
+        steps=replace(
+            base.steps, rows=rows, median_ms=12.0, p10_ms=11.9, p90_ms=12.2, breakdown_ms=parts
+        ),
+        accounts=(host, device),
     )
 
 
@@ -490,6 +536,17 @@ def hostile() -> Diagnosis:
         device_time=(Measure(evil, ms(1.0)),),
         device_time_missing=evil,
         unrecorded=(evil,),
+        accounts=(
+            Account(
+                part="input",
+                total_ms=43.1,
+                state=AccountState.UNEXPLAINED,
+                rules=(HOSTILE,),
+                why=(evil,),
+                unexplained_ms=43.1,
+                seen=(Seen(evil, ms(1.0), where), Seen(LONG, ratio(0.5))),
+            ),
+        ),
     )
 
 
@@ -604,6 +661,7 @@ ALL = {
     "hostile-hosts": hostile_hosts,
     "full": full,
     "healthy": healthy,
+    "unexplained": unexplained,
     "no-steps": no_steps,
     "errored": errored,
     "single-step": single_step,

@@ -43,7 +43,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     written = {
         kind: folder / f"{kind}.html"
-        for kind in ("full", "hostile", "huge", "no-steps", "unknown-numbers", "hostile-hosts")
+        for kind in (
+            "full",
+            "hostile",
+            "huge",
+            "no-steps",
+            "unknown-numbers",
+            "hostile-hosts",
+            "unexplained",
+        )
     }
     for kind, path in written.items():
         path.write_text(html.render(diagnoses.ALL[kind]()), encoding="utf-8")
@@ -81,7 +89,7 @@ class Visit:
 def test_all_charts_are_drawn_in_silence(
     browser: Browser, files: dict[str, Path], scheme: Scheme, width: int
 ) -> None:
-    for kind in ("full", "hostile", "huge", "unknown-numbers", "hostile-hosts"):
+    for kind in ("full", "hostile", "huge", "unknown-numbers", "hostile-hosts", "unexplained"):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         visit = Visit(page, files[kind])
         assert page.locator(".js-plotly-plot").count() == 3, kind

@@ -9,7 +9,16 @@ from tfdoctor.report import terminal
 from tfdoctor.report.formats import html, json, md
 
 Compare = Callable[[str, str], None]
-KINDS = ["full", "healthy", "no-steps", "errored", "single-step", "several-hosts", "configured"]
+KINDS = [
+    "full",
+    "healthy",
+    "no-steps",
+    "errored",
+    "single-step",
+    "several-hosts",
+    "configured",
+    "unexplained",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -27,6 +36,6 @@ def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 
 
-@pytest.mark.parametrize("kind", ["full", "no-steps", "several-hosts"])
+@pytest.mark.parametrize("kind", ["full", "no-steps", "several-hosts", "unexplained"])
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -88,6 +88,9 @@ def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
 
+KINDS = ("full", "errored", "several-hosts", "configured", "unexplained")
+
+
 def keys_of(value: object) -> set[str]:
     match value:
         case dict():
@@ -99,7 +102,7 @@ def keys_of(value: object) -> set[str]:
 
 
 def test_every_field_is_documented() -> None:
-    shown = [report(name) for name in ("full", "errored", "several-hosts", "configured")]
+    shown = [report(name) for name in KINDS]
     names = {
         part
         for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text())
@@ -113,7 +116,7 @@ def test_every_documented_field_exists() -> None:
     fields = {
         re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)
     }
-    shown = [report(name) for name in ("full", "errored", "several-hosts", "configured")]
+    shown = [report(name) for name in KINDS]
     assert fields - keys_of(shown) == set()
 
 

@@ -130,6 +130,37 @@ def test_few_checks_are_no_bill_of_health() -> None:
     )
 
 
+def test_an_unexplained_part_is_in_the_verdict_and_no_health() -> None:
+    """The largest comes first."""
+    words = verdict(diagnoses.unexplained())
+    assert "6.90 ms of each step are host time and 2.30 ms compute time" in words
+    assert "none of which any rule explains" in words
+    assert "No rule found a way" not in words
+    (line, _) = page(diagnoses.unexplained()).accounts
+    assert "Python at train.py:41 (62 % of the stack samples)" in line.text
+
+
+def test_parts_that_findings_name_need_no_line() -> None:
+    (line,) = page(diagnoses.full()).accounts
+    assert line.part == "device"
+    assert line.text == "Matmuls run at 71 % of the rate that this GPU reaches."
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (1, "of the traced step are"),
+        (2, "of each of the two traced steps are"),
+        (3, "of each step are"),
+    ],
+)
+def test_few_steps_are_not_called_each_step(number: int, said: str) -> None:
+    base = diagnoses.unexplained()
+    few = replace(base, steps=replace(base.steps, rows=base.steps.rows[:number]))
+    assert said in verdict(few)
+    assert ("ach step" in verdict(few)) is (number > 2)
+
+
 def test_a_crash_is_no_health() -> None:
     assert "The health of the run is unknown" in verdict(diagnoses.errored())
 
@@ -137,7 +168,7 @@ def test_a_crash_is_no_health() -> None:
 def test_findings_without_a_total_name_the_best() -> None:
     diagnosis = replace(diagnoses.full(), together=None)
     assert verdict(diagnosis).endswith(
-        "Four problems found; the largest saving is 41.5 ms (80 %) per step."
+        "Four problems found; the largest saving is 41.5 ms (80 %) of each step."
     )
 
 

@@ -88,6 +88,24 @@ def test_tracing_and_calling_functions_are_left_out() -> None:
     assert isinstance(check(1.2, retracing=Retracing((), calling_ms=0.3)), Healthy)
 
 
+def test_the_summary_states_all_the_time_and_what_of_it_is_judged() -> None:
+    """The time between steps is one number in a report, whichever part of it a rule judges."""
+    healthy = check(18.6, step=40.0, retracing=Retracing((), calling_ms=17.5))
+    assert isinstance(healthy, Healthy)
+    assert healthy.summary.startswith(
+        "18.6 ms pass between two steps, 1.10 ms of them in other work"
+    )
+    assert not healthy.necessary
+
+
+def test_what_keras_own_loop_takes_is_necessary() -> None:
+    short, long = check(0.49, step=2.0), check(0.9, step=20.0)
+    assert isinstance(short, Healthy)
+    assert isinstance(long, Healthy)
+    assert [time.of.value for time in short.necessary] == [0.49]
+    assert not long.necessary
+
+
 def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
     finding = check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2))
     assert isinstance(finding, Finding)

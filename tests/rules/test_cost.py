@@ -12,7 +12,7 @@ from tests.builders import chart, recording, trace
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps

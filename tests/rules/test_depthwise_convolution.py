@@ -1,19 +1,21 @@
 """depthwise-convolution: time above what the memory would need."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import chart, line, marker, markers, trace
+from tests.builders import chart, line, marker, markers, matmul, trace
 from tfdoctor.diagnose import engine
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import depthwise_convolution
 from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Table, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity, Table, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 CONV = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=20.0, flops=7e9)
@@ -83,13 +85,13 @@ def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     assert isinstance(check(unnamed), NotApplicable)
 
 
-def test_a_finding_that_saves_nothing_becomes_healthy() -> None:
-    """The engine keeps the time that was measured."""
+def test_unknown_hardware_with_a_cpus_trace_gets_a_note() -> None:
+    """The engine computes no saving for it."""
     rows = [("d:DepthwiseConv2dNative", 10 * n, 10 * n + 0.02) for n in range(6)]
     facts = chart(trace([markers(6, 10), line("t", *rows)]))
     (result,) = engine.examine(facts, [Rule.from_module(depthwise_convolution)])
-    assert isinstance(result.outcome, Healthy)
-    assert "Depthwise convolutions take" in result.outcome.summary
+    assert isinstance(result.outcome, Finding)
+    assert (result.saving, result.severity) == (None, Severity.NOTE)
 
 
 def test_operations_without_duration_tell_nothing() -> None:
@@ -100,7 +102,39 @@ def test_operations_without_duration_tell_nothing() -> None:
     assert isinstance(result.outcome, NotApplicable)
 
 
-def test_on_a_cpu_the_change_would_cost_time_so_it_is_not_advised() -> None:
-    verdict = check(depthwise(), CONV, hardware=Hardware(DeviceKind.CPU, "x"))
-    assert isinstance(verdict, Healthy)
-    assert "take longer" in verdict.summary
+CPU = Hardware(DeviceKind.CPU, "x")
+
+
+def on_cpu(ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0) -> Verdict:
+    """Return the verdict on 7 x 7 depthwise convolutions beside a convolution that reaches ``flop_s``.
+
+    A regular 3 x 3 convolution of 64 channels needs 64 * 9 / 49 times their 6e8 FLOP: 7.05e9.
+    """
+    kernel = ("bfloat16", (7, 7, 64, 1))
+    graph = Operation(
+        name="m/d", type="DepthwiseConv2dNative", inputs=(("bfloat16", (8, 9, 9, 64)), kernel)
+    )
+    slow = depthwise(ms, flops=6e8, nbytes=1e6, operation=graph)
+    conv = matmul(ms=others_ms, weights=(3, 3, 64, 64), dtype="bfloat16", layer="gradient")
+    return check(slow, replace(conv, flops=flop_s * others_ms * 1e-3), hardware=CPU)
+
+
+@pytest.mark.parametrize(("flop_s", "promises"), [(2.4e11, True), (2.3e11, False)])
+def test_on_a_cpu_the_rates_of_the_run_decide(flop_s: float, *, promises: bool) -> None:
+    """7.05e9 FLOP in 30 ms are 2.35e11 per second."""
+    finding = on_cpu(flop_s=flop_s)
+    assert isinstance(finding, Finding)
+    assert bool(finding.effects) is promises
+    assert all(effect.bound is Bound.AT_MOST for effect in finding.effects)
+    assert finding.severity is (None if promises else Severity.NOTE)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(10.0, Finding), (9.9, Healthy)])
+def test_on_a_cpu_a_tenth_of_the_compute_time_is_reported(ms: float, kind: type) -> None:
+    assert isinstance(on_cpu(ms, others_ms=100.0 - ms), kind)
+
+
+def test_unknown_rates_promise_nothing_on_a_cpu() -> None:
+    finding = check(depthwise(), CONV, hardware=CPU)
+    assert isinstance(finding, Finding)
+    assert finding.effects == ()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.rules import idle_matrix_unit
 from tfdoctor.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict
 

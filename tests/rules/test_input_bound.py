@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
 from tfdoctor.diagnose import engine
-from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
@@ -131,10 +131,28 @@ def test_a_cache_is_advised_only_for_what_is_identical_in_every_pass() -> None:
         (remedy,) = remedies(check(40, 100, slow, cacheable=known))
         assert "ParallelMapV2(crop)" in remedy.action
         assert "cache" not in remedy.code
-    (remedy,) = remedies(check(40, 100, slow, cacheable=Cacheable(last=crop, kept=(crop,))))
+    (remedy,) = remedies(check(40, 100, slow, cacheable=Cacheable((CacheablePart(crop, (crop,)),))))
     assert "cache()" in remedy.code
 
 
 def remedies(verdict: Verdict) -> tuple[Remedy, ...]:
     assert isinstance(verdict, Finding)
     return verdict.remedies
+
+
+def test_handing_over_a_batch_that_is_ready_is_necessary() -> None:
+    ready, kept = check(0.19, 1.0), check(0.2, 100.0)
+    assert isinstance(ready, Healthy)
+    assert isinstance(kept, Healthy)
+    assert [time.part for time in ready.necessary] == [Stage.INPUT]
+    assert not kept.necessary
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_one_or_two_steps_are_not_called_each_step(number: int) -> None:
+    even = Breakdown.of(input=50.0, device=50.0)
+    few = Breakdown(even.steps[:1] * number, even.median)
+    finding = input_bound.check(few, None, None)
+    assert isinstance(finding, Finding)
+    which = ("The traced step", "Each of the two traced steps", "Each step")[number - 1]
+    assert finding.summary.startswith(f"{which} waits 50.0 ms of its 100 ms")

@@ -67,6 +67,21 @@ def test_their_gradients_go_with_them() -> None:
     assert removed(check(there_and_back(), back, there, GRADIENT)) == {"back", back.name}
 
 
+def test_a_normalization_between_convolutions_needs_no_conversion() -> None:
+    """It goes back and forth twice; the inner conversions have no image operation next to them."""
+    rows = [operation("conv", "Conv2D", LAST, LAST, None)]
+    rows.append(operation("first", "Transpose", LAST, FIRST, 0))
+    rows.append(operation("sub", "Sub", FIRST, FIRST, 1))
+    rows.append(operation("second", "Transpose", FIRST, LAST, 2))
+    rows.append(operation("mul", "Mul", LAST, LAST, 3))
+    rows.append(operation("third", "Transpose", LAST, FIRST, 4))
+    rows.append(operation("mul_1", "Mul", FIRST, FIRST, 5))
+    rows.append(operation("fourth", "Transpose", FIRST, LAST, 6))
+    rows.append(operation("conv_1", "Conv2D", LAST, LAST, 7))
+    finding = check(graph(*rows), GRADIENT)
+    assert removed(finding) == {"first", "second", "third", "fourth"}
+
+
 def test_one_direction_alone_is_healthy() -> None:
     rows = [operation("there", "Transpose", FIRST, LAST, None)]
     rows.append(operation("image", "Conv2D", LAST, LAST, 0))

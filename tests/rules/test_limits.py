@@ -7,8 +7,8 @@ import pytest
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.batch_norm import MOMENTS
-from tfdoctor.facts.operations.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.quality import Doubt, Quality

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import python_input
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
@@ -25,6 +27,7 @@ def check(*stages: StageTime, wait: float = 30.0, fed_by: str = "") -> Verdict:
     return python_input.check(
         InputPipeline.of(AHEAD, *stages, python_kind=fed_by),
         Breakdown.of(input=wait, device=40.0 - wait),
+        None,
         None,
         None,
     )
@@ -53,7 +56,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
     verdict = python_input.check(
-        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None
+        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None, None
     )
     assert isinstance(verdict, Finding)
     (effect,) = (effect for effect in verdict.effects if effect.stage is Stage.HOST)
@@ -62,7 +65,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     assert effect.scales == pytest.approx(0.25)  # 30 of 40 ms
     assert effect.bound is Bound.AT_MOST
     inside = replace(stage("Map", 40.0, 30.0), path="Root::Map")
-    alone = python_input.check(InputPipeline.of(inside), steps, None, None)
+    alone = python_input.check(InputPipeline.of(inside), steps, None, None, None)
     assert isinstance(alone, Finding)
     assert {effect.stage for effect in alone.effects} == {Stage.INPUT}
 
@@ -112,6 +115,7 @@ def loop(between: float, makes: int, others: int = 0) -> Verdict:
         Unavailable("no pipeline"),
         Breakdown.of(between=between, device=20.0 - between),
         StackSamples(places, new_arguments=((128, 32),)),
+        LoopBody(0.0, between),
         None,
     )
 
@@ -135,3 +139,40 @@ def test_the_line_that_makes_them_is_named() -> None:
     assert isinstance(verdict, Finding)
     assert verdict.remedies[0].at == Location("train.py", 12)
     assert verdict.effects[0].bound is Bound.AT_MOST
+
+
+def converted(ms: float, *, same: bool, body: LoopBody | None = None) -> Verdict:
+    array = ConvertedArray("float32", (128, 784), 0.0, ms, same=same)
+    return python_input.check(
+        Unavailable("no pipeline"),
+        Breakdown.of(between=ms, device=20.0 - ms),
+        None,
+        body,
+        Conversions((array,), Location("train.py", 12)),
+    )
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(1.0, Finding), (0.9, Healthy)])
+def test_converting_new_arrays_is_making_a_batch(ms: float, kind: type) -> None:
+    """Slices of an array cost nothing to make, and much to convert."""
+    assert isinstance(converted(ms, same=False), kind)
+
+
+def test_arrays_that_stay_the_same_are_left_to_repeated_conversion() -> None:
+    assert isinstance(converted(5.0, same=True), NotApplicable)
+
+
+def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> None:
+    places = (SampledLine(Location("train.py", 12), 9, makes=True),)
+    verdict = python_input.check(
+        Unavailable("no pipeline"),
+        Breakdown.of(host=5.0, device=15.0),
+        StackSamples(places, new_arguments=((128, 32),)),
+        LoopBody(4.0, 0.0),
+        None,
+    )
+    assert isinstance(verdict, Finding)
+    (effect,) = verdict.effects
+    assert effect.stage is Stage.HOST
+    assert effect.of
+    assert effect.of.value == pytest.approx(4.0)

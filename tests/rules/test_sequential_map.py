@@ -9,7 +9,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map
@@ -50,6 +50,15 @@ def effect(verdict: Verdict) -> Effect:
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
     return effect
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(-1, NotApplicable), (1, Finding), (None, Finding)])
+def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to(
+    calls: int | None, kind: type
+) -> None:
+    parameters = DatasetParameters(num_parallel_calls=calls)
+    made = Dataset(id=1, kind="_ParallelMapDataset", parameters=parameters)
+    assert isinstance(check(stage("ParallelMapV2", dataset=made)), kind)
 
 
 def test_a_map_on_one_thread_is_found() -> None:

@@ -206,6 +206,25 @@ def test_compiling_is_left_to_recompilation(ms: float, kind: type) -> None:
     assert isinstance(check(0.6, 0.4, device=GPU, compiling=compiling), kind)
 
 
+@pytest.mark.parametrize(("number", "kind"), [(1, NotApplicable), (2, NotApplicable), (3, Finding)])
+def test_few_steps_do_not_show_that_an_accelerator_waits_in_each(number: int, kind: type) -> None:
+    """Trap: the first step of a run loads libraries and kernels, whatever the size of the batch."""
+    parts = Breakdown.of(host=5950.0, device=10.0)
+    steps = Steps.uniform(number, parts.step_ms)
+    verdict = small_batch.check(
+        parts, PythonOverhead(0.0, 0.0), GPU, steps, None, None, TENSORFLOW, None, None
+    )
+    assert isinstance(verdict, kind)
+
+
+def test_a_healthy_way_into_the_call_is_necessary() -> None:
+    short, long = check(LIMITS.call_ms, 20.0), check(LIMITS.call_ms + 0.1, 20.0)
+    assert isinstance(short, Healthy)
+    assert isinstance(long, Healthy)
+    assert [time.of.value for time in short.necessary] == [LIMITS.call_ms]
+    assert not long.necessary
+
+
 def looping(batch: int | None, starting: float, computing: float) -> Verdict:
     """A call that Python enters in 0.5 ms, and in which the graph's threads start operations."""
     parts = Breakdown.of(host=0.5 + starting, device=computing)

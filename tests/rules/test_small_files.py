@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.read_sizes import ReadSizes
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import small_files
@@ -27,10 +30,23 @@ def stage(reads: float = 64.0, reading: float = 10.0, **more: Any) -> StageTime:
     return StageTime(**(parts | {"reads": reads, "reading_ms": reading} | more))
 
 
-def check(*stages: StageTime, files: FileList | None = SMALL, wait: float = 30.0) -> Verdict:
+NOT_RECORDED = Unavailable("the read counters of the process were not recorded")
+
+
+def check(
+    *stages: StageTime,
+    files: FileList | None = SMALL,
+    wait: float = 30.0,
+    sizes: ReadSizes | Unavailable = NOT_RECORDED,
+    functions: MapFunctions | None = None,
+) -> Verdict:
     listed = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),))
     return small_files.check(
-        InputPipeline.of(AHEAD, *stages), Breakdown.of(input=wait, device=40.0 - wait), listed
+        InputPipeline.of(AHEAD, *stages),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        listed,
+        sizes,
+        functions,
     )
 
 
@@ -80,12 +96,45 @@ def test_reading_that_does_not_limit_the_pipeline_is_healthy() -> None:
 def test_unrecorded_files_are_not_judged() -> None:
     verdict = check(stage(), files=None)
     assert isinstance(verdict, NotApplicable)
+    assert "64 files" in verdict.reason
+    assert "read counters" in verdict.reason
+
+
+@pytest.mark.parametrize(("size", "kind"), [(100_000, Finding), (100_001, Healthy)])
+def test_what_the_process_read_shows_the_size_of_unlisted_files(size: int, kind: type) -> None:
+    verdict = check(stage(), files=None, sizes=ReadSizes(1280, 1280 * size, 2600))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        assert "64 small files of at most 100 kB" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("types", "batch", "remaining"),
+    [
+        (("ReadFile", "DecodeRaw", "Cast"), 50, 0.02),
+        (("ReadFile", "DecodeJpeg"), 50, 0.75),
+        (("ReadFile", "DecodeRaw"), 0, 0.75),
+    ],
+)
+def test_records_of_a_whole_batch_are_decoded_at_once(
+    types: tuple[str, ...], batch: int, remaining: float
+) -> None:
+    function = MapFunction(frozenset(types), len(types), None, batch=batch)
+    verdict = check(
+        stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=MapFunctions({1: function})
+    )
+    assert isinstance(verdict, Finding)
+    assert verdict.effects[0].scales == remaining
 
 
 def test_a_map_whose_results_were_buffered_is_not_called_healthy() -> None:
     dataset = Dataset(id=1, kind="_MapDataset", function="load", function_at=Location("t.py", 3))
     verdict = small_files.check(
-        InputPipeline((AHEAD,), (), idle=(dataset,)), Breakdown.of(device=10.0), None
+        InputPipeline((AHEAD,), (), idle=(dataset,)),
+        Breakdown.of(device=10.0),
+        None,
+        NOT_RECORDED,
+        None,
     )
     assert isinstance(verdict, NotApplicable)
     assert "load" in verdict.reason

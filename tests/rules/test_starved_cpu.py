@@ -15,7 +15,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import sequential_map, starved_cpu
-from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 ON_GPU, ON_CPU = Device(DeviceKind.GPU, 1, 1), Device(DeviceKind.CPU, 1, 1)
 FULL = Cores(4.0, busy=3.9)
@@ -40,10 +40,11 @@ def check(
     cores: Cores = FULL,
     device: Device = ON_CPU,
     pressure: CpuPressure | None = None,
+    host: float = 0.0,
     **more: Any,
 ) -> Verdict:
     """Steps of 20 ms, in which four cores offer 80 ms."""
-    breakdown = Breakdown.of(input=wait, device=20.0 - wait)
+    breakdown = Breakdown.of(input=wait, host=host, device=20.0 - wait - host)
     return starved_cpu.check(
         InputPipeline.of(AHEAD, stage(work, **more)),
         breakdown,
@@ -71,7 +72,33 @@ def test_threads_that_sleep_in_a_stage_do_not_use_a_core(busy: float, kind: type
 
 @pytest.mark.parametrize(("wait", "kind"), [(1.0, Finding), (0.9, Healthy)])
 def test_a_step_that_does_not_wait_is_not_starved(wait: float, kind: type) -> None:
-    assert isinstance(check(wait=wait), kind)
+    """An accelerator computes without the cores."""
+    assert isinstance(check(wait=wait, device=ON_GPU), kind)
+
+
+@pytest.mark.parametrize(("host", "kind"), [(16.0, Finding), (16.1, Healthy)])
+def test_a_cpu_computes_on_the_cores_that_the_input_takes(host: float, kind: type) -> None:
+    """No step waits, but at most the 4 ms of compute are slowed."""
+    verdict = check(wait=0.0, host=host)
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        assert [(effect.stage, effect.bound) for effect in verdict.effects] == [
+            (Stage.DEVICE, Bound.AT_MOST)
+        ]
+
+
+@pytest.mark.parametrize(("images", "advised"), [(38.0, True), (37.9, False)])
+def test_smaller_images_are_advised_where_decoding_is_most_of_the_work(
+    images: float, *, advised: bool
+) -> None:
+    assert ("ratio=4" in actions(check(image_ms=images))) is advised
+
+
+def test_smaller_images_spare_the_decoding_only() -> None:
+    whole, part = check(wait=0.0, image_ms=0.0), check(wait=0.0, image_ms=40.0)
+    assert isinstance(whole, Finding)
+    assert isinstance(part, Finding)
+    assert part.effects[0].scales > whole.effects[0].scales
 
 
 def test_cores_used_by_other_programs_are_not_judged() -> None:

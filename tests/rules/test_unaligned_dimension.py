@@ -1,5 +1,6 @@
 """unaligned-dimension: widths that the hardware pads, where the padding costs time."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from tests.builders import matmul
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import Tile
+from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
@@ -179,7 +180,44 @@ def hlo(name: str, width: int) -> OperationTime:
 def test_onednn_pads_convolutions_and_not_matmuls() -> None:
     verdict = check(matmul("MatMul", weights=(512, 33)))
     assert isinstance(verdict, NotApplicable)
-    assert "convolutions only" in verdict.reason
+    assert "on AMX" in verdict.reason
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [("bfloat16", Finding), ("float32", NotApplicable)])
+def test_on_amx_matmuls_in_bfloat16_are_padded_too(dtype: str, kind: type) -> None:
+    body = matmul("MatMul", weights=(512, 33), dtype=dtype, name="body/MatMul")
+    head = matmul("MatMul", ms=1.0, weights=(33, 10), dtype=dtype, name="head/MatMul")
+    assert isinstance(check(body, head, hardware=replace(CPU, tile=AMX_TILE)), kind)
+
+
+def network(*, width: int, tile: Tile = AMX_TILE) -> Verdict:
+    """Two layers of the same width, and a last one that makes twelve channels for an image."""
+    rows = [
+        matmul(ms=9.0, weights=(3, 3, 3, width), layer="stem"),
+        matmul(ms=9.0, weights=(3, 3, width, width), layer="body"),
+        matmul(ms=1.0, weights=(3, 3, width, 12), layer="tail"),
+    ]
+    return check(*rows, hardware=replace(CPU, tile=tile))
+
+
+def test_both_sides_of_a_convolution_between_padded_layers_shrink() -> None:
+    finding = network(width=130)
+    assert isinstance(finding, Finding)
+    assert [remedy.action for remedy in finding.remedies] == ["Choose 128 instead of 130 in body"]
+    (effect,) = finding.effects
+    assert effect.scales == pytest.approx((128 / 144) ** 2)
+    assert effect.bound is Bound.EXPECTED
+
+
+def test_without_a_measurement_on_the_processor_it_is_a_ceiling() -> None:
+    finding = network(width=130, tile=ONEDNN_TILE)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.AT_MOST
+
+
+def test_aligned_layers_and_the_channels_of_an_image_are_healthy() -> None:
+    """Trap: the last convolution has twelve channels because the image needs them."""
+    assert isinstance(network(width=128), Healthy)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +264,7 @@ def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
 
 def test_one_remedy_a_layer_the_heaviest_first() -> None:
     rows = [conv(33, 5.0), conv(65, 20.0), conv(33, 4.0, name="model/c33/gradient")]
+    rows.append(matmul("MatMul", ms=1.0, weights=(33 * 65, 5), layer="dense"))
     finding = check(*rows)
     assert isinstance(finding, Finding)
     assert [r.action for r in finding.remedies] == [

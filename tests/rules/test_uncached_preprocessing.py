@@ -9,6 +9,7 @@ from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
@@ -21,12 +22,13 @@ ROOM = HostMemory(total=10e6, used=6e6)
 
 
 def source(**more: Any) -> Dataset:
-    parts: dict[str, Any] = {"kind": "_TensorSliceDataset", "cardinality": 1000}
-    return Dataset(id=0, **(parts | more))
+    parts: dict[str, Any] = {"id": 0, "kind": "_TensorSliceDataset", "cardinality": 1000}
+    return Dataset(**(parts | more))
 
 
 def stage(number: int, kind: str, **more: Any) -> Dataset:
-    return Dataset(id=number, kind=f"_{kind}Dataset", inputs=(number - 1,), **more)
+    parts: dict[str, Any] = {"inputs": (number - 1,)}
+    return Dataset(id=number, kind=f"_{kind}Dataset", **(parts | more))
 
 
 def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Dataset:
@@ -52,10 +54,11 @@ def check(
     wait: float = 30.0,
     memory: HostMemory | Unavailable = ROOM,
     contention: CpuContention = ALONE,
+    fit_at: Location | None = None,
 ) -> Verdict:
     """Each dataset with a function works for 10 ms."""
     chain = tuple(reversed(datasets))
-    properties = DatasetProperties(chain, passes)
+    properties = DatasetProperties(chain, passes, fit_at=fit_at)
     stages = [
         StageTime(
             path=f"Root::Prefetch::{dataset.id}",
@@ -68,10 +71,12 @@ def check(
         if dataset.function
     ]
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    cacheable, pipeline = Cacheable.measure(properties), InputPipeline.of(ahead, *stages)
     return uncached_preprocessing.check(
-        Cacheable.measure(properties),
+        cacheable,
         properties,
-        InputPipeline.of(ahead, *stages),
+        pipeline,
+        RepeatedWork.measure(cacheable, properties, pipeline),
         Breakdown.of(input=wait, device=40.0 - wait),
         memory,
         contention,
@@ -125,7 +130,7 @@ def test_a_shuffle_or_repetition_before_must_move_behind(kind: str) -> None:
     assert isinstance(verdict, Finding)
     assert kind.lower() in verdict.remedies[0].action
     assert f".{kind.lower()}(" in verdict.remedies[0].code
-    assert not verdict.remedies[0].edit_id
+    assert verdict.remedies[0].edit_id == "cache"
 
 
 @pytest.mark.parametrize(("kind", "of"), [("Shuffle", Healthy), ("Prefetch", Finding)])
@@ -192,9 +197,95 @@ def test_pipelines_that_meet_must_all_give_the_same() -> None:
     assert isinstance(check(labels, shuffled, source(), other, mapped(2, "DecodePng")), Healthy)
 
 
-def test_functions_of_a_library_are_not_judged() -> None:
-    """The user cannot put a cache into Keras' own pipeline."""
-    assert isinstance(check(source(), mapped(1, "DecodePng", function_at=None)), Healthy)
+def test_pipelines_of_keras_fit_are_not_judged() -> None:
+    """The user cannot put a cache into the pipeline that fit makes of arrays."""
+    verdict = check(source(), mapped(1, "DecodePng", function_at=None), fit_at=FIT)
+    assert isinstance(verdict, Healthy)
+
+
+def test_a_function_of_the_users_on_the_line_of_fit_is_judged() -> None:
+    assert isinstance(check(source(), mapped(1, "DecodePng"), fit_at=FIT), Finding)
+
+
+FIT = Location("train.py", 21)
+
+
+def library(number: int, kind: str, **more: Any) -> Dataset:
+    """A stage that image_dataset_from_directory makes on line 21."""
+    return stage(number, kind, at=FIT, made_by="image_dataset_from_directory", **more)
+
+
+def test_what_a_library_returns_is_cached_as_a_whole() -> None:
+    batch = library(2, "Batch", parameters=DatasetParameters(batch_size=10))
+    decode = mapped(1, "DecodePng", function_at=None, made_by="image_dataset_from_directory")
+    verdict = check(source(), decode, batch)
+    assert isinstance(verdict, Finding)
+    (remedy,) = verdict.remedies
+    assert (remedy.at, remedy.edit_id) == (FIT, "cache")
+    assert "image_dataset_from_directory()" in verdict.summary
+    assert remedy.code.startswith(
+        "dataset = image_dataset_from_directory(...)\ndataset = dataset.cache()"
+    )
+
+
+def test_a_library_that_shuffles_must_return_single_examples() -> None:
+    batch = library(3, "Batch", parameters=DatasetParameters(batch_size=10))
+    decode = mapped(1, "DecodePng", function_at=None, made_by="image_dataset_from_directory")
+    verdict = check(source(), decode, library(2, "Shuffle"), batch)
+    assert isinstance(verdict, Finding)
+    (remedy,) = verdict.remedies
+    assert "batch_size=None" in remedy.code
+    assert not remedy.edit_id
+
+
+def test_a_layer_that_the_user_maps_is_the_users() -> None:
+    verdict = check(source(), mapped(1, "Mul", function_at=None, made_by="map"))
+    assert isinstance(verdict, Finding)
+    assert "map(function," in verdict.remedies[0].code
+
+
+def test_pipelines_that_are_mixed_at_random_are_judged_by_themselves() -> None:
+    """sample_from_datasets draws which of them gives the next element."""
+    one, other = mapped(1, "DecodePng"), mapped(3, "DecodePng", name="other", inputs=(2,))
+    mixed = Dataset(id=4, kind="_DirectedInterleaveDataset", inputs=(1, 3))
+    verdict = check(source(), one, source(id=2), other, mixed, mapped(5, "Mul"))
+    assert subjects(verdict) == ["1", "3"]
+    assert isinstance(verdict, Finding)
+    assert [remedy.at for remedy in verdict.remedies] == [
+        Location("train.py", 21),
+        Location("train.py", 23),
+    ]
+
+
+def test_a_random_branch_leaves_the_others() -> None:
+    one, other = mapped(1, "DecodePng"), mapped(3, "RandomUniform", name="noise", inputs=(2,))
+    both = Dataset(id=4, kind="_ZipDataset", inputs=(1, 3), cardinality=1000)
+    assert subjects(check(source(), one, source(id=2), other, both)) == ["1"]
+
+
+def test_the_shorter_side_of_a_zip_may_be_repeated() -> None:
+    """timeseries_dataset_from_array repeats the whole series beside the positions in it."""
+    series = Dataset(id=7, kind="_TensorDataset", cardinality=1)
+    repeated = Dataset(id=8, kind="_RepeatDataset", inputs=(7,), cardinality=-1)
+    both = Dataset(id=1, kind="_ZipDataset", inputs=(0, 8), cardinality=1000)
+    verdict = check(series, repeated, source(), both, mapped(2, "GatherV2", cardinality=1000))
+    assert isinstance(verdict, Finding)
+    assert verdict.remedies[0].edit_id == "cache"
+
+
+def test_a_branch_that_is_cached_costs_nothing() -> None:
+    cached = Dataset(id=8, kind="CacheDataset", inputs=(1,))
+    both = Dataset(id=9, kind="_ZipDataset", inputs=(8, 0), cardinality=1000)
+    verdict = check(source(), mapped(1, "DecodePng"), cached, both, mapped(2, "Mul", inputs=(9,)))
+    assert subjects(verdict) == ["2"]
+
+
+def test_a_cache_that_is_never_complete_is_another_rules() -> None:
+    repeated = stage(2, "Repeat", cardinality=-1)
+    cache = stage(3, "Cache", cardinality=-1)
+    verdict = check(source(), mapped(1, "DecodePng"), repeated, cache)
+    assert isinstance(verdict, NotApplicable)
+    assert "cache-order" in verdict.reason
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from scripts.synthetic.exchange import all_reduce_ms
 from scripts.synthetic.network import Network
 from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
+from tests import agreement
 from tests.builders import manifest
 from tfdoctor.diagnose.engine import WORTH_SAYING, examine
 from tfdoctor.diagnosis import Result
@@ -196,6 +197,7 @@ class Seen:
     run: Run
     truth: Truth
     results: Mapping[str, Result]
+    chart: Chart
 
     @property
     def found(self) -> set[str]:
@@ -218,7 +220,10 @@ def seen(run: Run) -> Seen:
         recording = Recording.open(folder)
         chart = Chart([xplane.read(recording.traces[0]), recording])
         return Seen(
-            run, truth, {result.rule.name: result for result in examine(chart, all_rules())}
+            run,
+            truth,
+            {result.rule.name: result for result in examine(chart, all_rules())},
+            chart,
         )
 
 
@@ -272,6 +277,14 @@ def test_the_matrix_unit_is_called_idle_below_its_limit(name: str) -> None:
 
 def _narrow(run: Run) -> str:
     return "fp16" if run.device in ("v100", "t4") else "bf16"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_facts_agree_and_every_large_part_has_an_account(name: str) -> None:
+    for run in (PAIRS[name].sick, PAIRS[name].healthy):
+        one = seen(run)
+        assert not list(agreement.disagreements(one.chart))
+        assert not list(agreement.unaccounted(one.chart, tuple(one.results.values())))
 
 
 PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]

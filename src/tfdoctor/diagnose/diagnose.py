@@ -6,6 +6,7 @@ from dataclasses import replace
 from tfdoctor import __version__
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose import order as ordering
+from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnose.pricing import priced
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary import hosts as hosts_summary
@@ -125,6 +126,7 @@ def _diagnosis(
         device_time=gpu.device_time(chart) or tpu.tpu_time(chart),
         device_time_missing=gpu.device_time_missing(chart),
         unrecorded=machine.unrecorded(chart),
+        accounts=accounts(chart, results),
         trust=run.trust(chart),  # last: it names the facts that failed
     )
 

@@ -4,10 +4,13 @@ import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnosis import Result, Saving, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Rule
 from tfdoctor.units import ms
@@ -19,8 +22,10 @@ from tfdoctor.verdict import (
     Healthy,
     NotApplicable,
     Outcome,
+    PartTime,
     Severity,
     Stage,
+    StepWork,
 )
 
 WORTH_SAYING = 0.005
@@ -31,9 +36,59 @@ ROUNDING = 1e-6
 
 
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
-    """Apply every rule; a failure of one does not affect the others. The most severe finding comes first."""
-    outcomes = [(rule, _apply(rule, chart)) for rule in rules]
-    return tuple(sorted(_judged(outcomes, model_of(chart)), key=_rank))
+    """Apply every rule; a failure of one does not affect the others. The most severe finding comes first.
+
+    The general rules come last: they are given what the findings of the specific ones leave unexplained.
+    """
+    rules, model = tuple(rules), model_of(chart)
+    seen = _seen_steps(chart)
+    specific = [(rule, _apply(rule, chart)) for rule in rules if not rule.general]
+    results = _judged(specific, model)
+    left = unexplained(chart, results)
+    if left is not None:
+        chart.give(left)
+    general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
+    results += [result for one in general for result in _judged([one], model)]
+    return tuple(sorted((_modest(result, seen) for result in results), key=_rank))
+
+
+def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
+    """Limit a general finding to the time that no specific one names."""
+    if not isinstance(outcome, Finding) or left is None:
+        return outcome
+    effects = tuple(
+        replace(effect, of=ms(min(effect.of.value, left.parts_ms[effect.stage])))
+        if effect.of
+        else effect
+        for effect in outcome.effects
+        if effect.stage in left.parts_ms and effect.subject not in left.subjects
+    )
+    if outcome.effects and not effects:
+        return Healthy(summary=ALL_NAMED, evidence=outcome.evidence)
+    return replace(outcome, effects=effects)
+
+
+ALL_NAMED = "The findings of other rules name the time that this rule would report"
+
+
+def _seen_steps(chart: Chart) -> int:
+    """Return how many steps were traced; 0 where they were not found."""
+    steps = chart.get(Steps)
+    return steps.count if steps else 0
+
+
+def _modest(result: Result, steps: int) -> Result:
+    """Make no ceiling critical that one or two steps show: neither its cause nor the next step is in the trace."""
+    if not 0 < steps <= FEW_STEPS or result.severity is not Severity.CRITICAL:
+        return result
+    effects = result.outcome.effects if isinstance(result.outcome, Finding) else ()
+    if any(effect.bound is Bound.AT_MOST and effect.subject in _WHOLE for effect in effects):
+        return replace(result, severity=Severity.WARNING)
+    return result
+
+
+_WHOLE = {"", *StepWork}
+"""Subjects of effects that are no operation and no dataset: the trace shows their time, not its cause."""
 
 
 def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:
@@ -47,12 +102,17 @@ def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -
 
 
 def together(chart: Chart, results: Iterable[Result]) -> Together | None:
-    """Compute what all changes save combined; None when no finding has an effect."""
+    """Compute what all changes save combined; None when no finding has an effect.
+
+    General findings are left out: they name where the time goes, and no change that saves it.
+    """
     model = model_of(chart)
     findings = {
         result.rule.name: result.outcome.effects
         for result in results
-        if isinstance(result.outcome, Finding) and result.outcome.effects
+        if isinstance(result.outcome, Finding)
+        and result.outcome.effects
+        and not result.rule.general
     }
     if model is None or model.distorted or not findings:
         return None
@@ -118,11 +178,27 @@ def _judge(
         little = (
             f"{outcome.summary}; fixing it would save less than {percent(WORTH_SAYING)} of the step"
         )
-        return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
+        needed = _behind_input(outcome, model)
+        healthy = Healthy(summary=little, evidence=outcome.evidence, necessary=needed)
+        return Result(rule=rule, outcome=healthy)
     if model.distorted:
         return _unpriced(rule, outcome, saving)
     severity = outcome.severity or Severity.of(saving.share)
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
+
+
+def _behind_input(outcome: Finding, model: StepModel) -> tuple[PartTime, ...]:
+    """Return the time of a finding that saves nothing because the input takes as long as the rest of the step."""
+    if model.saving_without_input(outcome.effects) < WORTH_SAYING * model.step_ms:
+        return ()
+    stages = dict.fromkeys(effect.stage for effect in outcome.effects)
+    return tuple(PartTime(stage, ms(model.exposed[stage]), BEHIND_INPUT) for stage in stages)
+
+
+BEHIND_INPUT = (
+    "The input pipeline needs as long for a batch as the rest of the step, so less of this work would not "
+    "shorten the step"
+)
 
 
 def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
@@ -169,10 +245,7 @@ def _hidden(
         rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
     )
     little = "little" if alone.per_step.value > 0 else "nothing"
-    how = (
-        f"{alone.how} Saves {little} alone; {milliseconds(later)} per step once the others "
-        "are fixed."
-    )
+    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once the others are fixed."
     return replace(alone, how=how, after=first or tuple(others))
 
 
@@ -220,7 +293,8 @@ def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     return f"changes {counted(len(subjects), 'part')} of the {stage} work"
 
 
-def _rank(result: Result) -> tuple[int, int, float, str]:
+def _rank(result: Result) -> tuple[int, bool, int, float, str]:
+    """Order results by outcome; findings that name a cause before those that only name a place."""
     order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
     saving = result.saving.per_step.value if result.saving else 0.0
-    return order, -(result.severity or 0), -saving, result.rule.name
+    return order, result.rule.general, -(result.severity or 0), -saving, result.rule.name

@@ -51,7 +51,8 @@ callbacks (https://keras.io/api/models/model_training_apis/)."""
 
 def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     """Return the order in which to fix the findings; None where it makes no difference."""
-    findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
+    specific = (result for result in results if not result.rule.general)
+    findings = {r.rule.name: r.outcome for r in specific if isinstance(r.outcome, Finding)}
     clashes = _clashes(findings)
     model = model_of(chart)
     if model is None or model.distorted:
@@ -157,7 +158,7 @@ def _ceilings(effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Relation, ...]
     whole = {
         name: own_effects
         for name, own_effects in effects.items()
-        if all(map(_is_whole, own_effects))
+        if all(effect.is_ceiling for effect in own_effects)
     }
     parts = {name: own_effects for name, own_effects in effects.items() if name not in whole}
     relations = []
@@ -168,10 +169,6 @@ def _ceilings(effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Relation, ...]
             named = " and ".join(sorted(stages))
             relations.append(Relation(Relationship.CEILING, name, tuple(others), named))
     return tuple(relations)
-
-
-def _is_whole(effect: Effect) -> bool:
-    return not effect.subject and effect.bound is Bound.AT_MOST and effect.scales == 0.0
 
 
 def _clashes(findings: Mapping[str, Finding]) -> tuple[Relation, ...]:

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 
 from tfdoctor.edits.autotune import autotune_on
+from tfdoctor.edits.batch_norm import fused_batch_norm
+from tfdoctor.edits.caches import cache, cache_before_repeat
+from tfdoctor.edits.conversions import convert_once
 from tfdoctor.edits.eager import must_be_of_keras
 from tfdoctor.edits.execution import (
     jit_compile,
@@ -12,7 +15,6 @@ from tfdoctor.edits.execution import (
 )
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
-    cache,
     drop_remainder,
     must_keep_order,
     parallel,
@@ -31,12 +33,15 @@ KINDS: dict[str, Kind] = {
     "parallel-batch": parallel("batch", 2),
     "parallel-interleave": parallel("interleave", 3),
     "cache": cache,
+    "cache-before-repeat": cache_before_repeat,
     "drop-remainder": drop_remainder,
     "mixed-precision": mixed_precision,
     "jit-compile": jit_compile,
     "steps-per-execution": steps_per_execution,
     "run-eagerly-off": run_eagerly_off,
     "autotune-on": autotune_on,
+    "fused-batch-norm": fused_batch_norm,
+    "convert-once": convert_once,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
@@ -51,6 +56,5 @@ CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
 BY_HAND = {
     "vectorized-map": "the mapped function has to be rewritten to take whole batches",
     "input-signature": "the file does not show the intended shapes and types",
-    "fused-batch-norm": "a class has to be added and used in the model",
 }
 """Edit ids without an edit, and why."""

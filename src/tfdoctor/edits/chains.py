@@ -1,11 +1,12 @@
 """Chains of dataset transformations: which one is on a line, where it ends, and what precedes it."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.splice import Declined
+from tfdoctor.edits.splice import Declined, Splice, insert
 
 TRANSFORMATIONS = frozenset(
     [
@@ -65,9 +66,8 @@ def only_call(module: SyntaxTree, line: int, methods: Iterable[str]) -> cst.Call
     Raises:
         Declined: the line has several such calls, or none.
     """
-    _must_be_known(line)
     wanted = set(methods)
-    chosen = _on_line(module, line, wanted)
+    chosen = calls_on(module, line, wanted)
     if len(chosen) != 1:
         method = f".{next(iter(wanted))}()" if len(wanted) == 1 else "a transformation"
         many = "several calls" if chosen else "no call"
@@ -81,13 +81,25 @@ def whole_chain(module: SyntaxTree, line: int) -> cst.Call:
     Raises:
         Declined: the line has several chains, or none.
     """
-    _must_be_known(line)
-    ends = {_end(module, call) for call in _on_line(module, line, TRANSFORMATIONS | MAKERS)}
+    ends = {_end(module, call) for call in calls_on(module, line, TRANSFORMATIONS | MAKERS)}
     outer = [call for call in ends if not any(_inside(module, call, other) for other in ends)]
     if len(outer) != 1:
         many = "several pipelines" if outer else "no dataset transformation"
         raise Declined(f"line {line} has {many}")
     return outer[0]
+
+
+def calls_on(module: SyntaxTree, line: int, methods: Iterable[str]) -> list[cst.Call]:
+    """Return the calls of methods that begin on a line, else those that span it.
+
+    Raises:
+        Declined: the line is unknown (0); a file also has pipelines that do not train.
+    """
+    if not line:
+        raise Declined("the line of the pipeline is unknown")
+    calls = [call for call in module.all(cst.Call) if _method(call) in methods]
+    begun = [call for call in calls if _line(module, call) == line]
+    return begun or [call for call in calls if module.covers(call, line)]
 
 
 def methods_of(call: cst.Call) -> list[str]:
@@ -130,17 +142,43 @@ def mapped_before(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
     return [*chains, *functions]
 
 
-def _must_be_known(line: int) -> None:
-    """Decline an unknown line (0): a file also has pipelines that do not train."""
-    if not line:
-        raise Declined("the line of the pipeline is unknown")
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One method of a chain as it is written, from the end of what it is called on: ``.repeat(2)``."""
+
+    start: int
+    end: int
+    text: str
 
 
-def _on_line(module: SyntaxTree, line: int, methods: Iterable[str]) -> list[cst.Call]:
-    """Return the calls of methods that begin on a line, else those that span it."""
-    calls = [call for call in module.all(cst.Call) if _method(call) in methods]
-    begun = [call for call in calls if _line(module, call) == line]
-    return begun or [call for call in calls if module.covers(call, line)]
+def segment(module: SyntaxTree, call: cst.Call) -> Segment:
+    """Return the part of a chain that one method call adds.
+
+    Raises:
+        Declined: parentheses or a comment stand before the method.
+    """
+    if not isinstance(call.func, cst.Attribute):
+        raise Declined("the stage is not a method call")
+    start, end = module.span(call.func.value)[1], module.span(call)[1]
+    before = module.text[start : module.span(call.func.attr)[0]]
+    if before.strip() != ".":
+        raise Declined("a comment or a parenthesis stands between the stages")
+    return Segment(start, end, module.text[start:end])
+
+
+def appended(module: SyntaxTree, call: cst.Call, new: str, rank: int = 0) -> Splice:
+    """Append a method to a call: on a line of its own where each of the chain has one."""
+    end, lines = module.span(call)[1], module.lines
+    if not isinstance(call.func, cst.Attribute):
+        return insert(end, new, rank)
+    dot = module.span(call.func.attr)[0]
+    head = module.text[lines.start(dot) : dot].rstrip()
+    rest = module.text[end : lines.end(end)].strip()
+    above = module.text[: lines.start(dot)].rstrip("\r\n").endswith("\\")
+    if head.strip() != "." or above:
+        return insert(end, new, rank)
+    at = lines.end(end) if not rest or rest.startswith("#") else end
+    return insert(at, f"{lines.newline}{lines.indent(dot)}{new}", rank)
 
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:

@@ -124,6 +124,26 @@ class SyntaxTree:
         return self._wrapper.resolve(ScopeProvider)
 
 
+def imports_above(
+    module: SyntaxTree, first: cst.CSTNode
+) -> tuple[cst.SimpleStatementLine | None, cst.CSTNode]:
+    """Return the last import of the file above a statement, and the statement that follows the import.
+
+    Without an import that is None and the statement itself.
+    """
+    imports = [
+        statement
+        for statement in module.tree.body
+        if isinstance(statement, cst.SimpleStatementLine)
+        and any(isinstance(part, cst.Import | cst.ImportFrom) for part in statement.body)
+        and module.span(statement) < module.span(first)
+    ]
+    if not imports:
+        return None, first
+    body = list(module.tree.body)
+    return imports[-1], body[body.index(imports[-1]) + 1]  # an import may stand in a try
+
+
 def _imported(statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
     """Yield the names that an import binds, and the dotted names that they stand for."""
     if isinstance(statement.names, cst.ImportStar):

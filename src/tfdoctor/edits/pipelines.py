@@ -5,22 +5,11 @@ import re
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting
-from tfdoctor.edits.chains import (
-    MAKERS,
-    TRANSFORMATIONS,
-    assigned_before,
-    mapped_before,
-    methods_of,
-    only_call,
-    whole_chain,
-)
+from tfdoctor.edits.chains import appended, methods_of, only_call, whole_chain
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.uses import must_only_train
 from tfdoctor.recording.program import ProgramRecord
-
-RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
-"""After these the elements differ in each epoch, and a cache would freeze them."""
 
 AUTOTUNE = "tensorflow.data.AUTOTUNE"
 
@@ -33,7 +22,7 @@ def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     call = whole_chain(module, line)
     if "prefetch" in methods_of(call):
         raise Declined("the pipeline has a prefetch in the middle: move it to the end")
-    return [_appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
+    return [appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
 
 
 def must_keep_order(program: ProgramRecord, _: str) -> None:
@@ -82,35 +71,8 @@ def drop_remainder(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [setting(module, call, "drop_remainder", "True", instead_of=(), position=1)]
 
 
-def cache(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Insert ``.cache()`` right after the stage that is written on a line."""
-    call = only_call(module, line, TRANSFORMATIONS | MAKERS)
-    chains = [call, *assigned_before(module, call)]
-    methods = {method for chain in chains for method in methods_of(chain)}
-    if methods & (RANDOM | {"repeat", "cache"}):
-        raise Declined("the stages before it are random, repeated or already cached")
-    if any("random" in module.written(node) for node in mapped_before(module, call)):
-        raise Declined("a function mapped before it uses random numbers")
-    return [_appended(module, call, ".cache()")]
-
-
 def _autotune(module: SyntaxTree, node: cst.CSTNode) -> str:
     name = module.name_of(AUTOTUNE, node)
     if name is None:
         raise Declined("no clear import of tensorflow precedes the line")
     return name
-
-
-def _appended(module: SyntaxTree, call: cst.Call, new: str, rank: int = 0) -> Splice:
-    """Append a method to a call: on a line of its own where each of the chain has one."""
-    end, lines = module.span(call)[1], module.lines
-    if not isinstance(call.func, cst.Attribute):
-        raise Declined("the stage is not a method call")
-    dot = module.span(call.func.attr)[0]
-    head = module.text[lines.start(dot) : dot].rstrip()
-    rest = module.text[end : lines.end(end)].strip()
-    above = module.text[: lines.start(dot)].rstrip("\r\n").endswith("\\")
-    if head.strip() != "." or above:
-        return insert(end, new, rank)
-    at = lines.end(end) if not rest or rest.startswith("#") else end
-    return insert(at, f"{lines.newline}{lines.indent(dot)}{new}", rank)

@@ -10,7 +10,7 @@ from itertools import chain
 import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.module import SyntaxTree, dotted, last_name
+from tfdoctor.edits.module import SyntaxTree, dotted, imports_above, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
 OUTPUTS = frozenset(
@@ -57,19 +57,11 @@ def _must_be_plain(module: SyntaxTree, policy: str, output: cst.Call) -> None:
 
 def _policy_line(module: SyntaxTree, first: cst.CSTNode, policy: str) -> Splice:
     """Insert the line after the last import above the first layer."""
-    imports = [
-        statement
-        for statement in module.tree.body
-        if isinstance(statement, cst.SimpleStatementLine)
-        and any(isinstance(part, cst.Import | cst.ImportFrom) for part in statement.body)
-        and module.span(statement) < module.span(first)
-    ]
-    body = list(module.tree.body)
-    below = body[body.index(imports[-1]) + 1] if imports else first  # an import may stand in a try
+    last, below = imports_above(module, first)
     keras = next(filter(None, (module.name_of(origin, below) for origin in _origins(module))), None)
-    if not imports or keras is None:
+    if last is None or keras is None:
         raise Declined("no clear import of keras precedes the first layer")
-    at, newline = module.lines.end(module.span(imports[-1])[1]), module.lines.newline
+    at, newline = module.lines.end(module.span(last)[1]), module.lines.newline
     line = f'{keras}.mixed_precision.set_global_policy("{policy}")'
     return insert(at, f"{newline}{newline}{line}")
 

@@ -84,6 +84,10 @@ class Chart:
             raise known.with_traceback(None)
         return cast("F", known)
 
+    def give(self, part: object) -> None:
+        """Add a fact that is not measured, such as what the rules applied so far leave unexplained."""
+        self._known[type(part)] = part
+
     def get(self, kind: type[F]) -> F | None:
         """Return the fact of this type, or None where it is unavailable or failed (``why_missing``)."""
         try:

@@ -11,7 +11,10 @@ LoopPlace = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TracedWindow:
-    """The traced steps: their numbers, the loop they belong to, and when tracing began and ended (Unix ns)."""
+    """The traced steps: their numbers, the loop they belong to, and when tracing began and ended (Unix ns).
+
+    `read_bytes` and `read_calls` are what the process read meanwhile; None if the system does not count it.
+    """
 
     warmup: Count = 0
     steps: Count = 0
@@ -23,6 +26,8 @@ class TracedWindow:
     contains_warmup: bool = False
     stopped_by: str = ""
     profiler: str = "tfdoctor"
+    read_bytes: Count | None = None
+    read_calls: Count | None = None
     at: LoopPlace | None = None
 
 

@@ -98,6 +98,7 @@ class DatasetParameters:
     buffer_size: int | None = None
     count: int | None = None
     drop_remainder: bool | None = None
+    num_parallel_calls: int | None = None  # -1 is AUTOTUNE
     reshuffle_each_iteration: bool | None = None
 
 
@@ -125,6 +126,7 @@ class RecordedDataset:
     element_spec: str = ""
     cardinality: int | None = None
     at: SourceLine | None = None
+    made_by: str = ""  # the function that this line calls: "map", "image_dataset_from_directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +150,33 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class SeenPlace:
-    """A line that stack samples show between training calls, with their number."""
+    """A line that stack samples show, with their number and their times; "" and () are unknown or none."""
 
     seen: Count
     at: SourceLine | None = None
     callback: str = ""
     makes: bool | None = None
+    inside: bool = False  # within a training call
+    caller: SourceLine | None = None  # the user's line that called the function of ``at``
+    calls: str = ""  # the function that ``at`` calls
+    runs: str = ""  # the innermost function
+    when_us: tuple[Count, ...] = ()  # microseconds since ``began_unix_ns``
 
 
 @dataclass(frozen=True, slots=True)
 class FedArgument:
-    """An argument of the training function; `new_object`: the next call gets another object."""
+    """An array among the arguments of the training function.
+
+    `new_object`: the next call gets another object. `same`: it gets the same values, as far as compared; None is
+    not compared, as of tensors.
+    """
 
     shape: tuple[int, ...] = ()
     new_object: bool = field(default=False, metadata={KEY: "anew"})
+    place: str = ""  # "0", "mask"; within a structure "0.1": the second of the first argument
+    kind: str = ""  # "numpy", "pandas", "tensor"
+    dtype: str = ""  # as NumPy writes it: "float64"
+    same: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +185,34 @@ class FedCall:
 
     at: SourceLine | None = None
     arguments: tuple[FedArgument, ...] = ()
+    function: str = ""  # the name of its calls in the trace; "" is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class PythonRecord:
-    """What Python did between the training calls."""
+    """What Python did in and between the training calls."""
 
+    began_unix_ns: Count | None = None
     places: tuple[SeenPlace, ...] = ()
     collecting_ms: Amount = 0.0
     fed: FedCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSequences:
+    """An input of the training whose second dimension may be time.
+
+    ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not zero;
+    ``begins`` is the share of rows whose first position is not zero, ``gaps`` the share of zeros before the
+    ends. ``batches`` says whether the lists are whole batches, else one list is a sample of all data.
+    """
+
+    shape: tuple[int, ...]
+    lengths: tuple[tuple[int, ...], ...]
+    dtype: str = ""
+    begins: float = 0.0
+    gaps: float = 0.0
+    batches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,5 +225,6 @@ class ProgramRecord:
     feeds: int | None = None
     input_kind: str = ""
     run: RunSettings = RunSettings()
+    sequences: tuple[RecordedSequences, ...] | None = None
     python: PythonRecord | None = None
     sources: Mapping[str, str] = field(default_factory=dict)

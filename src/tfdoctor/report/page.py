@@ -7,7 +7,8 @@ from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Off, SecondOpinion, Settings
 from tfdoctor.humanize import milliseconds, share
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.report import findings, hosts, money, order, sentences, tables
+from tfdoctor.report import accounts, findings, hosts, money, order, sentences, tables
+from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.sentences import PART_LABELS
 
@@ -59,6 +60,7 @@ class Page:
     version: str
     verdict: tuple[str, ...]
     segments: tuple[BarSegment, ...]
+    accounts: tuple[AccountLine, ...]  # of the large parts that findings do not name
     faults: tuple[Fault, ...]
     order: tuple[str, ...]  # in which to fix them, where that matters
     money: str  # what the run costs, where a price was given
@@ -92,6 +94,7 @@ def page(diagnosis: Diagnosis) -> Page:
         version=text.name(diagnosis.version),
         verdict=(*sentences.verdict(diagnosis), *([compared.verdict] if compared else ())),
         segments=_segments(diagnosis),
+        accounts=accounts.lines(diagnosis),
         faults=groups.faults,
         order=order.sentences(diagnosis.order),
         money=money.cost(diagnosis.results),

@@ -5,7 +5,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tfdoctor import text
-from tfdoctor.diagnosis import PARTS, Diagnosis, LimitSet, Result, Saving, StepsSummary
+from tfdoctor.diagnosis import (
+    PARTS,
+    Account,
+    AccountState,
+    Diagnosis,
+    LimitSet,
+    Result,
+    Saving,
+    StepsSummary,
+)
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.kinds import StepSource
 from tfdoctor.report.money import is_about_money
@@ -52,9 +61,68 @@ _SOURCES = {
 }
 
 
+FEW = 2
+"""Traced steps up to which none is called typical."""
+
+_UNEXPLAINED = {
+    "input": "spent waiting for input",
+    "transfer": "spent on copies between host and device",
+    "host": "host time",
+    "device": "compute time",
+    "collective": "collective time",
+    "between": "time between steps",
+    "unknown": "time of an unknown part",
+}
+"""What an unexplained part of a step is: "6.9 ms of each step are <...> that no rule explains"."""
+
+
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """Return the sentences of the verdict: what a step takes, and what would change it."""
-    return (_step_sentence(diagnosis.steps), _change_sentence(diagnosis))
+    """Return the sentences of the verdict: what a step takes, what no rule explains, what would change it."""
+    return (
+        _step_sentence(diagnosis.steps),
+        *_unexplained_sentence(diagnosis),
+        _change_sentence(diagnosis),
+    )
+
+
+def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
+    """Return the large parts of the step that neither findings nor necessary work explain, largest first."""
+    accounts = (a for a in diagnosis.accounts if a.state is AccountState.UNEXPLAINED)
+    return tuple(sorted(accounts, key=lambda account: -account.unexplained_ms))
+
+
+def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return a sentence for each part of the step that no rule explains."""
+    of_step = f"of {each(diagnosis.steps)} are"
+    return tuple(
+        f"{milliseconds(account.unexplained_ms)} {of_step} {_UNEXPLAINED[account.part]} that no rule explains."
+        for account in unexplained(diagnosis)
+    )
+
+
+def _unexplained_sentence(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return one sentence for all unexplained parts: "6.9 ms of each step are host time that no rule explains."."""
+    first, *others = unexplained(diagnosis) or (None,)
+    if first is None:
+        return ()
+    more = [f"{_unexplained_time(account)} {_UNEXPLAINED[account.part]}" for account in others]
+    start = f"{_unexplained_time(first)} of {each(diagnosis.steps)} are {_UNEXPLAINED[first.part]}"
+    both = "none of which any rule explains" if more else "that no rule explains"
+    return (
+        f"{' and '.join([', '.join([start, *more[:-1]]), *more[-1:]])}{', ' if more else ' '}{both}.",
+    )
+
+
+def _unexplained_time(account: Account) -> str:
+    return milliseconds(account.unexplained_ms)
+
+
+def each(steps: StepsSummary) -> str:
+    """Return which steps the figures are of: of one or two traced steps none is typical."""
+    count = step_count(steps)
+    if count > FEW:
+        return "each step"
+    return "the traced step" if count == 1 else "each of the two traced steps"
 
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -114,6 +182,8 @@ def _step_sentence(steps: StepsSummary) -> str:
     start = f"{which} step takes {milliseconds(steps.median_ms)}"
     if step_count(steps) == 1:
         start = f"The only recorded step took {milliseconds(steps.median_ms)}"
+    elif step_count(steps) <= FEW:
+        start = f"The two recorded steps took {milliseconds(steps.median_ms)} (median)"
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
@@ -147,7 +217,7 @@ def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
     if not findings:
         return _nothing_found(diagnosis)
-    sentences = [_together(diagnosis) or _best_alone(findings)]
+    sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
     if is_mixed(diagnosis.steps):
         sentences = [*map(_of_long_steps, findings), *sentences]
     return " ".join(filter(None, sentences))
@@ -186,16 +256,17 @@ def _together(diagnosis: Diagnosis) -> str:
     return f"{text} {ONLY_TOGETHER}" if together.more_than_alone else text
 
 
-def _best_alone(findings: Sequence[Result]) -> str:
+def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = counted(len(findings), "problem").capitalize()
     savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
     if not savings:
         return f"{faults} found; the saving could not be computed."
     best = max(savings, key=lambda saving: saving.per_step.value)
-    return f"{faults} found; the largest saving is {saves(best)} per step."
+    return f"{faults} found; the largest saving is {saves(best)} of {step}."
 
 
 NO_WAY = "No rule found a way to make it faster"
+UNEXPLAINED_CHECKED = "No rule found a cause"
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
@@ -209,6 +280,8 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
         return f"The health of the run is unknown: {checked or 'no rule was applied'}."
     if not is_known(diagnosis.steps.median_ms):
         return f"The speed of the run is unknown: {checked}."
+    if unexplained(diagnosis):
+        return f"{UNEXPLAINED_CHECKED}: {checked}."
     if unchecked > healthy:
         return f"{NO_WAY}, but most rules could not be checked: {checked}."
     return f"{NO_WAY}: {checked}."

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
+from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import BarSegment, Page, UserSettings, page
@@ -63,6 +64,7 @@ def _page(shown: Page, width: int) -> RenderableType:
     sections = [
         Text(" ".join(shown.verdict), style="bold"),
         _bar(shown.segments, width),
+        _accounts(shown.accounts),
         _hosts(shown.hosts),
         _fixes(shown.fixes),
         _order(shown.order),
@@ -83,6 +85,10 @@ def _bar(segments: tuple[BarSegment, ...], width: int) -> RenderableType | None:
         time = Text(segment.time, justify="right")
         grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), blocks)
     return grid
+
+
+def _accounts(lines: tuple[AccountLine, ...]) -> RenderableType | None:
+    return Text("\n".join(f"{line.label}: {line.text}" for line in lines)) if lines else None
 
 
 def _hosts(hosts: Section | None) -> RenderableType | None:

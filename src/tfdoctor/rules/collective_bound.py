@@ -99,7 +99,7 @@ def check(
     )
     exchange = ms(exchange_ms)
     return Finding(
-        summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of each step ({part})",
+        summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of {breakdown.each_step} ({part})",
         evidence=evidence,
         remedies=tuple(_remedies(replicas)),
         effects=(Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, exchange, bound=Bound.AT_MOST),),

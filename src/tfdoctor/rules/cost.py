@@ -30,7 +30,7 @@ together, in US dollars.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps

@@ -85,7 +85,7 @@ def check(eager: EagerWork, breakdown: Breakdown, limits: Limits = LIMITS) -> Ve
     remaining = min(1.0, limits.call_ms / host_ms) if host_ms else 1.0
     kernels = _kernels(eager, breakdown[Stage.DEVICE])
     return Finding(
-        summary=f"Python runs {eager.operations:.0f} operations one by one in each step",
+        summary=f"Python runs {eager.operations:.0f} operations one by one in {breakdown.each_step}",
         evidence=(*measures, Measure("host time per step", ms(host_ms)), *_least(eager)),
         remedies=(_remedy(eager),),
         effects=(Effect(Stage.HOST, remaining), *kernels),

@@ -44,11 +44,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
-from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Operation, Program

@@ -31,10 +31,10 @@ in a graph that was not recorded, such as the body of a loop, the rule does not 
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.matmuls.sibling_matmuls import SiblingMatmuls, Siblings
+from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.sibling_matmuls import SiblingMatmuls, Siblings
-from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio

@@ -32,7 +32,7 @@ is the share of time in which any kernel runs; it does not measure the matrix un
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import flop_rate, ms, ratio

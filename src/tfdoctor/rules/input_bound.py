@@ -32,6 +32,7 @@ arrays) do not appear as input.
 
 from dataclasses import dataclass
 
+from tfdoctor import text
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -48,6 +49,7 @@ from tfdoctor.verdict import (
     Healthy,
     Measure,
     NotApplicable,
+    PartTime,
     Remedy,
     Stage,
     Table,
@@ -94,15 +96,21 @@ def check(
         ),
         Measure("wait for input per step", ms(wait), ms(limits.ready_ms)),
     )
+    which = text.capitalized(breakdown.each_step)
+    waits = f"{which} waits {milliseconds(wait)} of its {milliseconds(step)}"
     if wait < limits.share * step or wait < limits.ready_ms:
-        summary = f"Steps wait {milliseconds(wait)} of {milliseconds(step)} ({percent(wait / step)}) for input"
-        return Healthy(summary=summary, evidence=measures)
+        summary = f"{waits} ({percent(wait / step)}) for input"
+        ready = (PartTime(Stage.INPUT, ms(wait), HAND_OVER),) if wait < limits.ready_ms else ()
+        return Healthy(summary=summary, evidence=measures, necessary=ready)
     return Finding(
-        summary=f"Each step waits {milliseconds(wait)} of its {milliseconds(step)} for input{_cause(pipeline)}",
+        summary=f"{waits} for input{_cause(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
         remedies=_remedies(pipeline, cacheable),
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
+
+
+HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
 
 
 def _critical(pipeline: InputPipeline | None) -> StageTime | None:

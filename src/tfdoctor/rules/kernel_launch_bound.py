@@ -84,7 +84,7 @@ def check(
         ),
         Measure("kernels per step", count(gaps.kernels)),
     )
-    summary = f"The GPU idles {milliseconds(gaps.launching_ms)} per step while the host launches"
+    summary = f"The GPU idles {milliseconds(gaps.launching_ms)} of {breakdown.each_step} while the host launches"
     if share < limits.share:
         return Healthy(summary=f"{summary} kernels", evidence=measures)
     idle = ms(gaps.launching_ms)

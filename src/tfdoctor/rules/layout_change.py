@@ -22,7 +22,8 @@ last for the matrix unit. The saving is an upper bound for conversions by kernel
 ## Holds for
 
 TensorFlow 2 on all hardware. Only recordings made by tfdoctor hold the graph's edges that identify conversions
-in the model. The first conversion is never counted. Attention transposes its heads too, which is no layout
+in the model. The first conversion is counted only if an operation on images precedes it: the conversion of the
+model's input may be necessary. Attention transposes its heads too, which is no layout
 change: only transpositions next to operations on images count. On a TPU, XLA runs some transpositions at no
 cost as part of the neighboring convolution.
 
@@ -67,7 +68,7 @@ Inside = list[tuple[OperationTime, float]]
 
 
 def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdict:
-    """Remove all conversions but the first, and those that the device does inside other operations."""
+    """Remove the superfluous conversions, and those that the device does inside other operations."""
     superfluous = [row for conversion in layouts.superfluous for row in conversion.rows]
     inside = _inside(layouts)
     total_ms = sum(row.ms for row in superfluous) + sum(time for _, time in inside)

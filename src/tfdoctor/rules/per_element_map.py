@@ -64,13 +64,6 @@ MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 FUSED = "MapAndBatch"
 """A map that produces whole batches, and still calls its function for each element."""
 
-NOT_VECTORIZABLE = re.compile(
-    r"(?:Decode(?!CSV|Raw|PaddedRaw)|Encode|Extract|Sample|NonMax)\w*|\w*(?:File|PyFunc)\w*|\w*Random\w*"
-    r"|\w*(?:MatMul|Conv|FFT|Resize|Pool|Einsum|Svd|Qr|Cholesky)\w*|\w*(?:While|If|Case|For)"
-    r"|Unique\w*|Where|StringSplit\w*|\w*Dataset\w*|ParseTensor|\w*Call|\w*Multinomial|Rng\w*"
-)
-"""Operations that take one item, draw random numbers, or compute more than they write."""
-
 BYTES_PER_MS = 1e6
 """Least that one thread writes in a chain of small operations: 1 GB/s, a tenth of a core's bandwidth."""
 
@@ -176,7 +169,7 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
         return "no later batch takes its single elements"
     if function.nbytes is None or not function.fixed:
         return "its elements differ in shape"
-    others = sorted(name for name in function.types if NOT_VECTORIZABLE.fullmatch(name))
+    others = function.single
     return f"{others[0]} may gain nothing from whole batches" if others else ""
 
 

@@ -20,7 +20,8 @@ must stay in Python, use several processes: `keras.utils.PyDataset(workers=4, us
 ## Holds for
 
 TensorFlow 2.3 and later. Batches that the script makes itself and passes to a `tf.function` are detected in
-recordings of `tfdoctor profile`, if the training loop does not iterate over a dataset.
+recordings of `tfdoctor profile`; the time includes the conversion of new arrays to tensors. Arrays that stay the
+same are left to repeated-conversion.
 
 ## Sources
 
@@ -29,14 +30,16 @@ recordings of `tfdoctor profile`, if the training loop does not iterate over a d
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import InputKind
@@ -89,12 +92,14 @@ def check(
     pipeline: InputPipeline | Unavailable,
     breakdown: Breakdown,
     samples: StackSamples | None,
-    retracing: Retracing | None,
+    body: LoopBody | None,
+    conversions: Conversions | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
-    if samples and sum(line.seen for line in samples.makers) >= limits.stack_samples:
-        verdict = _in_the_loop(samples, breakdown, retracing, limits)
+    made = _made(samples, body, conversions, limits)
+    if made.total_ms:
+        verdict = _in_the_loop(made, breakdown, limits)
         if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
             return verdict
     if isinstance(pipeline, Unavailable):
@@ -102,29 +107,66 @@ def check(
     return _in_the_pipeline(pipeline, breakdown, limits)
 
 
-def _in_the_loop(
-    samples: StackSamples, breakdown: Breakdown, retracing: Retracing | None, limits: Limits
-) -> Verdict:
-    """Measure the lines between two calls of the training function that make its arguments."""
-    between = max(0.0, breakdown[Stage.BETWEEN] - (retracing.between_ms if retracing else 0.0))
-    making = between * samples.share(samples.makers)
-    share = making / breakdown.step_ms if breakdown.step_ms else 0.0
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What making batches in the training loop takes, in ms per step: of lines, and of converting new arrays.
+
+    ``times`` divides the sum among the stages of the step.
+    """
+
+    times: Mapping[Stage, float]
+    lines: tuple[tuple[Location | None, float], ...]
+    converting_ms: float
+    at: Location | None
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all of it."""
+        return sum(self.times.values())
+
+
+def _made(
+    samples: StackSamples | None,
+    body: LoopBody | None,
+    conversions: Conversions | None,
+    limits: Limits,
+) -> Making:
+    """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
+    makers = samples.makers if samples and body else ()
+    if sum(line.seen for line in makers) < limits.stack_samples:
+        makers = ()
+    new = [array for array in conversions.arrays if array.same is False] if conversions else []
+    share = samples.share(makers) if samples else 0.0
+    host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
+    times = {
+        Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
+        Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
+    }
+    each = ((line.at, (host_ms + between_ms) * samples.share([line])) for line in makers if samples)
+    called_at = conversions.at if conversions else None
+    lines = tuple(each)
+    return Making(times, lines, sum(array.ms for array in new), lines[0][0] if lines else called_at)
+
+
+def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
+    """Compare the making of batches in the training loop with the step."""
+    share = made.total_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     label = "share of the step spent making a batch in Python"
     measure = Measure(label, ratio(share), ratio(limits.between))
-    summary = f"Python takes {milliseconds(making)} between two steps to make a batch"
+    summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} per step"
     if share < limits.between:
         return Healthy(summary=summary, evidence=(measure,))
-    rows = tuple(
-        (line.at or "unknown", ms(between * samples.share([line]))) for line in samples.makers[:8]
-    )
+    rows = [(at or "unknown", ms(time_ms)) for at, time_ms in made.lines[:8]]
+    if made.converting_ms:
+        rows.append(("conversion of new arrays to tensors", ms(made.converting_ms)))
     return Finding(
         summary=summary,
-        evidence=(measure, Table(("your line", "time per step, estimated"), rows)),
-        remedies=(
-            Remedy("Make the batches in a tf.data pipeline", PIPELINE, samples.makers[0].at),
-        ),
-        effects=(
-            Effect(Stage.BETWEEN, 0.0, StepWork.MAKING_BATCHES, ms(making), bound=Bound.AT_MOST),
+        evidence=(measure, Table(("your line", "time per step, estimated"), tuple(rows))),
+        remedies=(Remedy("Make the batches in a tf.data pipeline", PIPELINE, made.at),),
+        effects=tuple(
+            Effect(stage, 0.0, StepWork.MAKING_BATCHES, ms(time_ms), bound=Bound.AT_MOST)
+            for stage, time_ms in made.times.items()
+            if time_ms
         ),
     )
 
@@ -225,12 +267,12 @@ dataset = dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), 
 
 def sick() -> Verdict:
     """A py_function takes 30 ms of each 33 ms step."""
-    return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0), None, None)
+    return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0), None, None, None)
 
 
 def healthy() -> Verdict:
     """The same map in TensorFlow operations."""
-    return check(_pipeline(python_ms=0.0), Breakdown.of(input=23.0, device=10.0), None, None)
+    return check(_pipeline(python_ms=0.0), Breakdown.of(input=23.0, device=10.0), None, None, None)
 
 
 def _pipeline(python_ms: float) -> InputPipeline:

@@ -61,6 +61,10 @@ MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
 """The stages that a ``.map()`` runs as."""
 
 
+AUTOTUNE = -1
+"""tf.data.AUTOTUNE."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Which maps count as sequential."""
@@ -100,6 +104,9 @@ def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> s
     """Return why `num_parallel_calls` changes nothing; "" when it does."""
     if stage.python_ms > stage.work_ms / 2:
         return "it runs Python, which more threads do not speed up; see python-input"
+    given = stage.dataset.parameters.num_parallel_calls if stage.dataset else None
+    if given == AUTOTUNE:
+        return "its num_parallel_calls is AUTOTUNE: tf.data itself chose one thread, or its source is slow"
     if options is not None and options.pool == 1:
         return (
             "its private thread pool has one thread, regardless of num_parallel_calls; "

@@ -47,7 +47,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.rule import Topic, limit
@@ -59,6 +59,7 @@ from tfdoctor.verdict import (
     Healthy,
     Measure,
     NotApplicable,
+    PartTime,
     Remedy,
     Stage,
     StepWork,
@@ -70,6 +71,8 @@ SINCE = "0.1.0"
 
 STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
 """Steps in one call, as the remedy proposes (a twentieth of the overhead is left), and the fewest worth it."""
+
+TOO_FEW = "one or two traced steps do not show whether that repeats; trace more steps (--steps 20)"
 
 ENOUGH = 64
 """Examples in a batch, as the remedy for a small one proposes: twice the default of Keras' fit."""
@@ -139,9 +142,13 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     starting = _starting(breakdown, overhead) if batch else ()
     fixed_ms = sum(part.ms for part in (*call, *starting))
     evidence = _evidence(fixed_ms, breakdown.step_ms, program, memory, limits)
-    summary = _summary(fixed_ms, breakdown.step_ms, batch, on_cpu=on_cpu)
+    summary = _summary(fixed_ms, breakdown, batch, on_cpu=on_cpu)
     if fixed_ms < limits.share * breakdown.step_ms:
-        return Healthy(summary=summary, evidence=evidence)
+        return Healthy(
+            summary=summary, evidence=evidence, necessary=_entry(call, limits, on_cpu=on_cpu)
+        )
+    if not on_cpu and steps.count <= FEW_STEPS:
+        return NotApplicable(reason=f"{summary}, but {TOO_FEW}")
     if on_cpu and overhead.edges_ms > limits.call_ms:
         return NotApplicable(reason=_unexplained(overhead, limits))
     number = _steps_per_call(program)
@@ -200,14 +207,15 @@ def _small_operations(operations: Operations | None, limits: Limits) -> list[Par
     ]
 
 
-def _summary(fixed_ms: float, step_ms: float, batch: int | None, *, on_cpu: bool) -> str:
-    fixed, step = milliseconds(fixed_ms), milliseconds(step_ms)
+def _summary(fixed_ms: float, breakdown: Breakdown, batch: int | None, *, on_cpu: bool) -> str:
+    step = f"{milliseconds(fixed_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     if batch:
-        examples = counted(batch, "example")
-        return f"With {examples} a batch, calls and starting operations take {fixed} of each {step} step"
+        return (
+            f"With {counted(batch, 'example')} a batch, calls and starting operations take {step}"
+        )
     if on_cpu:
-        return f"Python overhead takes {fixed} of each {step} step"
-    return f"The device waits {fixed} of each {step} step for the host"
+        return f"Python overhead takes {step}"
+    return f"The device waits for the host {step}"
 
 
 def _steps_per_call(program: Program | None) -> int:
@@ -247,6 +255,18 @@ def _on_accelerator(breakdown: Breakdown, compiling: CompileTime | None) -> tupl
     compile_ms = compiling.host_ms if compiling else 0.0
     wait_ms = max(0.0, breakdown[Stage.HOST] - compile_ms)
     return (Part(Stage.HOST, StepWork.STEP_ENTRY, wait_ms),)
+
+
+def _entry(parts: tuple[Part, ...], limits: Limits, *, on_cpu: bool) -> tuple[PartTime, ...]:
+    """Return the time that entering and leaving a call takes on a CPU, where it is as long as elsewhere."""
+    host_ms = sum(part.ms for part in parts if part.stage is Stage.HOST)
+    if not on_cpu or host_ms > limits.call_ms:
+        return ()
+    why = (
+        f"{milliseconds(host_ms)} are Python's way into the training call and out of it, which takes up to "
+        f"{milliseconds(limits.call_ms)}"
+    )
+    return (PartTime(Stage.HOST, ms(host_ms), why),)
 
 
 def _evidence(

@@ -4,8 +4,9 @@
 
 How many whole files (`tf.io.read_file`) the functions of the pipeline's slowest segment read per step, and how
 long that takes, while the step waits for input. Whether local files are small is decided by the size of a few
-of them, which is measured at the end of the run. For files across a network (`gs://`, `s3://`), opening takes
-long at any size.
+of them, which is measured at the end of the run. Where the pipeline makes the names of the files itself, the
+bytes that the process read during the traced steps, divided by the files, show how large a file is at most. For
+files across a network (`gs://`, `s3://`), opening takes long at any size.
 
 ## Why it matters
 
@@ -16,11 +17,13 @@ image of a few kilobytes, this takes longer than reading it, and it is repeated 
 
 Write the examples once into TFRecord files, ten or more for each host that reads, each of at least 10 MB (better
 100 MB), and read them with `interleave`. If all data fits into memory, `.cache()` after reading works as well.
+If all that the function does with a file works on whole batches (`tf.io.decode_raw`, casts), batch the records
+first: the function is then called once per batch.
 
 ## Holds for
 
 TensorFlow 2.3 and later, any hardware. The saving is an upper bound, because reading records takes time too. Files
-opened by Python code are covered by python-input.
+opened by Python code are covered by python-input. The bytes that a process reads are known on Linux.
 
 ## Sources
 
@@ -30,12 +33,15 @@ opened by Python code are covered by python-input.
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.read_sizes import ReadSizes
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds, number
+from tfdoctor.humanize import milliseconds, number, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
@@ -77,6 +83,8 @@ def check(
     pipeline: InputPipeline,
     breakdown: Breakdown,
     properties: DatasetProperties | None,
+    sizes: ReadSizes | Unavailable,
+    functions: MapFunctions | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
@@ -89,37 +97,61 @@ def check(
     if reads < limits.files:
         summary = f"The slowest part of the pipeline reads {number(reads)} whole files per step"
         return Healthy(summary=summary, evidence=(measure,))
-    listed = [dataset.files for dataset in properties.chain if dataset.files] if properties else []
-    if len(listed) != 1:
+    files = _files(properties, sizes)
+    if isinstance(files, Unavailable):
         reading = milliseconds(sum(stage.reading_ms for stage in stages))
         return NotApplicable(
-            reason=f"each step reads {number(reads)} files in {reading}, but the size of the files is not "
-            "recorded; record with `tfdoctor profile`"
+            reason=f"each step reads {number(reads)} files in {reading}, but {files}"
         )
-    return _judged(stages, measure, listed[0], limits)
+    return _judged(stages, measure, files, functions, limits)
 
 
-def _judged(stages: list[StageTime], reads: Measure, files: FileList, limits: Limits) -> Verdict:
+def _files(
+    properties: DatasetProperties | None, sizes: ReadSizes | Unavailable
+) -> FileList | Unavailable:
+    """Return the files by the list that the pipeline begins with, else by what the process read."""
+    listed = [dataset.files for dataset in properties.chain if dataset.files] if properties else []
+    if len(listed) == 1:
+        return listed[0]
+    return sizes if isinstance(sizes, Unavailable) else FileList(nbytes=round(sizes.most))
+
+
+def _judged(
+    stages: list[StageTime],
+    reads: Measure,
+    files: FileList,
+    functions: MapFunctions | None,
+    limits: Limits,
+) -> Verdict:
     """Tell small files and files across a network from large local ones."""
     size, scheme = files.nbytes, files.scheme
     reading = ms(sum(stage.reading_ms for stage in stages))
-    sized = (Measure("size of a file", nbytes(size), nbytes(limits.size)),) if size else ()
+    label = "mean size of a file" if files.count else "mean size of a file, at most"
+    sized = (Measure(label, nbytes(size), nbytes(limits.size)),) if size else ()
     evidence = (reads, Measure("reading time per step", reading), *sized)
     amount = number(reads.value.value)
     if scheme:
-        return _finding(f"Each step opens {amount} files from {scheme}://", stages, evidence)
+        return _finding(
+            f"Each step opens {amount} files from {scheme}://", stages, evidence, functions
+        )
     if size is None or size > limits.size:
         kind = "files of unknown size" if size is None else "files, which are not small"
         return Healthy(summary=f"Each step reads {amount} {kind}", evidence=evidence)
-    return _finding(f"Each step opens {amount} small files", stages, evidence)
+    about = f" of {'about' if files.count else 'at most'} {quantity(nbytes(size))}"
+    return _finding(f"Each step opens {amount} small files{about}", stages, evidence, functions)
 
 
-def _finding(summary: str, stages: list[StageTime], evidence: tuple[Measure, ...]) -> Finding:
+def _finding(
+    summary: str,
+    stages: list[StageTime],
+    evidence: tuple[Measure, ...],
+    functions: MapFunctions | None,
+) -> Finding:
     return Finding(
         summary=summary,
         evidence=evidence,
         remedies=(Remedy("Write the examples into a few large files", RECORDS, stages[0].at),),
-        effects=tuple(map(_effect, stages)),
+        effects=tuple(_effect(stage, _by_dataset(stage, functions)) for stage in stages),
     )
 
 
@@ -129,11 +161,23 @@ def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown) -> Verdict:
     return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
 
 
-def _effect(stage: StageTime) -> Effect:
-    """Remove the reading time: a record is read within a microsecond or two. The rest of the function stays."""
+def _by_dataset(stage: StageTime, functions: MapFunctions | None) -> MapFunction | None:
+    return functions.by_dataset.get(stage.dataset.id) if functions and stage.dataset else None
+
+
+def _effect(stage: StageTime, function: MapFunction | None) -> Effect:
+    """Remove the reading time: a record is read within a microsecond or two.
+
+    The rest of the function stays, unless it can take the records of a whole batch at once.
+    """
     remaining = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
+    if function and function.batch and set(function.single) <= READS:
+        remaining = min(remaining, 1.0 / function.batch)
     return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
 
+
+READS = frozenset(("ReadFile",))
+"""What a function no longer does when it is given the content of the files."""
 
 RECORDS = """\
 # once: files of 100 MB or more
@@ -156,17 +200,19 @@ dataset = dataset.shuffle(10_000).map(parse, num_parallel_calls=tf.data.AUTOTUNE
 
 def sick() -> Verdict:
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
-    return check(_pipeline(256), Breakdown.of(input=30.0, device=10.0), _files(3_000))
+    return _example(3_000)
 
 
 def healthy() -> Verdict:
     """The same number of files of 4 MB each."""
-    return check(_pipeline(256), Breakdown.of(input=30.0, device=10.0), _files(4_000_000))
+    return _example(4_000_000)
 
 
-def _files(size: int) -> DatasetProperties:
+def _example(size: int) -> Verdict:
     listed = FileList(count=10_000, nbytes=size)
-    return DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
+    properties = DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=listed),))
+    breakdown = Breakdown.of(input=30.0, device=10.0)
+    return check(_pipeline(256), breakdown, properties, Unavailable("not recorded"), None)
 
 
 def _pipeline(reads: int) -> InputPipeline:

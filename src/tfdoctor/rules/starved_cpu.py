@@ -2,10 +2,11 @@
 
 ## What it checks
 
-On a run that waits for its input: how much core time the pipeline's stages take per step, compared with
-what the cores that the run may use (affinity and quota included) offer in that time, and whether the
-operating system saw those cores busy. The report also shows whether the kernel throttled the run because of
-its quota.
+How much core time the pipeline's stages take per step, compared with what the cores that the run may use
+(affinity and quota included) offer in that time, and whether the operating system saw those cores busy. On a run
+that waits for its input, the pipeline takes the cores for itself; on a CPU run that does not wait, it takes them
+from the compute. The report also shows whether the kernel throttled the run because of its quota, and how long
+the pipeline decodes and resizes images.
 
 ## Why it matters
 
@@ -83,6 +84,18 @@ class Limits:
         "threads may sleep in a stage; the samples of a short window extend beyond the window",
         most=1.0,
     )
+    taken: float = limit(
+        0.2,
+        "Smallest share of the step by which the input slows the compute, on a CPU run that does not wait for "
+        "input; as in uncached-preprocessing",
+        most=1.0,
+    )
+    images: float = limit(
+        0.5,
+        "Smallest share of a stage's work spent decoding and resizing images at which smaller images are "
+        "advised first",
+        most=1.0,
+    )
     throttled: float = limit(
         0.05,
         "Smallest share of time throttled by the control group's quota at which the quota is named as the "
@@ -112,16 +125,33 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
         f"{milliseconds(offered)} per step"
     )
     evidence = _evidence(share, cores, pressure, limits)
-    if not breakdown.waits_for_input or share < limits.needed:
+    waits = breakdown.waits_for_input
+    crowds_out = contention.taken_ms(work) >= limits.taken * breakdown.step_ms
+    if share < limits.needed or not (waits or crowds_out):
         return Healthy(summary=summary, evidence=evidence)
     if doubt := _doubt(pipeline.critical, cores, limits):
         return NotApplicable(reason=doubt)
+    outcome = "more threads do not help" if waits else "the input takes them from the compute"
+    spared = _images(pipeline.critical, limits) or work
+    gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()
     return Finding(
-        summary=f"{summary}, so more threads do not help{_cause(pressure, limits)}",
-        evidence=(*evidence, _stages(pipeline)),
+        summary=f"{summary}, so {outcome}{_cause(pressure, limits)}",
+        evidence=(*evidence, *_decoding(pipeline), _stages(pipeline)),
         remedies=_remedies(pipeline.critical, device, pressure, limits),
-        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST), *contention.relief(work)),
+        effects=(*gain, *contention.relief(spared)),
     )
+
+
+def _images(critical: StageTime | None, limits: Limits) -> float:
+    """Return the work in ms per step of the slowest stage that smaller images spare; 0 where it is not most."""
+    if critical is None or critical.image_ms < limits.images * critical.work_ms:
+        return 0.0
+    return critical.image_ms
+
+
+def _decoding(pipeline: InputPipeline) -> tuple[Evidence, ...]:
+    total = sum(stage.image_ms for stage in pipeline.stages)
+    return (Measure("decoding and resizing images, per step", ms(total)),) if total else ()
 
 
 def _doubt(critical: StageTime | None, cores: Cores, limits: Limits) -> str:
@@ -185,7 +215,10 @@ def _remedies(
 ) -> tuple[Remedy, ...]:
     at = critical.at if critical else None
     title = critical.title if critical else "the pipeline"
-    remedies = [Remedy(f"Reduce the work of {title} per example", LESS_WORK, at)]
+    less = Remedy(f"Reduce the work of {title} per example", WHOLE_BATCHES, at)
+    if _images(critical, limits):
+        less = Remedy(f"Give {title} images of the size that the model takes", SMALL_IMAGES, at)
+    remedies = [less]
     if device.kind != DeviceKind.CPU:
         remedies.append(Remedy("Augment in the model, on the accelerator", IN_THE_MODEL, at))
     if _throttled(pressure, limits):
@@ -194,10 +227,14 @@ def _remedies(
     return (*remedies, Remedy(service, SERVICE))
 
 
-LESS_WORK = """\
-# images: store them once at the size that the model takes, and decode these files
+SMALL_IMAGES = """\
+# store them once at the size that the model takes, and decode these files:
 small = tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path), channels=3), (256, 256), antialias=True)
 tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))
+# or decode at half, a quarter or an eighth of the size, where the shorter side stays large enough:
+image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3, ratio=4)"""
+
+WHOLE_BATCHES = """\
 # apply to whole batches what does not need single examples:
 dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
 

@@ -10,7 +10,8 @@ tensors of that width also gain from a better width.
 ## Why it matters
 
 The hardware computes whole tiles. 33 channels cost as much as 48 where the tile is 16; a feature size of 130
-costs as much as 256 where it is 128. The padded part is computed and discarded.
+costs as much as 256 where it is 128. The padded part is computed and discarded. oneDNN pads the input channels of
+a convolution as well: between layers of 130 channels, 144 x 144 products are computed instead of 130 x 130.
 
 ## How to fix
 
@@ -20,7 +21,8 @@ significant time. The units of the last dense layer, which are the classes, are 
 
 ## Holds for
 
-CPUs with AVX-512 (oneDNN's convolutions work on blocks of 16 channels; its matmuls do not pad), NVIDIA Tensor
+CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in bfloat16.
+The cost was measured on AMX in float32 and bfloat16; on other CPUs the saving is an upper bound. NVIDIA Tensor
 Cores in 16-bit precision (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
 
 ## Sources
@@ -33,9 +35,9 @@ Cores in 16-bit precision (multiples of 8), TPUs (128 lanes; 256 from v6e on for
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 
-from tfdoctor.facts.operations.layer_matmuls import heads, is_gradient, owner
+from tfdoctor.facts.matmuls.layer_matmuls import heads, is_gradient, owner
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
@@ -71,7 +73,9 @@ class Limits:
     """Which widths are checked, and how much padding is reported."""
 
     waste: float = limit(
-        0.10, "Smallest padded share of a dimension that justifies a different width", most=1.0
+        0.10,
+        "Smallest padded share of an operation's work that justifies a different width",
+        most=1.0,
     )
     worth: float = limit(
         0.005, "Smallest share of the compute time in padding that is reported", most=1.0
@@ -113,6 +117,8 @@ class Padded:
     tile: Tile
     limits: Limits
     layer: str = ""  # or the forward operation that has this width; "" when unknown
+    depth: int = 0  # input channels that another layer has as its width, where they are padded too
+    fixed: bool = False  # whether the data gives the width
 
     @property
     def is_wasteful(self) -> bool:
@@ -123,18 +129,34 @@ class Padded:
     @property
     def padded(self) -> int:
         """The width that is computed."""
-        return ceil(self.width / self.tile.multiple) * self.tile.multiple
+        return _padded(self.width, self.tile)
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The widths that a layer may choose: its own, and that of the layer it reads."""
+        widths = (0 if self.fixed else self.width, self.depth)
+        return tuple(width for width in widths if width)
 
     @property
     def useful(self) -> float:
-        """The share of the computed width that is used."""
-        return self.width / self.padded
+        """The share of the computed multiplications that is used."""
+        return prod(width / _padded(width, self.tile) for width in self.chosen)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether its own width is one to change."""
+        return not self.fixed and self.padded > self.width
 
     @property
     def target(self) -> int:
         """The width to choose."""
-        below = self.padded - self.tile.multiple
-        return below if below >= self.limits.shrinkable * self.width else self.padded
+        return self._target(self.width)
+
+    def _target(self, width: int) -> int:
+        """Return the multiple below if it keeps most of a width, else the one above."""
+        padded = _padded(width, self.tile)
+        below = padded if padded == width else padded - self.tile.multiple
+        return below if below >= self.limits.shrinkable * width else padded
 
     @property
     def lost_ms(self) -> float:
@@ -150,13 +172,24 @@ class Padded:
     @property
     def effects(self) -> tuple[Effect, ...]:
         """What choosing the target does: fewer tiles, faster kernels, or only a wider layer."""
-        time = ms(self.row.ms)
-        if self.target < self.width:
-            scales = self.target / self.padded
-            return (Effect(Stage.DEVICE, scales, self.row.name, time, narrows=self.in_memory),)
+        time, bound = ms(self.row.ms), self.tile.bound
+        scales = prod(
+            self._target(w) / _padded(w, self.tile) for w in self.chosen if self._target(w) < w
+        )
+        if scales < 1.0:
+            return (
+                Effect(
+                    Stage.DEVICE, scales, self.row.name, time, bound=bound, narrows=self.in_memory
+                ),
+            )
         if self.tile.faster_above:
             return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
         return ()
+
+
+def _padded(width: int, tile: Tile) -> int:
+    """Return the multiple of the tile that holds a width."""
+    return ceil(width / tile.multiple) * tile.multiple
 
 
 def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
@@ -220,8 +253,23 @@ def _of_layers(sized: list[Padded], last_layers: frozenset[str]) -> list[Padded]
     """
     widths = {owner(padded.row): padded.width for padded in sized if not is_gradient(padded.row)}
     owners = {width: name for name, width in widths.items() if name}
-    named = [replace(padded, layer=_layer(padded, widths, owners)) for padded in sized]
-    return [padded for padded in named if padded.layer and padded.layer not in last_layers]
+    free = {width for width, name in owners.items() if name not in last_layers}
+    named = [_named(padded, widths, owners, free, last_layers) for padded in sized]
+    return [padded for padded in named if padded.layer and padded.chosen]
+
+
+def _named(
+    padded: Padded,
+    widths: Mapping[str, int],
+    owners: Mapping[int, str],
+    free: set[int],
+    last_layers: frozenset[str],
+) -> Padded:
+    """Return an operation with its layer, and with its input channels where a layer chooses them."""
+    kernel, layer = padded.row.kernel or (), _layer(padded, widths, owners)
+    is_conv = padded.tile.both_sides and padded.row.type.startswith("Conv")
+    depth = kernel[-2] if is_conv and len(kernel) > 1 and kernel[-2] in free else 0
+    return replace(padded, layer=layer, depth=depth, fixed=layer in last_layers)
 
 
 def _layer(padded: Padded, widths: Mapping[str, int], owners: Mapping[int, str]) -> str:
@@ -236,7 +284,8 @@ def _layer(padded: Padded, widths: Mapping[str, int], owners: Mapping[int, str])
 def _is_padded(row: OperationTime, hardware: Hardware) -> bool:
     """Say whether this kind of hardware pads this operation."""
     if hardware.kind == DeviceKind.CPU:
-        return row.type.startswith("Conv")
+        matmuls = hardware.tile.matmuls if hardware.tile else ()
+        return row.type.startswith("Conv") or (row.type == "MatMul" and row.precision in matmuls)
     return hardware.kind == DeviceKind.TPU or row.precision in HALVES
 
 
@@ -263,7 +312,7 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
             "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
         )
     if hardware.kind == DeviceKind.CPU and not any(_is_padded(row, hardware) for row in matmuls):
-        return "oneDNN pads convolutions only, and the step runs none"
+        return "oneDNN pads convolutions (and on AMX matmuls in bfloat16), and the step runs none"
     if hardware.tile and any(_width(row, hardware) for row in matmuls):
         return (
             f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
@@ -275,7 +324,7 @@ def _finding(
     wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]
 ) -> Finding:
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
-    layers = counted(len({padded.layer for padded in wasteful}), "layer")
+    layers = counted(len(_one_per_layer(wasteful)), "layer")
     return Finding(
         summary=f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}",
         evidence=(
@@ -283,18 +332,19 @@ def _finding(
             Measure("multiple to which the hardware pads", count(tile.multiple)),
             _table(wasteful),
         ),
-        remedies=tuple(_remedy(padded) for padded in _one_per_layer(wasteful)),
+        remedies=tuple(_remedy(padded) for padded in _one_per_layer(wasteful)[:5]),
         effects=effects,
         severity=None if effects else Severity.NOTE,
     )
 
 
 def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
-    """Return each layer's most padded operation, for the five layers that lose most."""
+    """Return the most padded operation of each layer with a padded width, the layer that loses most first."""
     by_layer: dict[str, Padded] = {}
     for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
-        by_layer.setdefault(padded.layer, padded)
-    return list(by_layer.values())[:5]
+        if padded.is_padded:
+            by_layer.setdefault(padded.layer, padded)
+    return list(by_layer.values())
 
 
 def _table(wasteful: list[Padded]) -> Table:

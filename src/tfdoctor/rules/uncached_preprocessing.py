@@ -7,7 +7,10 @@ random operation that neither run Python nor keep a state of their own. Their wo
 input, no cache stores their output, the run passes over its data at least twice, and the output fits into free
 memory (size of an element times their number). On a CPU whose cores are all busy, their work also counts for
 the time that it takes from the compute, because both share the cores. The rule looks for random operations in
-the functions' graphs, including branches and loops.
+the functions' graphs, including branches and loops. Where several pipelines are combined at random, it judges each
+of them up to its own first random operation. Datasets that a library builds, such as
+`keras.utils.image_dataset_from_directory`, count as well: the cache goes behind the call. A cache that is never
+complete, for example after an infinite `repeat`, is judged by cache-order.
 
 ## Why it matters
 
@@ -18,8 +21,9 @@ work once; after the first epoch, the pipeline only copies.
 
 Put `.cache()` directly after the last function with identical output: before augmentation, because a cache
 after a random function freezes its draws, and before `shuffle` and `repeat`, because a cache keeps the
-order in which it was filled and is filled only when a pass ends. Output that does not fit into memory can go to
-a fast local disk: `.cache("/path/to/file")`.
+order in which it was filled and is filled only when a pass ends. If a library shuffles and batches the elements
+itself, call it with `batch_size=None`, and cache, shuffle and batch what it returns. Output that does not fit
+into memory can go to a fast local disk: `.cache("/path/to/file")`.
 
 ## Holds for
 
@@ -36,10 +40,11 @@ before they are read.
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
+from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset
@@ -48,14 +53,12 @@ from tfdoctor.humanize import number, percent, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes
 from tfdoctor.verdict import (
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -94,36 +97,33 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     cacheable: Cacheable,
     properties: DatasetProperties,
     pipeline: InputPipeline,
+    repeated: RepeatedWork,
     breakdown: Breakdown,
     memory: HostMemory | Unavailable,
     contention: CpuContention,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Find work that is identical in every pass, and check whether its output fits into memory."""
-    stages = _stages_to_cache(cacheable, pipeline)
-    work = sum(stage.work_ms for stage in stages)
+    if cacheable.never is not None:
+        return NotApplicable(reason=NEVER)
+    work = repeated.ms
     crowds_out = contention.taken_ms(work) >= limits.taken * breakdown.step_ms
     if not breakdown.waits_for_input and not crowds_out:
         return _not_waiting(pipeline, breakdown, work, contention, limits)
-    if cacheable.last is None or not stages:
+    ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
+    parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
+    if not parts:
         return _nothing_to_cache(cacheable)
-    verdict = _judged(cacheable.last, stages, cacheable.moved, properties, memory, limits)
+    verdict = _judged(parts, repeated, properties, memory, limits)
     if not isinstance(verdict, Finding):
         return verdict
     return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
 
 
+NEVER = "the pipeline has a cache that is never complete; see cache-order"
+
 LITTLE = 0.05
 """Share of the step below which the report says that a cache would save little."""
-
-
-def _stages_to_cache(cacheable: Cacheable, pipeline: InputPipeline) -> list[StageTime]:
-    """Return the stages of the user's own functions, and of what only serves these."""
-    if not any(dataset.function_at for dataset in cacheable.kept):
-        return []
-    ids = {dataset.id for dataset in cacheable.kept}
-    working = (stage for stage in pipeline.stages if stage.work_ms)
-    return [stage for stage in working if stage.dataset and stage.dataset.id in ids]
 
 
 def _not_waiting(
@@ -164,32 +164,36 @@ def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
 
 
 def _judged(
-    last: Dataset,
-    stages: list[StageTime],
-    moved: tuple[Dataset, ...],
+    parts: list[CacheablePart],
+    repeated: RepeatedWork,
     properties: DatasetProperties,
     memory: HostMemory | Unavailable,
     limits: Limits,
 ) -> Verdict:
     """Check how often a cache would be read, and whether it fits into memory."""
-    passes, size = properties.passes, properties.nbytes(last)
+    passes, recomputes = properties.passes, _recomputes(repeated.stages)
+    sizes = [_size(part, properties) for part in parts]
     if passes is None:
-        return NotApplicable(reason=f"{_recomputes(stages)}, but {UNKNOWN_PASSES}")
+        return NotApplicable(reason=f"{recomputes}, but {UNKNOWN_PASSES}")
     if passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
         return Healthy(
             summary=f"The run makes {amount} over its data, so a cache would not be read"
         )
-    if size is None:
-        return NotApplicable(reason=f"{_recomputes(stages)}, but {UNKNOWN_SIZE}")
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return NotApplicable(reason=f"{recomputes}, but {UNKNOWN_SIZE}")
     if isinstance(memory, Unavailable):
-        return NotApplicable(reason=f"a cache would take {quantity(nbytes(size))}, but {memory}")
-    return _weighed(stages, _remedy(last, moved), (passes, size), memory, limits)
+        return NotApplicable(
+            reason=f"a cache would take {quantity(nbytes(sum(known)))}, but {memory}"
+        )
+    remedies = tuple(dict.fromkeys(_remedy(part, properties) for part in parts))
+    return _weighed(repeated, remedies, (passes, sum(known)), memory, limits)
 
 
 def _weighed(
-    stages: list[StageTime],
-    remedy: Remedy,
+    repeated: RepeatedWork,
+    remedies: tuple[Remedy, ...],
     amount: tuple[float, int],
     memory: HostMemory,
     limits: Limits,
@@ -202,10 +206,10 @@ def _weighed(
         Measure("memory of the cache", nbytes(size), nbytes(budget)),
     )
     if size <= budget:
-        return _finding(stages, measures, remedy)
+        return _finding(repeated, measures, remedies)
     summary = (
-        f"{_recomputes(stages)}, but {quantity(nbytes(size))} do not fit into the {quantity(nbytes(budget))} "
-        "of memory that a cache may take"
+        f"{_recomputes(repeated.stages)}, but {quantity(nbytes(size))} do not fit into the "
+        f"{quantity(nbytes(budget))} of memory that a cache may take"
     )
     return Healthy(summary=summary, evidence=measures)
 
@@ -218,27 +222,49 @@ UNKNOWN_SIZE = (
 )
 
 
-def _recomputes(stages: list[StageTime]) -> str:
+def _recomputes(stages: tuple[StageTime, ...]) -> str:
     """Return the main clause: "decode recomputes identical elements every epoch"."""
-    own = [stage.title for stage in stages if stage.dataset and stage.dataset.function_at]
-    names = list(dict.fromkeys(own or [stage.title for stage in stages]))
+    own = [stage for stage in stages if stage.dataset and stage.dataset.function_at]
+    working = own or [stage for stage in stages if stage.dataset and stage.dataset.function]
+    names = list(dict.fromkeys(map(_name, working or stages)))
     verb = "recomputes" if len(names) == 1 else "recompute"
     return f"{' and '.join(names)} {verb} identical elements every epoch"
 
 
-def _finding(stages: list[StageTime], measures: tuple[Measure, ...], remedy: Remedy) -> Finding:
-    rows = tuple((stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in stages)
+def _name(stage: StageTime) -> str:
+    maker = _library(stage.dataset) if stage.dataset else ""
+    return f"{stage.title} of {maker}()" if maker else stage.title
+
+
+def _library(dataset: Dataset) -> str:
+    """Return the function of a library that made a dataset; "" where the user's own code did, or unknown."""
+    return "" if dataset.function_at or dataset.made_by in METHODS else dataset.made_by
+
+
+METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
+"""Methods that the user calls with a function of a library, such as a Keras layer."""
+
+
+def _finding(
+    repeated: RepeatedWork, measures: tuple[Measure, ...], remedies: tuple[Remedy, ...]
+) -> Finding:
+    rows = tuple(
+        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in repeated.stages
+    )
     return Finding(
-        summary=_recomputes(stages),
+        summary=_recomputes(repeated.stages),
         evidence=(*measures, Table(("stage", "your line", "work per step"), rows)),
-        remedies=(remedy,),
-        effects=tuple(Effect(Stage.INPUT, 0.0, stage.path, ms(stage.work_ms)) for stage in stages),
+        remedies=remedies,
+        effects=repeated.effects,
     )
 
 
-def _remedy(last: Dataset, moved: tuple[Dataset, ...]) -> Remedy:
-    kinds = sorted({kind_of(dataset).lower() for dataset in moved})
-    name = last.function if last.function.isidentifier() else "function"
+def _remedy(part: CacheablePart, properties: DatasetProperties) -> Remedy:
+    if maker := _library(part.last):
+        return _behind_library(part, maker, properties)
+    last, kinds = part.last, sorted({kind_of(dataset).lower() for dataset in part.moved})
+    known = last.function_at is not None and last.function.isidentifier()
+    name = last.function if known else "function"
     lines = [
         f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)",
         CACHE,
@@ -246,9 +272,37 @@ def _remedy(last: Dataset, moved: tuple[Dataset, ...]) -> Remedy:
         *([SHUFFLE] if "shuffle" in kinds else []),
     ]
     after = f", and move {' and '.join(kinds)} after the cache" if kinds else ""
-    action = f"Cache the output of {last.function}{after}"
-    return Remedy(action, "\n".join(lines), last.at, "" if kinds else "cache")
+    action = f"Cache the output of {last.function if known else 'this line'}{after}"
+    return Remedy(action, "\n".join(lines), last.at, "cache")
 
+
+def _behind_library(part: CacheablePart, maker: str, properties: DatasetProperties) -> Remedy:
+    """Put the cache behind the call of a library, which may shuffle and batch the elements itself."""
+    if not part.moved and all(repeatable(stage) for stage in _later(part, properties)):
+        action = f"Cache the dataset that {maker}() returns"
+        return Remedy(action, f"dataset = {maker}(...)\n{CACHE}", part.last.at, "cache")
+    action = f"Let {maker}() return single examples; cache them, then shuffle and batch"
+    return Remedy(
+        action, f"dataset = {maker}(..., batch_size=None)\n{CACHE}\n{BATCHES}", part.last.at
+    )
+
+
+def _later(part: CacheablePart, properties: DatasetProperties) -> list[Dataset]:
+    """Return what the same line does with the part's elements, the last first."""
+    return [
+        stage
+        for stage in properties.chain
+        if stage.at == part.last.at and part.last in properties.upstream(stage)
+    ]
+
+
+def _size(part: CacheablePart, properties: DatasetProperties) -> int | None:
+    """Return the bytes of a part's elements, or of the batches that its line makes of them."""
+    sizes = map(properties.nbytes, (part.last, *_later(part, properties)))
+    return next((size for size in sizes if size is not None), None)
+
+
+BATCHES = "dataset = dataset.shuffle(buffer_size).batch(batch_size).prefetch(tf.data.AUTOTUNE)"
 
 CACHE = "dataset = dataset.cache()  # before random operations; create the dataset once, before all epochs"
 REPEAT = "dataset = dataset.repeat()  # after the cache, which is filled when a pass ends"
@@ -257,24 +311,12 @@ SHUFFLE = "dataset = dataset.shuffle(buffer_size)  # after the cache, for a diff
 
 def sick() -> Verdict:
     """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
-    return check(
-        *_example(passes=10.0),
-        _pipeline(),
-        Breakdown.of(input=30.0, device=10.0),
-        HostMemory(total=16e9, used=4e9),
-        CpuContention(crowded=False),
-    )
+    return _example(passes=10.0)
 
 
 def healthy() -> Verdict:
     """The same pipeline in a run of a single epoch."""
-    return check(
-        *_example(passes=1.0),
-        _pipeline(),
-        Breakdown.of(input=30.0, device=10.0),
-        HostMemory(total=16e9, used=4e9),
-        CpuContention(crowded=False),
-    )
+    return _example(passes=1.0)
 
 
 DECODE = Dataset(
@@ -291,9 +333,18 @@ DECODE = Dataset(
 )
 
 
-def _example(passes: float) -> tuple[Cacheable, DatasetProperties]:
+def _example(passes: float) -> Verdict:
     properties = DatasetProperties((DECODE, Dataset(id=0, kind="_TensorSliceDataset")), passes)
-    return Cacheable.measure(properties), properties
+    cacheable, pipeline = Cacheable.measure(properties), _pipeline()
+    return check(
+        cacheable,
+        properties,
+        pipeline,
+        RepeatedWork.measure(cacheable, properties, pipeline),
+        Breakdown.of(input=30.0, device=10.0),
+        HostMemory(total=16e9, used=4e9),
+        CpuContention(crowded=False),
+    )
 
 
 def _pipeline() -> InputPipeline:

@@ -209,10 +209,12 @@ def _remedies(hardware: Hardware, fusible: list[BatchNorm]) -> tuple[Remedy, ...
 
 DROP_IN = '''\
 class FusedBatchNormalization(keras.layers.BatchNormalization):
-    """Same weights, one operation: for channels-last input of rank 4."""
+    """Same weights, one operation where it is faster: for images with a multiple of 8 channels."""
 
     def call(self, inputs, training=None, mask=None):
-        if not (training and self.trainable and self.scale and self.center):
+        is_image = len(inputs.shape) == 4 and self.axis in (-1, 3) and inputs.shape[-1] % 8 == 0
+        learns = training and self.trainable and self.scale and self.center
+        if not (is_image and learns and mask is None):
             return super().call(inputs, training=training, mask=mask)
         outputs, mean, variance, *_ = tf.compat.v1.nn.fused_batch_norm(
             inputs, tf.cast(self.gamma, "float32"), tf.cast(self.beta, "float32"),

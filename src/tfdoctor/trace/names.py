@@ -39,6 +39,9 @@ EAGER_CALL = "EagerLocalExecute: "
 EAGER_EXECUTE, EAGER_KERNEL = "EagerExecute", "EagerKernelExecute"
 """Python enqueues an operation, and its kernel runs (2.4 to 2.21); before both, it is prepared."""
 
+CONVERTED = "tf.constant"
+"""Python converts a value of its own to a tensor: an argument of a tf.function, too (2.4 to 2.21)."""
+
 GRAPH_BUILDING = "tf.function-graph_building"
 """Python runs a tf.function's body, to trace it (2.4 to 2.21)."""
 

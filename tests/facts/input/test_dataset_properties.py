@@ -1,5 +1,6 @@
 """What datasets are like, from the record that the agent wrote."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tfdoctor.facts.input.dataset_properties import (
     repeatable,
     spec_bytes,
 )
+from tfdoctor.facts.input.iterator_node import Node
+from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings
 from tfdoctor.recording.manifest import CapturePlan, StepsSeen
 
@@ -162,3 +165,61 @@ def test_files_of_unknown_length_are_passed_once_an_epoch() -> None:
 def test_without_a_known_dataset_there_is_nothing_to_say() -> None:
     with pytest.raises(Unavailable, match=r"no recorded tf\.data pipeline"):
         DatasetProperties.measure(Program(), recording(), None)
+
+
+SERIES = "TensorSpec(shape=(None, None, 16), dtype=tf.float32, name=None)"
+SHORT = "TensorSpec(shape=(128, 64, 16), dtype=tf.float32, name='x')"
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [
+        ((SHORT,), 128 * 64 * 16 * 4),
+        ((SHORT, SHORT), None),
+        ((SHORT.replace("float32", "float16"),), None),
+        ((SHORT.replace("16)", "8)"),), None),
+        ((SHORT.replace("128, ", ""),), None),
+        ((SHORT.replace("128", "None"),), None),
+    ],
+)
+def test_the_training_function_may_know_the_shape_of_a_batch(
+    given: tuple[str, ...], size: int | None
+) -> None:
+    """timeseries_dataset_from_array leaves the length of its windows open."""
+    program = Program(datasets=(replace(SOURCE, element=SERIES),), feeds=0)
+    graph = {"name": "step", "operations": [], "kind": "function", "given": given}
+    found = DatasetProperties.measure(
+        program, recording({"graphs": [graph]}, manifest=manifest()), None
+    )
+    assert found.element_bytes(found.chain[0]) == size
+
+
+def test_the_passes_that_the_trace_shows_are_the_least() -> None:
+    """Records in files are not counted before they are read."""
+    records = dataset(0, "TFRecordDatasetV2", cardinality=None)
+    program = Program(datasets=(records,), feeds=0)
+    for completed, passes in ((1, None), (2, 2.0)):
+        nodes = {"Root": Node("Root", repetition=completed)}
+        found = DatasetProperties.measure(
+            program, recording(manifest=manifest()), Iterators(nodes, {})
+        )
+        assert found.passes == passes
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "passes"),
+    [
+        ("_DirectedInterleaveDataset", 320, 0.5),
+        ("_DirectedInterleaveDataset", None, None),
+        ("_ZipDataset", 320, 1.0),
+    ],
+)
+def test_pipelines_that_repeat_before_they_meet(
+    kind: str, length: int | None, passes: float | None
+) -> None:
+    """All of them make one pass together; the longer side of a Zip gives its length alone."""
+    other = dataset(1, "_TensorSliceDataset", inputs=(), cardinality=length)
+    repeated = dataset(2, "_RepeatDataset", cardinality=-1)
+    both = dataset(3, kind, inputs=(0, 2), cardinality=320)
+    taken = dataset(4, "_TakeDataset")
+    assert properties(SOURCE, other, repeated, both, taken, seen=320).passes == passes

@@ -312,16 +312,46 @@ def test_a_trainer_that_does_not_wait_has_nothing_to_explain() -> None:
 
 @pytest.mark.parametrize(
     ("wait", "made", "saved"),
-    [(3.0, 1.0, 40.0), (3.0, 60.0, 0.0), (8.0, 1.0, 0.0)],
-    ids=["handing over", "nearly as slow as the step", "a plain wait"],
+    [(3.0, 1.0, 40.0), (3.0, 60.0, 37.0), (8.0, 1.0, 40.0), (55.0, 1.0, 0.0)],
+    ids=["handing over", "nearly as slow as the step", "a plain wait", "most of the step"],
 )
-def test_a_short_wait_is_for_the_input_only_where_its_own_time_comes_near(
+def test_a_wait_hides_other_changes_only_as_far_as_its_input_takes_time(
     wait: float, made: float, saved: float
 ) -> None:
     """A batch that lies ready takes a moment, too: then the input does not hide what the compute gains."""
     segment = PipelineSegment({"a": made}, overlapped=True)
     run = replace(model(input=wait, device=100 - wait), segments=(segment,))
     assert run.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(40.0))]) == pytest.approx(saved)
+
+
+@given(times, times, times, times)
+def test_a_change_to_the_rest_saves_all_that_the_inputs_own_time_does_not_hide(
+    wait: float, made: float, device: float, between: float
+) -> None:
+    """So a change to the largest part always saves, unless the input takes as long as what remains."""
+    rest = device + between
+    segment = PipelineSegment({"a": made}, overlapped=True)
+    run = replace(model(input=wait, device=device, between=between), segments=(segment,))
+    saved = run.saving([Effect(Stage.BETWEEN, 0.0)])
+    hides = max(made, wait)
+    if hides < rest:
+        assert saved >= min(between, rest - hides) - EXACT
+    assert saved <= between + EXACT
+
+
+@given(times, times, times)
+def test_less_input_work_saves_the_wait_whether_or_not_it_sets_the_pace(
+    wait: float, made: float, device: float
+) -> None:
+    segment = PipelineSegment({"a": made}, overlapped=True)
+    run = replace(model(input=wait, device=device), segments=(segment,))
+    assert run.saving([Effect(Stage.INPUT, 0.0)]) == pytest.approx(wait, abs=EXACT)
+
+
+def test_time_between_steps_saves_although_the_trainer_waits_a_little_for_its_input() -> None:
+    segment = PipelineSegment({"a": 9.0}, overlapped=True)
+    run = replace(model(input=3.0, host=2.0, device=6.3, between=16.5), segments=(segment,))
+    assert run.saving([Effect(Stage.BETWEEN, 0.0)]) == pytest.approx(15.8)
 
 
 @pytest.mark.parametrize(

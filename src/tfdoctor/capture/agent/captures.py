@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import time
 
+from .read_counters import read_so_far
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
         stopped_unix_ns: int | None
         contains_warmup: bool
         stopped_by: str
+        read_bytes: int | None
+        read_calls: int | None
 
 
 TRACES = os.path.join("plugins", "profile", "*", "*.xplane.pb")
@@ -66,7 +70,10 @@ class Capture:
             "stopped_unix_ns": None,
             "contains_warmup": False,
             "stopped_by": "unfinished",
+            "read_bytes": None,
+            "read_calls": None,
         }
+        self.read_before = read_so_far()
 
     def begin(self, source: StepCounter, number: int) -> None:
         """The first traced step of a source is known."""
@@ -96,6 +103,13 @@ class Capture:
         """The end of the last step was not seen: what came after the loop is no part of it."""
         if self.calls > 1 and self.source is not None:
             self.discarded.append(self.source.seen - 1 + self.source.discarded)
+
+    def count_reads(self) -> None:
+        """Note what the process has read since the capture began."""
+        now = read_so_far()
+        if self.read_before is not None and now is not None:
+            self.record["read_bytes"] = now[0] - self.read_before[0]
+            self.record["read_calls"] = now[1] - self.read_before[1]
 
     def end(self, reached: int, reason: str, stopped_ns: int) -> None:
         """The window is closed at a step: nothing more comes."""

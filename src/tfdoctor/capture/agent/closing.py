@@ -43,6 +43,7 @@ def _end(
     reason = "steps" if reached == window.stop else reason
     if source and source.kind in OPEN_ENDED and reason not in COMPLETE:
         capture.drop_last()
+    capture.count_reads()
     try:
         session.stop(capture)
     except Exception as error:  # for example: the recording's folder is gone

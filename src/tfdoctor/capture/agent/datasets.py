@@ -40,7 +40,7 @@ class Datasets:
     """All live datasets, numbered."""
 
     def __init__(self, registry: Registry) -> None:
-        self.lines = registry.lines
+        self.lines, self.makers = registry.lines, registry.makers
         self.numbering = registry.numbering
         alive = (reference() for reference in registry.datasets)
         self.datasets = [dataset for dataset in alive if dataset is not None]
@@ -75,6 +75,7 @@ class Datasets:
             "element_spec": str(dataset.element_spec)[:500],
             "cardinality": _cardinality(dataset),
             "at": self.lines.get(dataset),
+            "made_by": self.makers.get(dataset, ""),
         }
 
 

@@ -43,6 +43,7 @@ class Installed:
         self.window = TraceWindow(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
         self.arguments = CallArguments(log)
+        self.lengths = self.registry.lengths
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
         self.trainers: Sequence[FitWatcher] = ()

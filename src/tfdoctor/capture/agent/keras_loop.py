@@ -171,6 +171,8 @@ class Trainers:
                 return function(iterator)
             loops = installed.local.loops
             marker = source.begin(k)
+            if installed.arguments.wanted:
+                self._note(sys._getframe(1))
             loops.depth += 1
             try:
                 result = function(iterator)
@@ -184,6 +186,13 @@ class Trainers:
             return result
 
         return _own(marked)
+
+    def _note(self, frame: FrameType) -> None:
+        """Note the arrays that train_on_batch, which is calling, was given."""
+        if frame.f_code.co_name == "train_on_batch":
+            local = frame.f_locals
+            given = [local.get(name) for name in ("x", "y", "sample_weight")]
+            self.installed.arguments.note(given, {})
 
     def testing(self, model: Model, function: TrainFunction) -> TrainFunction:
         """Return the test function with a marker of its own kind inside the window."""

@@ -84,6 +84,10 @@ class ProgramFile:
             "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
             "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
             "run": part("settings", lambda: settings.describe(registry)) or {},
+            "sequences": part(
+                "sequence lengths", lambda: registry.lengths.describe(registry.feeds())
+            )
+            or [],
             "python": part("stack samples", self.python) or {},
         }
         program["sources"] = _sources(program)

@@ -9,7 +9,8 @@ from . import tensorflow_api
 from .frames import hide
 from .journal import guarded
 from .numbering import Numbering
-from .stack import here, way_here
+from .padding import SequenceLengths
+from .stack import called_here, here, way_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +59,10 @@ class Registry:
         self.layers: list[Entry] = []
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
-        # Of each dataset: its line, and all lines on the way to its making.
+        self.lengths = SequenceLengths(log)
+        # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
+        self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()
         self.ways: weakref.WeakKeyDictionary[TfDataset, Way] = weakref.WeakKeyDictionary()
         # Of each graph: the layer's name of each name scope.
         self.scopes: weakref.WeakKeyDictionary[Graph, dict[str, str]] = weakref.WeakKeyDictionary()
@@ -76,6 +79,7 @@ class Registry:
         self.strategy: Callable[[], Foreign] = _nothing  # of a loop over a distributed dataset
         self.trainer: Callable[[], object] = _nothing  # the tf.function that takes the gradients
         self.fit: FitFacts = {}
+        self.lengths.again()
         self.written = False  # nothing more is wanted
 
     def _remember(self, things: list[weakref.ref[T]], thing: T) -> bool:
@@ -102,6 +106,7 @@ class Registry:
         """One stage of a pipeline."""
         if self._remember(self.datasets, dataset):
             self.lines[dataset] = here()
+            self.makers[dataset] = called_here()
             self.ways[dataset] = way_here()
             self.numbering.note(dataset)
 
@@ -125,6 +130,7 @@ class Registry:
         self.held = next((data for data in given if data in self.lines), None)
         self.feeds = weakref.ref(self.held) if self.held is not None else _nothing
         self.fit = {"adapter": type(adapter).__name__, "batch_size": batch_size, "at": here()}
+        self.lengths.given(adapter)
 
     def release(self) -> None:
         """The fit is over, and with it what Keras made for it."""

@@ -9,11 +9,12 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from .declared import Traceback
 
     Line = tuple[str, int]  # a path, and the line's number
+    Function = tuple[str, str]  # a module and a name in it
     Way = tuple[tuple[str, int], ...]  # paths and instructions, the innermost first
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,6 +59,15 @@ def here() -> Line | None:
     return user_line(sys._getframe(1))
 
 
+def called_here() -> str:
+    """Return the name of the function that the user's line calls, on the way to the caller; "" if none."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and user_file(frame.f_code.co_filename) is None:
+        name, frame = frame.f_code.co_name, frame.f_back
+    return name if frame is not None else ""
+
+
 def way_here() -> Way:
     """Return all places of the user's on the stack: two calls of one helper differ in them.
 
@@ -75,6 +85,73 @@ def way_of(frame: FrameType | None) -> Way:
             places.append((path, frame.f_lasti))
         frame = frame.f_back
     return tuple(places)
+
+
+class Stack:
+    """What a stack shows a user: their innermost line, who called it, and what it calls."""
+
+    __slots__ = ("caller", "calls", "line", "looped", "runs")
+
+    def __init__(self) -> None:
+        self.line: Line | None = None  # the innermost of the user's
+        self.caller: Line | None = None  # the user's line that called that one's function
+        self.looped: int | None = None  # the line in the function that holds the loop
+        self.calls: Function | None = None  # the function of others that the innermost line calls
+        self.runs: Function | None = None  # the innermost function of others
+
+    @classmethod
+    def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
+        """Read a stack from its innermost frame outwards; `code` is the function that holds the loop."""
+        stack = cls()
+        while frame is not None:
+            path = user_file(frame.f_code.co_filename)
+            if path is None:
+                stack._pass(frame)
+            elif stack.line is None:
+                stack.line = (path, frame.f_lineno)
+            elif stack.caller is None:
+                stack.caller = (path, frame.f_lineno)
+            if code is not None and frame.f_code is code:
+                stack.looped = frame.f_lineno
+            frame = frame.f_back
+        return stack
+
+    def _pass(self, frame: FrameType) -> None:
+        """Note a frame of others below the user's innermost line; wrappers say nothing of what runs."""
+        code = frame.f_code
+        if self.line is None and not (code.co_flags & NESTED or code.co_filename.startswith(HERE)):
+            self.calls = function_of(frame)
+            self.runs = self.runs or self.calls
+
+    def _key(self) -> tuple[object, ...]:
+        return self.line, self.caller, self.looped, self.calls, self.runs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stack) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+NESTED = 0x10
+"""The flag of functions that are defined within others, such as those that decorators return: CO_NESTED."""
+
+
+def function_of(frame: FrameType) -> Function:
+    """Return the module and the name of the function that a frame runs."""
+    code = frame.f_code
+    name = getattr(code, "co_qualname", code.co_name)  # Python 3.11 and later
+    return str(frame.f_globals.get("__name__", "")), name
+
+
+def public_name(function: Function | None) -> str | None:
+    """Return 'numpy.histogram' for a function that its package offers under its own name, else the full name."""
+    if function is None:
+        return None
+    module, name = function
+    package = module.partition(".")[0]
+    offered = getattr(sys.modules.get(package), "__dict__", {}).get(name)
+    return f"{package if callable(offered) else module}.{name}"
 
 
 def traced_line(trace: Traceback | None) -> Line | None:

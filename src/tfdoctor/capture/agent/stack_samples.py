@@ -1,30 +1,28 @@
-"""Where Python is between the calls that train: sampled while the window is open, and only then.
+"""Where Python is in and between the calls that train: sampled while the window is open, and only then.
 
-A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines; how long
-the time between two calls is, the trace shows.
+A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines, and notes
+when it saw each: what else ran at that moment, and so how long a line takes, the trace shows.
 """
 
 from __future__ import annotations
 
-import collections
 import gc
 import sys
 import threading
 import time
 
 from .journal import guarded
-from .stack import user_file
+from .stack import Stack, public_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import CodeType, FrameType
     from typing import Protocol
 
     from .argument_lines import Span
     from .feeding import CallArguments
     from .journal import Journal
-    from .stack import Line
 
     class Training(Protocol):
         """What a thread is doing: inside a call that trains, or between two of them."""
@@ -33,21 +31,27 @@ if TYPE_CHECKING:
         depth: int
         function: object
 
-    # The user's line, the line in the loop's own frame, and the callback; each may be None.
-    Place = tuple[Line | None, int | None, str | None]
+    # What the stack shows, the callback that runs, and whether within a call that trains.
+    Place = tuple[Stack, str | None, bool]
+    Instructions = tuple[int, ...]
 
-EVERY_S = 0.008
-"""The mean time between two samples."""
+EVERY_S = 0.002
+"""The least mean time between two samples: a window of 20 steps of 4 ms gets about 40."""
 
 AT_MOST = 250
 """A sample is followed by so many times its own duration of rest: 0.4 % of one core."""
 
-SWITCH_S = 0.0005
-"""Python hands over after 5 ms otherwise: a loop of shorter steps would only be seen where it waits."""
+CREDIT_S = 0.003
+"""Processor time of the first samples of a window, which come without that rest: a window of 20 short steps
+is over after some ten samples otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms."""
+
+SWITCH_S = 0.0001
+"""Python hands over after 5 ms otherwise: work shorter than that would be seen only where it ends, in the next
+call that waits for TensorFlow. Python is interrupted no more often by this, for only samples ask for it."""
 
 USUAL_SWITCH_S = 0.005
 
-MOST_PLACES = 1000
+MOST_PLACES, MOST_WRITTEN = 1000, 200
 
 TRAINER_AND_WATCH = 2
 """The threads of a run that has none of its own."""
@@ -65,7 +69,12 @@ class StackSampler:
     def clear(self) -> None:
         """A window opens: nothing was seen yet."""
         self.inside = 0
-        self.places: collections.Counter[Place] = collections.Counter()
+        self.began_ns = time.time_ns()  # the clock of the trace
+        self.known: dict[Instructions, tuple[Stack, str | None]] = {}
+        self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
+        self.places: dict[
+            Place, list[int]
+        ] = {}  # the microseconds since then at which each was seen
         self.collected_ns = 0
         self.collecting: int | None = None  # when the garbage collection under way began
 
@@ -107,21 +116,38 @@ class StackSampler:
     @guarded("stack samples")
     def _run(self, over: threading.Event, thread: int, training: Training) -> None:
         """Sample, and rest; the rests differ so that they keep no time with the steps."""
-        phase, rest = 0.0, EVERY_S
+        phase, rest, credit = 0.0, EVERY_S, CREDIT_S
         while not over.wait(rest * (0.5 + phase)):
             began = time.thread_time()
             self.sample(thread, training)
-            rest = max(EVERY_S, AT_MOST * (time.thread_time() - began))
+            took = time.thread_time() - began
+            credit -= took
+            rest = EVERY_S if credit > 0 else max(EVERY_S, AT_MOST * took)
             phase = (phase + 0.618) % 1.0
 
     def sample(self, thread: int, training: Training) -> None:
-        """Count where a thread is at this moment."""
-        if training.running or training.depth or training.function is not None:
-            self.inside += 1
-            return
+        """Note where a thread is at this moment."""
+        inside = bool(training.running or training.depth or training.function is not None)
+        self.inside += inside
         frame = sys._current_frames().get(thread)
-        if frame is not None and len(self.places) < MOST_PLACES:
-            self.places[place(frame, self.arguments.code)] += 1
+        if frame is None:
+            return
+        now = (time.time_ns() - self.began_ns) // 1000
+        at = self._place(frame, inside=inside)
+        if at in self.places or len(self.places) < MOST_PLACES:
+            self.places.setdefault(at, []).append(now)
+
+    def _place(self, frame: FrameType, *, inside: bool) -> Place:
+        """Return where a stack is, once read: reading all its lines takes longer than all else does."""
+        code = self.arguments.code
+        way = instructions(frame, code)
+        known = self.known.get(way)
+        if known is None:
+            known = Stack.of(frame, code), _callback(frame)
+            if len(self.known) < MOST_PLACES:
+                self.known[way] = known
+                self.alive.update((id(code), code) for code in _codes(frame))
+        return (*known, inside)
 
     def _collect(self, phase: str, _: object) -> None:
         """Python's garbage collector begins or ends."""
@@ -137,42 +163,59 @@ class StackSampler:
 
         call = self.arguments.call
         loop = makers(call["at"]) if call is not None else None
+        seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
         return {
             "inside": self.inside,
+            "began_unix_ns": self.began_ns,
             "collecting_ms": round(self.collected_ns / 1e6, 3),
-            "places": [_plain(at, count, loop) for at, count in self.places.most_common(50)],
+            "places": [_plain(at, when, loop) for at, when in seen[:MOST_WRITTEN]],
             "fed": call,
         }
 
 
-def place(frame: FrameType | None, code: CodeType | None) -> Place:
-    """Return where a stack is; `code` is the function that holds the loop."""
-    line = looped = callback = None
+def instructions(frame: FrameType | None, code: CodeType | None) -> Instructions:
+    """Return the code and the instruction of each frame of a stack, after the code that holds the loop.
+
+    Code stands as its id: to hash or compare it takes as long as reading its lines.
+    """
+    way = [id(code)]
     while frame is not None:
-        path = user_file(frame.f_code.co_filename)
-        if path is not None and line is None:
-            line = (path, frame.f_lineno)
-        if code is not None and frame.f_code is code:
-            looped = frame.f_lineno
-        callback = callback or _callback(frame)
+        way += (id(frame.f_code), frame.f_lasti)
         frame = frame.f_back
-    return line, looped, callback
+    return tuple(way)
 
 
-def _callback(frame: FrameType) -> str | None:
-    """Return 'Class.on_something' when a Keras callback runs in a frame."""
-    name = frame.f_code.co_name
-    if not name.startswith("on_"):
-        return None
-    kind = type(frame.f_locals.get("self"))
-    bases = [base.__name__ for base in kind.__mro__]
-    wanted = "Callback" in bases and kind.__name__ != "CallbackList"
-    return f"{kind.__name__}.{name}" if wanted else None
+def _codes(frame: FrameType | None) -> Iterator[CodeType]:
+    while frame is not None:
+        yield frame.f_code
+        frame = frame.f_back
 
 
-def _plain(at: Place, count: int, loop: Sequence[Span] | None) -> dict[str, object]:
-    line, looped, callback = at
-    makes = None
-    if loop is not None and looped is not None:
-        makes = any(first <= looped <= last for first, last in loop)
-    return {"at": line, "callback": callback, "makes": makes, "seen": count}
+def _callback(frame: FrameType | None) -> str | None:
+    """Return 'Class.on_something' of the innermost Keras callback that runs in a stack."""
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name.startswith("on_"):
+            kind = type(frame.f_locals.get("self"))
+            bases = [base.__name__ for base in kind.__mro__]
+            if "Callback" in bases and kind.__name__ != "CallbackList":
+                return f"{kind.__name__}.{name}"
+        frame = frame.f_back
+    return None
+
+
+def _plain(at: Place, when: Sequence[int], loop: Sequence[Span] | None) -> dict[str, object]:
+    (stack, callback, inside), makes = at, None
+    if loop is not None and stack.looped is not None:
+        makes = any(first <= stack.looped <= last for first, last in loop)
+    return {
+        "at": stack.line,
+        "caller": stack.caller,
+        "calls": public_name(stack.calls),
+        "runs": public_name(stack.runs),
+        "callback": callback,
+        "makes": makes,
+        "inside": inside,
+        "seen": len(when),
+        "when_us": when,
+    }

@@ -10,6 +10,7 @@ from . import tensorflow_api
 from .frames import hide
 from .journal import guarded, quietly
 from .marks import LOOPS, TRAINS, while_traced
+from .tracing import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _own(module: object, name: str) -> Foreign:
 def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
     """Notice each `__next__` before it runs, and the end of the data."""
     original, eager = kind.__next__, tensorflow_api.context().executing_eagerly
-    window = installed.window
+    window, lengths = installed.window, installed.lengths
 
     @functools.wraps(original)
     def __next__(self: object) -> object:
@@ -88,12 +89,15 @@ def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
             window.depart()
         loops.depth += 1
         try:
-            return original(self)
+            batch = original(self)
         except StopIteration:
             loops.ended(id(self))
             raise
         finally:
             loops.depth -= 1
+        if lengths.left and window.state is State.WAITING:
+            lengths.batch(batch)
+        return batch
 
     kind.__next__ = hide(__next__)
 
@@ -112,7 +116,7 @@ def patch_calls(kind: FunctionClass, installed: Installed) -> None:
             return original(self, *args, **kwargs)
         loops.function = window.calling = self
         if arguments.wanted and registry.trainer() is self:
-            arguments.note(args, kwargs)
+            arguments.note(args, kwargs, self)
         try:
             return original(self, *args, **kwargs)
         finally:

@@ -1,9 +1,15 @@
-"""The part of the input that gives the same result in every pass, which a cache could keep."""
+"""The parts of the input that give the same result in every pass, which a cache could keep."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
+from tfdoctor.facts.input.dataset_properties import (
+    FOREVER,
+    DatasetProperties,
+    kind_of,
+    repeatable,
+)
 from tfdoctor.facts.run.program import Dataset
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))
@@ -17,22 +23,38 @@ REMADE = (
     "build the dataset once before the loop, and record again"
 )
 
+COMBINED = "several pipelines are combined, and not all of them are repeatable"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheablePart:
+    """Stages that one cache after ``last`` could keep; ``moved`` must move behind that cache."""
+
+    last: Dataset
+    kept: tuple[Dataset, ...]
+    moved: tuple[Dataset, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Cacheable:
-    """The stages up to ``last`` give the same result in every pass; ``why`` is the reason why no more do.
+    """The parts give the same result in every pass; ``why`` is the reason why no more do.
 
-    ``kept`` has ``last`` and its sources that no cache keeps yet. ``moved`` has the shuffles and repetitions
-    that must move behind the cache. ``frozen`` is a function that draws random numbers before a cache of the
-    user's, so that all epochs see the same draws.
+    A part has ``last`` and its sources that no cache keeps yet; where pipelines meet that are not all
+    repeatable, each has a part of its own. ``frozen`` is a function that draws random numbers before a cache
+    of the user's, so that all epochs see the same draws. ``never`` is a cache that is never complete: all of
+    an infinite repetition would have to pass, or a later take() ends each pass early. It counts as no cache.
     """
 
-    last: Dataset | None = None
-    kept: tuple[Dataset, ...] = ()
-    moved: tuple[Dataset, ...] = ()
+    parts: tuple[CacheablePart, ...] = ()
     why: str = ""
     frozen: Dataset | None = None
+    never: Dataset | None = None
     unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
+
+    @property
+    def kept(self) -> tuple[Dataset, ...]:
+        """The stages that a cache could keep."""
+        return tuple(stage for part in self.parts for stage in part.kept)
 
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset gives the same result in every pass, so that a cache could keep it."""
@@ -40,37 +62,57 @@ class Cacheable:
 
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:
-        """Follow the stages from the source to the trainer while all of them are repeatable."""
-        if properties.remade:
-            return cls(why=REMADE, unknown=True)
-        line = properties.line()
-        walk = _RepeatableStages()
-        joined = list(properties.upstream(line[-1])) if line else []
-        if all(_same(stage) for stage in joined):
-            for stage in (*reversed(joined), *reversed(line)):
-                walk.take(stage)
-                if walk.why:
-                    break
-        else:
-            walk.why = "several pipelines are combined, and not all of them are repeatable"
-        kept = tuple(walk.kept)
-        last = kept[-1] if kept else None
-        moved = tuple(
-            stage
-            for stage in walk.moved
-            if last is not None and stage.id in _above(properties, last)
+        """Follow the stages from each source to the trainer while all of them are repeatable."""
+        never, frozen = never_complete(properties), _frozen(properties)
+        if properties.remade or not properties.chain:
+            why = REMADE if properties.remade else ""
+            return cls(why=why, frozen=frozen, never=never, unknown=properties.remade)
+        walks = list(_walks(properties, properties.chain[0], never))
+        return cls(
+            tuple(part for walk in walks if (part := walk.part(properties))),
+            walks[-1].why,
+            frozen,
+            never,
+            any(walk.unknown for walk in walks),
         )
-        return cls(last, kept, moved, walk.why, _frozen(properties), walk.unknown)
+
+
+def never_complete(properties: DatasetProperties) -> Dataset | None:
+    """Return a cache that is never complete, however long the run takes."""
+    for at, stage in enumerate(properties.chain):
+        if kind_of(stage) != "Cache":
+            continue
+        repeated = any(kind_of(above) == "Repeat" for above in properties.upstream(stage))
+        endless = repeated and stage.cardinality == FOREVER
+        if endless or _cut_short(properties, properties.chain[:at], stage):
+            return stage
+    return None
+
+
+def _cut_short(
+    properties: DatasetProperties, consumers: tuple[Dataset, ...], cache: Dataset
+) -> bool:
+    """Whether a take() directly follows a cache, up to a repeat(), and takes less than there is."""
+    for consumer in reversed(consumers):
+        if cache.id not in {stage.id for stage in properties.upstream(consumer)}:
+            continue
+        if kind_of(consumer) == "Repeat":
+            return False
+        there = [source.cardinality for source in properties.sources(consumer)]
+        if kind_of(consumer) == "Take" and len(there) == 1:
+            taken = consumer.parameters.count
+            return taken is not None and there[0] is not None and 0 <= taken < there[0]
+    return False
 
 
 class _RepeatableStages:
     """Follows the stages from the source until one is not repeatable."""
 
-    def __init__(self) -> None:
+    def __init__(self, why: str = "") -> None:
         self.kept: list[Dataset] = []
         self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
         self.moved: list[Dataset] = []
-        self.why = ""
+        self.why = why
         self.unknown = False
 
     def take(self, stage: Dataset) -> None:
@@ -86,6 +128,20 @@ class _RepeatableStages:
         else:
             self._function(stage)
 
+    def keep(self, stage: Dataset) -> None:
+        """Add a stage that gives the same result in every pass."""
+        self.pending.append(stage)
+        if stage.function:
+            self.kept, self.pending = [*self.kept, *self.pending], []
+
+    def part(self, properties: DatasetProperties) -> CacheablePart | None:
+        """Return what one cache could keep; None where nothing works."""
+        if not self.kept:
+            return None
+        above = {stage.id for stage in properties.upstream(self.kept[-1])}
+        moved = tuple(stage for stage in self.moved if stage.id in above)
+        return CacheablePart(self.kept[-1], tuple(self.kept), moved)
+
     def _function(self, stage: Dataset) -> None:
         same = repeatable(stage)
         if not same:
@@ -96,17 +152,42 @@ class _RepeatableStages:
             )  # fmt: skip
             self.unknown = same is None
             return
-        self.pending.append(stage)
-        if stage.function:
-            self.kept, self.pending = [*self.kept, *self.pending], []
+        self.keep(stage)
 
 
-def _same(dataset: Dataset) -> bool:
-    return bool(repeatable(dataset)) and kind_of(dataset) not in {"Repeat", "Cache"}
+def _walks(
+    properties: DatasetProperties, end: Dataset, never: Dataset | None
+) -> Iterator[_RepeatableStages]:
+    """Walk from the sources to a stage; where pipelines differ from pass to pass, through each by itself."""
+    line = properties.line(end)
+    joined = list(properties.upstream(line[-1]))
+    if joined and not _same(line[-1], joined):
+        for source in properties.sources(line[-1]):
+            yield from _walks(properties, source, never)
+        yield _RepeatableStages(COMBINED)
+        return
+    walk, stored = _RepeatableStages(), _stored(joined, properties, never)
+    for stage in reversed(joined):
+        if stage.id not in stored:
+            walk.keep(stage)
+    for stage in reversed(line):
+        if stage is not never and not walk.why:
+            walk.take(stage)
+    yield walk
 
 
-def _above(properties: DatasetProperties, dataset: Dataset) -> set[int]:
-    return {stage.id for stage in properties.upstream(dataset)}
+def _same(join: Dataset, joined: list[Dataset]) -> bool:
+    """Whether pipelines that meet give the same elements in every pass; an endless one has no second pass."""
+    endless = join.cardinality == FOREVER and any(kind_of(stage) == "Repeat" for stage in joined)
+    return not endless and all(repeatable(stage) for stage in (join, *joined))
+
+
+def _stored(
+    stages: list[Dataset], properties: DatasetProperties, never: Dataset | None
+) -> set[int]:
+    """Return the ids of caches among these stages, and of what they keep."""
+    caches = [stage for stage in stages if kind_of(stage) == "Cache" and stage is not never]
+    return {stage.id for cache in caches for stage in (cache, *properties.upstream(cache))}
 
 
 def _frozen(properties: DatasetProperties) -> Dataset | None:

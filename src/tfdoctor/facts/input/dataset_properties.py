@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Program, RunSettings
+from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
 from tfdoctor.recording import Recording
+from tfdoctor.verdict import Location
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
 """A tensor in an element_spec."""
@@ -52,13 +53,18 @@ NON_EXPANDING = frozenset(
 class DatasetProperties:
     """The feeding datasets, consumers first, and how often the run passes over them.
 
-    ``passes`` counts epochs and ``repeat()``; None is unknown. ``remade`` says that the trace shows several
-    datasets of this form, such as one rebuilt in each epoch.
+    ``passes`` counts epochs and ``repeat()``; None is unknown. Where the number of batches is unknown, it is
+    what a ``repeat()`` had completed by the end of the traced steps, if that is more than one pass. ``remade``
+    says that the trace shows several datasets of this form, such as one rebuilt in each epoch. ``fit_at`` is the
+    line of Keras' fit, which adds stages of its own. ``batch_bytes`` are those of a batch as the training function
+    was first traced for it, which may know more than the pipeline; None is unknown.
     """
 
     chain: tuple[Dataset, ...]
     passes: float | None = None
     remade: bool = False
+    fit_at: Location | None = None
+    batch_bytes: int | None = None
 
     @classmethod
     def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:
@@ -71,15 +77,28 @@ class DatasetProperties:
             raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         properties = cls(program.feeding)
         passes = _passes(properties, program.settings, recording)
-        return cls(program.feeding, passes, remade=bool(iterators and iterators.remade))
+        if passes is None and iterators and iterators.passes > 1:
+            passes = float(iterators.passes)
+        fit_at = Places.of(recording)(program.settings.fit_at)
+        remade, taken = bool(iterators and iterators.remade), _taken(program.feeding[0], recording)
+        return cls(program.feeding, passes, remade, fit_at, taken)
 
-    def line(self) -> tuple[Dataset, ...]:
-        """Return the datasets from the trainer up to the source, or to where several sources meet."""
+    def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
+        """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
         by_id = {dataset.id: dataset for dataset in self.chain}
-        line = list(self.chain[:1])
+        line = [end] if end is not None else list(self.chain[:1])
         while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
             line.append(by_id[line[-1].inputs[0]])
         return tuple(line)
+
+    def sources(self, dataset: Dataset) -> tuple[Dataset, ...]:
+        """Return the datasets that a dataset takes its elements from."""
+        by_id = {source.id: source for source in self.chain}
+        return tuple(by_id[number] for number in dataset.inputs if number in by_id)
+
+    def own(self, dataset: Dataset) -> bool:
+        """Whether the user's code holds a dataset, or what contains it, so that it can add a stage behind it."""
+        return dataset.function_at is not None or dataset.at not in {None, self.fit_at}
 
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
         """Yield all datasets upstream, nearest first."""
@@ -94,12 +113,18 @@ class DatasetProperties:
     def elements(self, dataset: Dataset) -> int | None:
         """Return how many elements one pass yields at most, repetitions left out; None is unknown."""
         for stage in (dataset, *self.upstream(dataset)):
-            repeats = any(kind_of(above) == "Repeat" for above in (stage, *self.upstream(stage)))
-            if not repeats and stage.cardinality not in {None, FOREVER}:
+            if not self.repeated(stage) and stage.cardinality not in {None, FOREVER}:
                 return stage.cardinality
             if kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
                 return None
         return None
+
+    def repeated(self, dataset: Dataset) -> bool:
+        """Whether a dataset repeats its source; a repetition before a Zip only fills up the shorter side."""
+        line = self.line(dataset)
+        if kind_of(line[-1]) != "Zip":
+            line = (dataset, *self.upstream(dataset))
+        return any(kind_of(stage) == "Repeat" for stage in line)
 
     def nbytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of all elements of one pass at most; None where a shape or number is open."""
@@ -109,7 +134,9 @@ class DatasetProperties:
     def element_bytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of one element; None where its shape is open or it holds text."""
         sizes = (stage.parameters.batch_size for stage in (dataset, *self.upstream(dataset)))
-        return spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
+        known = spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
+        fed = bool(self.chain) and dataset.element == self.chain[0].element
+        return self.batch_bytes if known is None and fed else known
 
 
 def kind_of(dataset: Dataset) -> str:
@@ -130,7 +157,7 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
 
 
 def _tensor_bytes(shape: str, dtype: str, batch: int | None) -> int | None:
-    dimensions = [size.strip() for size in shape.split(",") if size.strip()]
+    dimensions = _dimensions(shape)
     if batch and dimensions[:1] == ["None"]:
         dimensions[0] = str(batch)
     if dtype not in WIDTHS or not all(size.isdigit() for size in dimensions):
@@ -158,13 +185,47 @@ def repeatable(dataset: Dataset) -> bool | None:
     return None if states else True
 
 
+def _taken(feeding: Dataset, recording: Recording) -> int | None:
+    """Return the bytes of a batch by the arguments that a function was traced for; None where none fit."""
+    wanted = TENSOR.findall(feeding.element)
+    for graph in recording.program.graphs if recording.program else ():
+        given = " ".join(graph.given)
+        if graph.kind != "dataset" and _fit(TENSOR.findall(given), wanted):
+            size = spec_bytes(given)
+            if size is not None:
+                return size
+    return None
+
+
+def _fit(given: list[tuple[str, str]], wanted: list[tuple[str, str]]) -> bool:
+    """Whether tensors agree in number, type, rank, and all dimensions that are known."""
+    return (
+        bool(wanted)
+        and len(given) == len(wanted)
+        and all(
+            dtype == other
+            and len(known := _dimensions(shape)) == len(full := _dimensions(seen))
+            and all(size in {"None", there} for size, there in zip(known, full, strict=True))
+            for (seen, dtype), (shape, other) in zip(given, wanted, strict=True)
+        )
+    )
+
+
+def _dimensions(shape: str) -> list[str]:
+    return [size.strip() for size in shape.split(",") if size.strip()]
+
+
 def _passes(
     properties: DatasetProperties, settings: RunSettings, recording: Recording
 ) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
     epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
     repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
-    batches, steps = _batches(properties.line()), _steps(epochs, steps_per_epoch, recording)
+    line = properties.line()
+    joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
+    mixed = joined and kind_of(line[-1]) != "Zip"
+    batches = _mixed_batches(properties, line) if mixed else _batches(line)
+    steps = _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
         return steps / batches
     return float(epochs) if epochs and not steps_per_epoch and not repeats else None
@@ -182,6 +243,22 @@ def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording
     ):
         return None
     return manifest.steps.seen
+
+
+def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> float | None:
+    """Return the batches of one pass over all of several pipelines, each of which repeats by itself."""
+    join = line[-1]
+    sources = [data for data in properties.sources(join) if data.element == join.element]
+    lengths = [properties.elements(source) for source in sources]
+    known = [length for length in lengths if length is not None]
+    if not known or len(known) < len(lengths):
+        return None
+    return _batches(
+        (
+            *(replace(stage, cardinality=None) for stage in line[:-1]),
+            replace(join, cardinality=sum(known)),
+        )
+    )
 
 
 def _batches(line: tuple[Dataset, ...]) -> float | None:

@@ -141,6 +141,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         python_ms=max(0.0, work if node.kind == GENERATOR else node.python_ps) * scale,
         reading_ms=node.reading_ps * scale,
         reads=node.reads / made * per_step,
+        image_ms=node.image_ps * scale,
         asynchronous=node.asynchronous,
         parallelism=node.parallelism,
         dataset=None if node.path in ROOTS else _dataset(node.name, datasets),

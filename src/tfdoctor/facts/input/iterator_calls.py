@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,16 @@ READING = re.compile(r"ReadFile")
 """The operation that reads a whole file."""
 
 
+IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
+"""Types of operations whose cost grows with the size of the stored image."""
+
+
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 """The index of an upstream iterator per element or repetition; all of them are one node."""
+
+
+REPETITION = re.compile(r"Repeat\[(\d+)\]")
+"""The index that a repeat() gives to its source's iterator: how many passes were completed before."""
 
 
 @dataclass(slots=True)
@@ -56,8 +65,9 @@ class CallCollector:
             stack.append(frame)
 
     def _call(self, event: Event, stack: list[Frame]) -> Node:
-        path = MANY.sub("", event.name.removeprefix(ITERATOR))
+        path, repetition = _path_of(event.name)
         node = self.nodes.setdefault(path, Node(path))
+        node.repetition = max(node.repetition, repetition)
         name = str(event.stats.get("name") or "")
         if name and name not in node.names:
             node.names.append(name)
@@ -78,6 +88,13 @@ class CallCollector:
         path = holder.node.path if holder.node else holder.owner
         if path:
             self.owners[int(event.stats["id"])] = self.nodes.setdefault(path, Node(path))
+
+
+@lru_cache(maxsize=4096)
+def _path_of(name: str) -> tuple[str, int]:
+    """Return the node's path of an iterator's name, and the passes that its repeat() had completed."""
+    path = MANY.sub("", name.removeprefix(ITERATOR))
+    return path, max(map(int, REPETITION.findall(name)), default=0)
 
 
 def _integer(value: object, default: int | None) -> int | None:
@@ -128,6 +145,8 @@ def _add_operations(line: Line, owners: dict[int, Node]) -> None:
     for node, duration in _inside(line, owners, READING):
         node.reading_ps += duration
         node.reads += 1
+    for node, duration in _inside(line, owners, IMAGES):
+        node.image_ps += duration
 
 
 def _inside(

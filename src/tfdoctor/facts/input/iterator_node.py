@@ -21,6 +21,8 @@ class Node:
     python_ps: int = 0  # how long its function was inside the Python interpreter
     reading_ps: int = 0  # how long its function read whole files
     reads: int = 0  # number of those files
+    image_ps: int = 0  # how long its function decoded and resized images
+    repetition: int = 0  # passes that a repeat() above had completed, at most
     parallelism: int | None = None  # as tf.data reports it
 
     @property

@@ -41,6 +41,11 @@ class Iterators:
         return sum(map(len, self.waits_ms.values()))
 
     @property
+    def passes(self) -> int:
+        """How many passes over the data a repeat() had completed in the traced steps, at most."""
+        return max((node.repetition for node in self.nodes.values()), default=0)
+
+    @property
     def remade(self) -> bool:
         """Whether several datasets of the same form fed the steps, such as one rebuilt in each epoch."""
         numbered = (NUMBERED.findall(node.name) for node in self.nodes.values())

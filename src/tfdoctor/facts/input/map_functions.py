@@ -22,6 +22,13 @@ BETWEEN = frozenset(
 )  # fmt: skip
 """Kinds of datasets that may lie between a map and its batch, because they pass on single elements."""
 
+NOT_VECTORIZABLE = re.compile(
+    r"(?:Decode(?!CSV|Raw|PaddedRaw)|Encode|Extract|Sample|NonMax)\w*|\w*(?:File|PyFunc)\w*|\w*Random\w*"
+    r"|\w*(?:MatMul|Conv|FFT|Resize|Pool|Einsum|Svd|Qr|Cholesky)\w*|\w*(?:While|If|Case|For)"
+    r"|Unique\w*|Where|StringSplit\w*|\w*Dataset\w*|ParseTensor|\w*Call|\w*Multinomial|Rng\w*"
+)
+"""Operations that take one item, draw random numbers, or compute more than they write."""
+
 OPEN = re.compile(r"shape=\([^)]*None|<unknown>|Ragged|Sparse|Variant|Dataset")
 """Parts of an element_spec of elements that differ in shape."""
 
@@ -39,6 +46,11 @@ class MapFunction:
     nbytes: int | None
     batch: int = 0
     fixed: bool = True
+
+    @property
+    def single(self) -> tuple[str, ...]:
+        """The types of operations that may gain nothing from whole batches."""
+        return tuple(sorted(name for name in self.types if NOT_VECTORIZABLE.fullmatch(name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class StageTime:
     python_ms: float = 0.0  # inside the Python interpreter
     reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
     reads: float = 0.0  # of whole files, per training step
+    image_ms: float = 0.0  # decoding and resizing images
     asynchronous: bool = False
     parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None

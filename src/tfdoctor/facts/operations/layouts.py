@@ -1,8 +1,9 @@
 """Conversions between NCHW and NHWC, and the step's time in them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -40,6 +41,7 @@ class Conversion:
     operation: Operation
     to_last: bool  # from NCHW to NHWC
     rows: tuple[OperationTime, ...]
+    after_image: bool = False  # follows an operation on images, so the data does not dictate it
 
     @property
     def ms(self) -> float:
@@ -69,9 +71,15 @@ class Layouts:
 
     @property
     def superfluous(self) -> tuple[Conversion, ...]:
-        """All conversions but the first, where the format changes back: a single format needs one at most."""
+        """All conversions where the format changes back, without the one that a single format needs.
+
+        That is the first one, of the model's input. None is needed where an operation on images precedes
+        the first: the model was in one format before it.
+        """
         kinds = {conversion.to_last for conversion in self.conversions}
-        return self.conversions[1:] if len(kinds) == len((True, False)) else ()
+        if len(kinds) < len((True, False)):
+            return ()
+        return self.conversions if self.conversions[0].after_image else self.conversions[1:]
 
 
 def _inside(rows: Iterable[OperationTime]) -> Iterator[tuple[OperationTime, float]]:
@@ -85,19 +93,52 @@ def _inside(rows: Iterable[OperationTime]) -> Iterator[tuple[OperationTime, floa
 
 
 def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Conversion]:
-    for operation in dataflow.program.by_name.values():
-        if operation.type != "Transpose" or operation.name.startswith("gradient"):
-            continue
-        to_last = _direction(operation)
-        if to_last is None or not _for_images(operation, dataflow):
-            continue
+    """Yield the conversions that ran, in the graph's order."""
+    directions = {
+        operation.name: to_last
+        for operation in dataflow.program.by_name.values()
+        if operation.type == "Transpose" and not operation.name.startswith("gradient")
+        if (to_last := _direction(operation)) is not None
+    }
+    after, images = _of_images(directions, dataflow)
+    for name, to_last in directions.items():
+        operation = dataflow.program.by_name[name]
         rows = tuple(
             row
             for row in operations.rows
-            if row.name == operation.name or dataflow.is_gradient_of(row.name, operation)
+            if row.name == name or dataflow.is_gradient_of(row.name, operation)
         )
-        if rows:
-            yield Conversion(operation, to_last, rows)
+        if rows and name in images:
+            yield Conversion(operation, to_last, rows, name in after)
+
+
+def _of_images(names: Iterable[str], dataflow: Dataflow) -> tuple[set[str], set[str]]:
+    """Return the conversions behind an image operation, and all conversions of images.
+
+    A conversion within reach of another one of images converts images too: a normalization may go back
+    and forth several times between two convolutions.
+    """
+    by_name = dataflow.program.by_name
+    behind = {name: _near(by_name[name], partial(_sources, by_name)) for name in names}
+    ahead = {name: _near(by_name[name], partial(_users, dataflow)) for name in names}
+    after = {name for name, reached in behind.items() if _has_image(reached)}
+    images = after | {name for name, reached in ahead.items() if _has_image(reached)}
+    linked = {name: {row.name for row in (*behind[name], *ahead[name])} for name in behind}
+    while more := {name for name in linked if name not in images and linked[name] & images}:
+        images |= more
+    return after, images
+
+
+def _has_image(reached: Iterable[Operation]) -> bool:
+    return any(operation.type in IMAGES for operation in reached)
+
+
+def _sources(by_name: Mapping[str, Operation], operation: Operation) -> Iterable[Operation]:
+    return [by_name[name] for name in operation.sources if name in by_name]
+
+
+def _users(dataflow: Dataflow, operation: Operation) -> Iterable[Operation]:
+    return dataflow.consumers.get(operation.name, ())
 
 
 def _direction(operation: Operation) -> bool | None:
@@ -117,24 +158,18 @@ def _turned(shape: Shape, taken: int, put: int) -> Shape:
     return (*rest[:put], shape[taken], *rest[put:])
 
 
-def _for_images(operation: Operation, dataflow: Dataflow) -> bool:
-    """Say whether an image operation follows or precedes it within reach."""
-    by_name = dataflow.program.by_name
-    return _near(operation, lambda user: dataflow.consumers.get(user.name, ())) or _near(
-        operation, lambda user: [by_name[name] for name in user.sources if name in by_name]
-    )
-
-
-def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]) -> bool:
-    """Say whether an image operation of the forward pass lies within reach in one direction."""
-    frontier = [operation]
+def _near(
+    operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]
+) -> list[Operation]:
+    """Return the operations of the forward pass within reach in one direction, up to other transpositions."""
+    frontier, reached = [operation], list[Operation]()
     for _ in range(REACH):
         frontier = [
             neighbor
             for operation in frontier
             for neighbor in neighbors(operation)
-            if neighbor.type != "Transpose" and not neighbor.name.startswith("gradient")
+            if not neighbor.name.startswith("gradient")
         ]
-        if any(neighbor.type in IMAGES for neighbor in frontier):
-            return True
-    return False
+        reached += frontier
+        frontier = [neighbor for neighbor in frontier if neighbor.type != "Transpose"]
+    return reached

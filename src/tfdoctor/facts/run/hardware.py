@@ -25,7 +25,16 @@ from tfdoctor.facts.run.gpu_rates import (
     PLAIN_TURING,
     SCALAR_RATES,
 )
-from tfdoctor.facts.run.matrix_units import CPU_UNITS, ONEDNN_TILE, SixteenBit, Tile
+from tfdoctor.facts.run.matrix_units import (
+    AMX_TILE,
+    CPU_UNITS,
+    FLOAT32,
+    FLOAT32_ON_AVX512,
+    ONEDNN_TILE,
+    Float32Time,
+    SixteenBit,
+    Tile,
+)
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.trace import Plane
@@ -52,6 +61,7 @@ class Hardware:
     missing: str = ""
     multiplies: frozenset[str] = frozenset()  # types that a GPU's unit takes, as tensors have them
     strict: bool = False  # whether old libraries leave it unused for dimensions off the tile
+    float32: Float32Time = FLOAT32  # what float32 saves of the time in float64
     without_unit: bool = False  # known to have none; else "" in matrix_unit stands for unknown
 
     @classmethod
@@ -76,11 +86,14 @@ class Hardware:
             return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
+        tile = AMX_TILE if tile and "amx_bf16" in flags else tile
         for flag, unit, sixteen_bit in CPU_UNITS:
             if flag in flags:
-                return cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
+                known = cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
+                return replace(known, float32=FLOAT32_ON_AVX512)
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
-        return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
+        float32 = FLOAT32_ON_AVX512 if tile else FLOAT32
+        return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why, float32=float32)
 
     @classmethod
     def _tpu(cls, plane: Plane | None, cores: float | None) -> Self:

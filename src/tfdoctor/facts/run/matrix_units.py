@@ -25,20 +25,64 @@ class Tile:
     """The multiple to which the matrix unit pads the channels of a matmul.
 
     ``faster_above`` says that the next multiple above is faster too, because whole tiles use other
-    kernels; elsewhere it costs as much as the padded width does now.
+    kernels; elsewhere it costs as much as the padded width does now. ``both_sides`` says that the input
+    channels of a convolution are padded as its output channels are. ``matmuls`` are the types in which
+    matmuls are padded too, on a CPU. ``bound`` says whether the cost of padding was measured on it.
     """
 
     multiple: int
     source: str
     faster_above: bool = False
+    both_sides: bool = False
+    matmuls: frozenset[str] = frozenset()
+    bound: Bound = Bound.EXPECTED
 
 
 ONEDNN_TILE = Tile(
     16,
     "oneDNN's AVX-512 convolutions work on blocks of 16 channels; measured with "
     "benchmarks/channels.py: 33 channels take 1.6 times as long as 32 when one side is padded",
+    both_sides=True,
+    bound=Bound.AT_MOST,
 )
+"""Not measured for each processor: a ceiling."""
 
+AMX_TILE = Tile(
+    16,
+    "oneDNN on AMX-BF16, benchmarks/channels.py on a Xeon with TensorFlow 2.21, 2026-11-22, best of 25 turns: "
+    "a multiplication of a 3x3 convolution in bfloat16 costs, relative to 128 channels, 1.25 to 1.35 with 130 and "
+    "1.53 to 1.67 with 100 (forward and both gradients), 1.0 with 144; in float32 1.29 to 1.33 and 1.21 to 1.28 "
+    "where undisturbed; of a dense layer in bfloat16 1.14 to 1.36 and 1.37 to 1.66. Padding both sides to 16 "
+    "predicts 1.23 and 1.25",
+    both_sides=True,
+    matmuls=frozenset(["bfloat16"]),
+)
+"""Measured: an expectation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Float32Time:
+    """The time of an operation in float32 relative to the same operation in float64."""
+
+    matmuls: float  # and convolutions
+    others: float
+    bound: Bound
+    source: str
+
+
+FLOAT32 = Float32Time(
+    0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known"
+)
+"""On hardware where it was not measured: a ceiling."""
+
+FLOAT32_ON_AVX512 = Float32Time(
+    0.22,
+    0.5,
+    Bound.EXPECTED,
+    "benchmarks/dtypes.py on an Intel Xeon with AVX-512, TensorFlow 2.21, 2026-11-22, least of seven turns: in "
+    "float64, matmuls take 2.8 to 7.8 times (median 4.5) and convolutions 4.8 to 16 times as long as in float32, "
+    "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
+)
 
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
     (

@@ -91,6 +91,7 @@ class Dataset:
         None  # tf.data options that were set; None: not recorded
     )
     files: FileList | None = None  # the paths it yields or reads
+    made_by: str = ""  # the function that the line calls: "map"; "" is unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,4 +284,5 @@ def _dataset(record: RecordedDataset, place: Places) -> Dataset:
         cardinality=record.cardinality,
         options=record.options,
         files=record.files,
+        made_by=record.made_by,
     )

@@ -14,7 +14,7 @@ that, and where a waiting trainer contradicts them the difference is the model's
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -99,10 +99,11 @@ class StepModel:
     @property
     def residual(self) -> float:
         """How much longer a waiting trainer's input takes than its stages' own times explain, in ms."""
-        overlapped = [segment.ms for segment in self.segments if segment.overlapped]
-        if not overlapped or not self._waits:
+        if not self._waits or not self._slowest:
             return 0.0
-        return self.step_ms - self._serial - max(overlapped)
+        if not self._limits and self._slowest < NEAR * self.step_ms:
+            return self._wait
+        return self.step_ms - self._serial - self._slowest
 
     @property
     def _serial(self) -> float:
@@ -113,11 +114,28 @@ class StepModel:
     @property
     def _waits(self) -> bool:
         """Whether the trainer waits for input that overlaps the step."""
-        wait = self.exposed[Stage.INPUT] - self._serial
-        if wait <= max(READY_MS, WAITING * self.step_ms):
+        if self._wait <= max(READY_MS, WAITING * self.step_ms):
             return False
-        slowest = max((segment.ms for segment in self.segments if segment.overlapped), default=0.0)
-        return wait >= PLAIN_WAIT * self.step_ms or slowest >= NEAR * self.step_ms
+        return self._wait >= PLAIN_WAIT * self.step_ms or self._slowest >= NEAR * self.step_ms
+
+    @property
+    def _wait(self) -> float:
+        """The trainer's wait for input that overlaps the step, in ms."""
+        return self.exposed[Stage.INPUT] - self._serial
+
+    @property
+    def _slowest(self) -> float:
+        """The own time of the slowest input work that overlaps the step, in ms."""
+        return max((segment.ms for segment in self.segments if segment.overlapped), default=0.0)
+
+    @property
+    def _limits(self) -> bool:
+        """Whether a waiting trainer's input sets the pace of the step.
+
+        It does where its own time, or the wait alone, is as long as the rest of the step. A shorter wait for
+        a shorter input is for something else: a thread that wakes up late, uneven batches, a queue too short.
+        """
+        return max(self._slowest, self._wait) >= self.step_ms - self.exposed[Stage.INPUT]
 
     @property
     def trusted(self) -> bool:
@@ -210,6 +228,10 @@ class StepModel:
         """Return the ms that these effects save per step; negative when they cost time."""
         return self.step_ms - self.predict(effects)
 
+    def saving_without_input(self, effects: Iterable[Effect]) -> float:
+        """Return the ms that effects would save if no input work overlapped the step."""
+        return replace(self, segments=()).saving(effects)
+
     def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
         overlapped, serial = self._input(effects.get(Stage.INPUT, []))
         return max(overlapped, self._rest(effects)) + serial
@@ -257,24 +279,28 @@ class StepModel:
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.
 
-        A trainer that waits runs at the pace of its slowest segment, which then takes the whole step. The
-        pipeline of a trainer that does not wait is at least as fast as the rest of the step.
+        A trainer that waits for a segment that sets its pace runs at that pace: the segment then takes the
+        whole step. A segment that does not set the pace overlaps the step, and the wait for it follows the
+        step: less of its work shortens both. The pipeline of a trainer that does not wait is at least as fast
+        as the rest of the step.
         """
-        overlapped = [segment for segment in self.segments if segment.overlapped and segment.ms]
-        slowest = max((segment.ms for segment in overlapped), default=0.0)
-        waiting = self._waits and slowest > 0
-        serial = self._serial if waiting else self.exposed[Stage.INPUT]
-        pace = self.step_ms - serial
+        ahead = [segment for segment in self.segments if segment.overlapped and segment.ms]
+        own = [segment for segment in self.segments if not segment.overlapped and segment.ms]
+        if not (ahead and self._waits):
+            pace = self.step_ms - self.exposed[Stage.INPUT]
+            return (*_to_total(own, self.exposed[Stage.INPUT]), *(_at_most(s, pace) for s in ahead))
+        slowest = max(ahead, key=lambda segment: segment.ms)
+        others = [segment for segment in ahead if segment is not slowest]
+        pace = self.step_ms - self._serial
         return (
-            *_to_total(
-                [segment for segment in self.segments if not segment.overlapped and segment.ms],
-                serial,
-            ),
-            *(
-                _to_pace(segment, pace, limiting=waiting and segment.ms == slowest)
-                for segment in overlapped
-            ),
+            *_to_total(own, self._serial),
+            *(_at_most(segment, pace) for segment in others),
+            *(self._awaited(slowest) if not self._limits else [_to(slowest, pace)]),
         )
+
+    def _awaited(self, segment: PipelineSegment) -> list[PipelineSegment]:
+        """Return a segment that does not set the pace, and the wait for it."""
+        return [segment, replace(_to(segment, self._wait), overlapped=False)]
 
 
 def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
@@ -285,9 +311,13 @@ def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSeg
     return [_stretch(segment, total / own) for segment in segments]
 
 
-def _to_pace(segment: PipelineSegment, pace: float, *, limiting: bool) -> PipelineSegment:
-    """Stretch the limiting segment to the pace; any other is at least as fast."""
-    return _stretch(segment, pace / segment.ms if limiting else min(1.0, pace / segment.ms))
+def _at_most(segment: PipelineSegment, pace: float) -> PipelineSegment:
+    """Shorten a segment that is at least as fast as the pace."""
+    return _to(segment, min(segment.ms, pace))
+
+
+def _to(segment: PipelineSegment, total: float) -> PipelineSegment:
+    return _stretch(segment, total / segment.ms)
 
 
 def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:

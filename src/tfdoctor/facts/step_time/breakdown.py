@@ -13,7 +13,7 @@ import numpy as np
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.humanize import percent
 from tfdoctor.trace import Intervals
@@ -61,10 +61,17 @@ class Breakdown:
     def of(cls, **parts: float) -> Self:
         """Return the breakdown of even steps, for examples and tests."""
         row = {str(part): parts.get(str(part), 0.0) for part in PARTS}
-        return cls((row,), row)
+        return cls((row,) * (FEW_STEPS + 1), row)
 
     def __getitem__(self, part: str) -> float:
         return self.median[part]
+
+    @property
+    def each_step(self) -> str:
+        """Which steps a sentence about their time is true of: "each step", or only those that were traced."""
+        if len(self.steps) > FEW_STEPS:
+            return "each step"
+        return "the traced step" if len(self.steps) == 1 else "each of the two traced steps"
 
     @property
     def waits_for_input(self) -> bool:

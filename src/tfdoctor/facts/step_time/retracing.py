@@ -72,7 +72,7 @@ class Retracing:
         tracing, calls, working = Intervals(), Intervals(), activity.of(Stage.DEVICE)
         for line in lines:
             tracing |= _tracing(line)
-            calls |= spans_of(line, _having(line, lambda stats: CALL in stats))
+            calls |= function_calls(line)
         tracing -= working
         inside = steady.ms(tracing & steady.calls)
         return cls(
@@ -86,6 +86,12 @@ class Retracing:
     def total_ms(self) -> float:
         """The time of tracing, inside and outside of the call, in ms per step."""
         return self.host_ms + self.between_ms
+
+
+def function_calls(line: Line, name: str = "") -> Intervals:
+    """Return when a thread was in calls of tf.functions, or of those of a name."""
+    called = _having(line, lambda stats: CALL in stats)
+    return spans_of(line, called & is_named(line, lambda known: name in {"", known}))
 
 
 def _tracing(line: Line) -> Intervals:

@@ -51,6 +51,7 @@ class StackSamples:
             tuple(
                 SampledLine(place(line.at), line.seen, line.callback, line.makes)
                 for line in record.places
+                if not line.inside
             ),
             record.collecting_ms,
             place(fed.at),

@@ -34,6 +34,10 @@ __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 NO_TIME = "the traced steps take no time: the trace is damaged"
 
 
+FEW_STEPS = 2
+"""Traced steps up to which nothing is known of a typical one: two have no middle."""
+
+
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
 

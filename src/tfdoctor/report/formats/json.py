@@ -9,6 +9,7 @@ from typing import Any
 
 from tfdoctor.diagnosis import (
     PARTS,
+    Account,
     Diagnosis,
     Edit,
     LimitSet,
@@ -18,6 +19,7 @@ from tfdoctor.diagnosis import (
     Relation,
     Result,
     Saving,
+    Seen,
     Settings,
     StepRow,
     StepsSummary,
@@ -25,7 +27,7 @@ from tfdoctor.diagnosis import (
     Together,
     Turn,
 )
-from tfdoctor.report import hosts_json
+from tfdoctor.report import hosts_json, sentences
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Cell,
@@ -73,6 +75,8 @@ def contract(diagnosis: Diagnosis) -> Object:
         "subject": _subject(diagnosis.subject),
         "steps": _steps(diagnosis.steps),
         "breakdown_ms": _parts(diagnosis.steps.breakdown_ms),
+        "accounts": [_account(account) for account in diagnosis.accounts],
+        "unknown": list(sentences.unknown(diagnosis)),
         "trust": {"level": trust.level, "reasons": list(trust.reasons)},
         "results": [_result(result) for result in diagnosis.results],
         "together": _together(diagnosis.together) if diagnosis.together else None,
@@ -92,6 +96,23 @@ def _optional(diagnosis: Diagnosis) -> Object:
     if diagnosis.settings != Settings():
         fields["settings"] = _settings(diagnosis.settings)
     return fields
+
+
+def _account(account: Account) -> Object:
+    return {
+        "part": account.part,
+        "ms": _number(account.total_ms),
+        "state": account.state.value,
+        "rules": list(account.rules),
+        "why": list(account.why),
+        "unexplained_ms": _number(account.unexplained_ms),
+        "seen": [_seen(seen) for seen in account.seen],
+    }
+
+
+def _seen(seen: Seen) -> Object:
+    amount = {"value": _number(seen.amount.value), "unit": seen.amount.unit.value}
+    return {"what": seen.what, **amount, "at": _location(seen.at)}
 
 
 def _together(together: Together) -> Object:

@@ -55,6 +55,7 @@ def _head(shown: Page) -> list[str]:
         f"## tfdoctor: {escaped(shown.title)}",
         f"**{escaped(' '.join(shown.verdict))}**",
         _bar(shown),
+        "\n".join(f"- {escaped(f'{line.label}: {line.text}')}" for line in shown.accounts),
         *_hosts(shown.hosts),
         f"### What to change on {escaped(shown.hosts.shown)}"
         if shown.hosts and shown.fixes

@@ -28,16 +28,16 @@ def owner(row: OperationTime) -> str:
 def heads(rows: Sequence[OperationTime]) -> frozenset[str]:
     """Return the owners of the last matmuls, whose width is given by the data, such as the number of classes.
 
-    These are dense layers whose width no other matmul reads, and 1 x 1 convolutions of whose width no other
-    matmul reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10). Without the shapes of the weights
-    the result is empty.
+    These are dense layers whose width no other matmul reads, and convolutions of whose width no other
+    matmul reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10; the last convolution of a network
+    that makes images has as many channels as the images). Without the shapes of the weights the result is empty.
     """
     forward = [(row, row.kernel) for row in rows if row.kernel and not is_gradient(row)]
     depths = {(owner(row), kernel[-2]) for row, kernel in forward if len(kernel) > 1}
     return frozenset(
         owner(row)
         for row, kernel in forward
-        if _may_be_last(row) and not _is_read(row, kernel[-1], depths)
+        if _may_be_last(row, kernel, depths) and not _is_read(row, kernel[-1], depths)
     )
 
 
@@ -50,5 +50,9 @@ def _is_read(row: OperationTime, width: int, depths: set[tuple[str, int]]) -> bo
     return any(depth % width == 0 for depth in others)
 
 
-def _may_be_last(row: OperationTime) -> bool:
-    return row.type == "MatMul" or (row.type == "Conv2D" and (row.kernel or ())[:2] == (1, 1))
+def _may_be_last(row: OperationTime, kernel: tuple[int, ...], depths: set[tuple[str, int]]) -> bool:
+    """Say whether it is a dense layer, or a convolution of one pixel or of the width of another layer."""
+    if row.type == "MatMul":
+        return True
+    of_pixels = set(kernel[:-2]) == {1}
+    return row.type.startswith("Conv") and (of_pixels or len(depths) > 1)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, device, line, matmul, trace
-from tfdoctor.facts.operations.eligibility import eligibility
+from tfdoctor.facts.matmuls.eligibility import eligibility
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.timeline.host_events import UNNAMED

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.eligibility import eligibility
+from tfdoctor.facts.matmuls.eligibility import eligibility
 from tfdoctor.facts.operations.kernel_kinds import Kernel, kernel, of_operation
 from tfdoctor.facts.operations.kernel_names import KernelRole
 from tfdoctor.facts.operations.operation_time import OperationTime

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.builders import matmul
+from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.unrecorded_matmuls import UnrecordedMatmuls
 
 DENSE = matmul("MatMul", ms=1.0, layer="dense")
 

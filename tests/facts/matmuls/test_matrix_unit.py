@@ -15,7 +15,7 @@ from tests.builders import (
     v100,
 )
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.matrix_unit import MatrixUnit
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware

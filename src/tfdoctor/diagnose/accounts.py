@@ -1,0 +1,147 @@
+"""What explains the time of each large part of the step: findings, necessary work, or nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tfdoctor.diagnose.summary.seen import seen_in
+from tfdoctor.diagnosis import Account, AccountState, Result
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.verdict import Effect, Finding, Healthy, PartTime, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the step, and what the input's stages have to do with its wait."""
+
+    times_ms: Mapping[str, float]
+    segments: tuple[PipelineSegment, ...] = ()
+
+    @property
+    def large(self) -> dict[str, float]:
+        """The parts that need an account, in ms per training step."""
+        least = SHARE * sum(self.times_ms.values())
+        return {part: time for part, time in self.times_ms.items() if time and time >= least}
+
+    def is_large(self, time_ms: float) -> bool:
+        """Return whether so much time needs an explanation, leaving out rounding."""
+        return time_ms >= (SHARE - 1e-9) * sum(self.times_ms.values())
+
+    def named(self, part: str, findings: Iterable[Finding]) -> float:
+        """Return how much of a part findings name, in ms; each subject counts once.
+
+        An effect on a subject names it up to its ``of``; one on the whole stage without ``of`` names all.
+        """
+        total, subjects = self.times_ms[part], dict[str, float]()
+        for finding in findings:
+            for effect in finding.effects:
+                if effect.stage == part and effect.names:
+                    time = self._named_by(effect)
+                    subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
+        declared = _of_part(part, (time for finding in findings for time in finding.names))
+        return min(total, max(sum(subjects.values()), declared))
+
+    def _named_by(self, effect: Effect) -> float:
+        total = self.times_ms[effect.stage]
+        if effect.stage is Stage.INPUT and effect.subject:
+            return total * self._limiting(effect.subject)
+        if effect.of is not None:
+            return effect.of.value
+        return total if not effect.subject else 0.0
+
+    def _limiting(self, path: str) -> float:
+        """Return the share of a stage in the work that a wait for input is for, 0 to 1."""
+        waited = [segment for segment in self.segments if not segment.overlapped and segment.ms]
+        ahead = [segment for segment in self.segments if segment.overlapped]
+        waited += [max(ahead, key=lambda segment: segment.ms)] if ahead else []
+        whole = sum(segment.ms for segment in waited)
+        return sum(segment.stages.get(path, 0.0) for segment in waited) / whole if whole else 1.0
+
+
+def parts(chart: Chart) -> Parts | None:
+    """Return the parts of the step; None where they are unknown."""
+    breakdown, pipeline = chart.get(Breakdown), chart.get(InputPipeline)
+    if breakdown is None or not breakdown.step_ms:
+        return None
+    times = {str(part): time for part, time in breakdown.median.items()}
+    return Parts(times, pipeline.segments if pipeline else ())
+
+
+def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
+    """Return what specific findings leave for the general rules; None where the parts are unknown.
+
+    A ceiling of a whole stage, such as the wait for input, does not say what takes the time in it.
+    """
+    of_step = parts(chart)
+    if of_step is None:
+        return None
+    found = [r.outcome for r in results if isinstance(r.outcome, Finding)]
+    findings = [replace(f, effects=tuple(e for e in f.effects if not e.is_ceiling)) for f in found]
+    left = {part: ms - of_step.named(part, findings) for part, ms in of_step.large.items()}
+    subjects = {effect.subject for finding in findings for effect in finding.effects}
+    return Unexplained(
+        {part: ms for part, ms in left.items() if of_step.is_large(ms)}, frozenset(subjects - {""})
+    )
+
+
+def accounts(chart: Chart, results: Sequence[Result]) -> tuple[Account, ...]:
+    """Return the account of each part that takes at least a tenth of the step."""
+    of_step = parts(chart)
+    if of_step is None:
+        return ()
+    return tuple(_account(chart, of_step, part, results) for part in of_step.large)
+
+
+def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result]) -> Account:
+    total = of_step.times_ms[part]
+    findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
+    named = of_step.named(part, findings.values())
+    necessary = [
+        time
+        for result in results
+        if isinstance(result.outcome, Healthy)
+        for time in result.outcome.necessary
+        if time.part == part
+    ]
+    left = (
+        total - named
+        if not of_step.is_large(total - named)
+        else max(0.0, total - named - _of_part(part, necessary))
+    )
+    state = _state(of_step, total - named, left)
+    return Account(
+        part=part,
+        total_ms=total,
+        state=state,
+        rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
+        why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
+        unexplained_ms=left if state is AccountState.UNEXPLAINED else 0.0,
+        seen=seen_in(chart, part) if state is AccountState.UNEXPLAINED else (),
+    )
+
+
+def _why(chart: Chart, part: str, necessary: Iterable[PartTime]) -> tuple[str, ...]:
+    """Return why time of a part is necessary, or why the trace assigns it to nothing."""
+    why = tuple(dict.fromkeys(time.why for time in necessary))
+    activity = chart.get(Activity)
+    if part != UNKNOWN or activity is None:
+        return why
+    within = (WITHIN_DATA,) if activity.within_data else ()
+    return (*why, *filter(None, (activity.missing,)), *within)
+
+
+WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
+
+
+def _state(of_step: Parts, unnamed: float, left: float) -> AccountState:
+    if not of_step.is_large(unnamed):
+        return AccountState.NAMED
+    return AccountState.UNEXPLAINED if of_step.is_large(left) else AccountState.NECESSARY
+
+
+def _of_part(part: str, times: Iterable[PartTime]) -> float:
+    return sum(time.of.value for time in times if time.part == part)

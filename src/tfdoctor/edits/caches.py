@@ -1,0 +1,173 @@
+"""Edits that put a cache where every pass completes it, and before what differs from pass to pass."""
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from tfdoctor.edits.chains import (
+    MAKERS,
+    TRANSFORMATIONS,
+    Segment,
+    appended,
+    assigned_before,
+    calls_on,
+    mapped_before,
+    methods_of,
+    only_call,
+    segment,
+)
+from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.splice import Declined, Splice
+
+RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
+"""After these the elements differ in each epoch, and a cache would freeze them."""
+
+MOVES = frozenset(["shuffle", "repeat"])
+"""Stages that may stand behind the cache of single elements instead."""
+
+PASSING = frozenset(["map", "filter", "with_options", "prefetch"])
+"""Stages that pass on each element, so that a shuffle or a repetition may move behind them."""
+
+MAPPED = re.compile(r"^dataset = dataset\.map\((\w+)")
+MADE = re.compile(r"^dataset = (\w+)\(\.\.\.\)")
+"""The stage to cache in the rule's example: a mapped function, or the call of a library."""
+
+
+def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
+    """Insert ``.cache()`` after the stage that is written on a line, and move shuffle and repeat behind it."""
+    if made := MADE.match(example):
+        return [appended(module, _library_call(module, line, made[1]), ".cache()")]
+    call = _stage(module, line, example)
+    statements = [call, *_statements_before(module, call)]
+    moved = [part for statement in statements for part in _moved(module, statement)]
+    _must_be_the_same(module, call, moved)
+    removed = [_removed(module, statement, part) for statement, part in moved]
+    within = all(statement is call for statement, _ in moved)
+    behind = [part.text if within else part.text.strip() for _, part in reversed(moved)]
+    return [*removed, appended(module, call, f".cache(){''.join(behind)}")]
+
+
+def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Change ``.repeat().cache()`` to ``.cache().repeat()`` within one chain."""
+    call = only_call(module, line, {"cache"})
+    repeat = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(repeat, cst.Call) or methods_of(repeat)[:1] != ["repeat"]:
+        raise Declined("repeat() does not stand directly before cache() in one chain")
+    first, second = segment(module, repeat), segment(module, call)
+    return [
+        Splice(first.start, first.end, 0, second.text),
+        Splice(second.start, second.end, 0, first.text),
+    ]
+
+
+def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
+    """Return the only stage on a line, or the one that maps the example's function."""
+    named = MAPPED.match(example)
+    calls = calls_on(module, line, TRANSFORMATIONS | MAKERS)
+    maps = [call for call in calls if methods_of(call)[:1] == ["map"]]
+    if named and named[1] != "function":
+        maps = [
+            call for call in maps if call.args and module.written(call.args[0].value) == named[1]
+        ]
+    if named and len(calls) > 1 and len(maps) == 1:
+        return maps[0]
+    return only_call(module, line, TRANSFORMATIONS | MAKERS)
+
+
+def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
+    """Return the only call of a library's function on a line, which returns one dataset."""
+    calls = [call for call in module.all(cst.Call) if last_name(call.func) == name]
+    found = [call for call in calls if module.covers(call, line)]
+    if len(found) != 1:
+        raise Declined(f"line {line} has {'several calls' if found else 'no call'} of {name}()")
+    around = module.parent(found[0])
+    if not isinstance(around, cst.Assign) or not all(
+        isinstance(target.target, cst.Name) for target in around.targets
+    ):
+        raise Declined(f"{name}() is not assigned to one name, so it may return several datasets")
+    return found[0]
+
+
+def _moved(module: SyntaxTree, chain: cst.Call) -> Iterator[tuple[cst.Call, Segment]]:
+    """Yield the shuffles and repetitions of a chain that may move behind its end, the last first."""
+    node: cst.BaseExpression = chain
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        method = last_name(node.func)
+        if method in MOVES:
+            yield chain, segment(module, node)
+        elif method not in PASSING:
+            return
+        node = node.func.value
+
+
+def _must_be_the_same(
+    module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.Call, Segment]]
+) -> None:
+    """Decline where more before the cache differs from pass to pass than what moves."""
+    chains = [call, *assigned_before(module, call)]
+    methods = [method for chain in chains for method in methods_of(chain)]
+    random = [method for method in methods if method in RANDOM | {"repeat", "cache"}]
+    if len(random) > len(moved):
+        raise Declined("the stages before it are random, repeated or already cached")
+    if any("random" in module.written(node) for node in mapped_before(module, call)):
+        raise Declined("a function mapped before it uses random numbers")
+
+
+def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:
+    """Yield the chains of the statements directly before, which give the same name its dataset."""
+    line = next(module.around(call, cst.SimpleStatementLine), None)
+    block = module.parent(line) if line else None
+    name = _rebound(line) if line else ""
+    if not isinstance(block, cst.Module | cst.IndentedBlock) or line is None or not name:
+        return
+    body = list(block.body)
+    for earlier in reversed(body[: body.index(line)]):
+        chain = _assigned(earlier)
+        if chain is None or _target(earlier) != name:
+            return
+        yield chain
+        if _rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
+            return
+
+
+def _assigned(line: cst.CSTNode) -> cst.Call | None:
+    """Return the call that a line assigns to one name; None for other lines."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call() as call)
+            ]
+        ):
+            return call
+        case _:
+            return None
+
+
+def _target(line: cst.CSTNode) -> str:
+    match line:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]
+        ):
+            return name
+        case _:
+            return ""
+
+
+def _rebound(line: cst.CSTNode) -> str:
+    """Return the name of ``d = d.map(f)``; "" where the chain starts with another."""
+    node: cst.BaseExpression | None = _assigned(line)
+    while isinstance(node, cst.Call | cst.Attribute):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) and node.value == _target(line) else ""
+
+
+def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
+    """Remove a stage; the whole line where nothing else is left of it."""
+    if "#" in module.text[part.end : module.lines.end(part.end)]:
+        raise Declined("a comment stands beside a stage that has to move")
+    line = next(module.around(chain, cst.SimpleStatementLine), None)
+    if line is not None and _rebound(line) and len(methods_of(chain)) == 1:
+        start = module.lines.start(module.span(line)[0])
+        return Splice(start, module.lines.next(part.end), 0, "")
+    return Splice(part.start, part.end, 0, "")

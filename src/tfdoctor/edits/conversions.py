@@ -1,0 +1,215 @@
+"""The edit that converts arrays to tensors once, before the loop."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import libcst as cst
+
+from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.splice import Declined, Splice, insert
+
+_ARRAY = re.compile(r"^array_(\w+) = tf\.constant\(\w+(?:, tf\.(\w+))?\)", re.MULTILINE)
+"""A line of the rule's example: the argument's place and the type to convert to, "" for its own."""
+
+CONSTANT = "tensorflow.constant"
+
+
+def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
+    """Convert the arguments that the rule's example names before the loop, under new names.
+
+    The arrays keep their names, so that all other code sees what it saw. Declines where the loop, or a function
+    that it may call, could change an array, and where an argument is no plain name.
+    """
+    places = dict(_ARRAY.findall(example))
+    if not places:
+        raise Declined("the finding does not name the arguments")
+    if "input_signature" in module.text:
+        raise Declined("an input_signature in the file may ask for another type")
+    call, given = _call(module, line, places)
+    names = {name.value for name in given.values()}
+    held = names | {part for name in names for part in _parts(module, name)}
+    loop = _loop(module, call, held)
+    _must_stay(module, loop, held)
+    tensors = {name: _new_name(module, name) for name in names}
+    uses = [_use(module, name, tensors[name.value]) for name in set(given.values())]
+    lines = _lines(module, loop, given, places, tensors)
+    start = module.lines.start(module.span(loop)[0])
+    return [insert(start, "".join(lines)), *uses]
+
+
+def _use(module: SyntaxTree, name: cst.Name, tensor: str) -> Splice:
+    start, end = module.span(name)
+    return Splice(start, end, 0, tensor)
+
+
+def _call(
+    module: SyntaxTree, line: int, places: Iterable[str]
+) -> tuple[cst.Call, Mapping[str, cst.Name]]:
+    """Return the only call on a line whose arguments at these places are names, and the names."""
+    calls = [call for call in module.all(cst.Call) if module.covers(call, line)]
+    found = [(call, given) for call in calls if (given := _given(call, places)) is not None]
+    if len(found) != 1:
+        raise Declined("the arguments on the line are not all plain names")
+    return found[0]
+
+
+def _given(call: cst.Call, places: Iterable[str]) -> Mapping[str, cst.Name] | None:
+    """Return the names at some places among a call's arguments; None where one has no name.
+
+    `*inputs` alone stands for all places.
+    """
+    names: dict[str, cst.Name] = {}
+    for position, argument in enumerate(call.args):
+        if not isinstance(argument.value, cst.Name):
+            continue
+        if argument.star == "*" and len(call.args) == 1:
+            return dict.fromkeys(places, argument.value)
+        if argument.star:
+            return None
+        names[argument.keyword.value if argument.keyword else str(position)] = argument.value
+    return {place: names[place] for place in places} if set(places) <= set(names) else None
+
+
+def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.While:
+    """Return the outermost loop around a call, in the same function, that does not use the names otherwise."""
+    chosen: cst.For | cst.While | None = None
+    loops = list(_loops(module, call))
+    for loop in loops:
+        inside = [node for node in module.all(cst.Name) if _within(module, node, loop)]
+        if any(node.value in names and not _harmless(module, node, call) for node in inside):
+            break
+        chosen = loop
+    if not loops:
+        raise Declined("no loop is around the line, in the same function")
+    if chosen is None:
+        raise Declined(
+            "the loop around the line uses the arrays in other ways, which may change them"
+        )
+    return chosen
+
+
+def _loops(module: SyntaxTree, call: cst.Call) -> Iterator[cst.For | cst.While]:
+    """Yield the loops around a call, the innermost first, up to the function that holds them."""
+    outer = module.parent(call)
+    while outer is not None and not isinstance(outer, cst.FunctionDef | cst.Lambda | cst.BaseComp):
+        if isinstance(outer, cst.For | cst.While):
+            yield outer
+        outer = module.parent(outer)
+
+
+def _within(module: SyntaxTree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+    (start, end), (first, last) = module.span(node), module.span(outer)
+    return first <= start and end <= last
+
+
+def _harmless(module: SyntaxTree, name: cst.Name, call: cst.Call) -> bool:
+    """Say whether a use of a name cannot change the array: an argument of the call, a keyword, len(x), x.shape."""
+    parent = module.parent(name)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is name or last_name(parent) in {"shape", "dtype", "size", "ndim"}
+    if not isinstance(parent, cst.Arg):
+        return False
+    around = module.parent(parent)
+    if around is call or parent.keyword is name:
+        return True
+    return isinstance(around, cst.Call) and last_name(around.func) == "len"
+
+
+def _must_stay(module: SyntaxTree, loop: cst.For | cst.While, names: set[str]) -> None:
+    """Decline where a function of the file uses an array that is not its own, and may change it."""
+    home = next(module.around(loop, cst.FunctionDef), None)
+    for node in module.all(cst.Name):
+        function = next(module.around(node, cst.FunctionDef), None)
+        if node.value not in names or function in {None, home} or function is None:
+            continue
+        own = {parameter.name.value for parameter in function.params.params}
+        if node.value not in own and not _is_label(module, node):
+            raise Declined(f"a function of the file uses `{node.value}`, and may change it")
+
+
+def _is_label(module: SyntaxTree, name: cst.Name) -> bool:
+    """Say whether a name stands for no variable: an attribute, a keyword, a parameter."""
+    parent = module.parent(name)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is name
+    return isinstance(parent, cst.Param) or (isinstance(parent, cst.Arg) and parent.keyword is name)
+
+
+def _new_name(module: SyntaxTree, name: str) -> str:
+    """Return a name for the tensor that the file does not have yet."""
+    new = f"{name}_tensor"
+    while re.search(rf"\b{new}\b", module.text):
+        new += "_"
+    return new
+
+
+def _lines(
+    module: SyntaxTree,
+    loop: cst.For | cst.While,
+    given: Mapping[str, cst.Name],
+    places: Mapping[str, str],
+    tensors: Mapping[str, str],
+) -> Iterator[str]:
+    """Yield the lines that convert, indented as the loop."""
+    constant = module.name_of(CONSTANT, loop)
+    if constant is None:
+        raise Declined("no clear import of tensorflow precedes the loop")
+    lines = module.lines
+    indent = lines.indent(module.span(loop)[0])
+    for name, new in tensors.items():
+        own = {place: dtype for place, dtype in places.items() if given[place].value == name}
+        starred = all(_is_starred(module, given[place]) for place in own)
+        values = {place: _dtype(module, dtype, loop) for place, dtype in own.items()}
+        if not starred and len(set(values.values())) > 1:
+            raise Declined(f"`{name}` is needed as two types")
+        tensor = (
+            _tuple(module, name, values, constant)
+            if starred
+            else f"{constant}({name}{next(iter(values.values()))})"
+        )
+        yield f"{indent}{new} = {tensor}{lines.newline}"
+
+
+def _is_starred(module: SyntaxTree, name: cst.Name) -> bool:
+    argument = module.parent(name)
+    return isinstance(argument, cst.Arg) and argument.star == "*"
+
+
+def _dtype(module: SyntaxTree, dtype: str, node: cst.CSTNode) -> str:
+    """Return the second argument of tf.constant, "" for the array's own type."""
+    name = module.name_of(f"tensorflow.{dtype}", node) if dtype else ""
+    if name is None:
+        raise Declined("no clear import of tensorflow precedes the loop")
+    return f", {name}" if name else ""
+
+
+def _tuple(module: SyntaxTree, name: str, dtypes: Mapping[str, str], constant: str) -> str:
+    """Return a tuple in which some places of a tuple are converted."""
+    if not all(place.isdecimal() for place in dtypes):
+        raise Declined("an array within a structure has to be converted by hand")
+    count = 1 + max(map(int, dtypes))
+    items = [
+        f"{constant}({name}[{at}]{dtypes[str(at)]})" if str(at) in dtypes else f"{name}[{at}]"
+        for at in range(count)
+    ]
+    rest = [] if _parts(module, name, count) else [f"*{name}[{count}:]"]
+    return (
+        f"({', '.join([*items, *rest])},)"
+        if len(items + rest) == 1
+        else f"({', '.join([*items, *rest])})"
+    )
+
+
+def _parts(module: SyntaxTree, name: str, count: int | None = None) -> list[str]:
+    """Return the names in the only tuple that is assigned to a name, if it has ``count`` elements."""
+    made = [
+        assignment.value
+        for assignment in module.all(cst.Assign)
+        if any(module.written(target.target) == name for target in assignment.targets)
+    ]
+    if len(made) != 1 or not isinstance(made[0], cst.Tuple | cst.List):
+        return []
+    elements = [element.value for element in made[0].elements]
+    if count not in {None, len(elements)}:
+        return []
+    return [element.value for element in elements if isinstance(element, cst.Name)]

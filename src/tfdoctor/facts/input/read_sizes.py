@@ -1,0 +1,53 @@
+"""How large the whole files are that the functions of the pipeline read, by the counters of the process."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.iterator_calls import READING
+from tfdoctor.recording import Recording
+from tfdoctor.trace import Line, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSizes:
+    """Whole files read while tracing, and the bytes and calls of all reads of the process in that time.
+
+    The bytes also hold what else the process read, such as records, so that a file has at most its share.
+    """
+
+    files: int
+    nbytes: int
+    calls: int
+
+    @property
+    def most(self) -> float:
+        """The mean size of a file in bytes, at most."""
+        return self.nbytes / self.files
+
+    @classmethod
+    def measure(cls, recording: Recording, trace: Trace) -> Self:
+        """Divide the counters of the window by the calls of ReadFile in the trace.
+
+        Raises:
+            Unavailable: the counters were not recorded, no whole file was read, or the files were read in
+                another way than by system calls (for example, ``ram://``).
+        """
+        window = recording.manifest.window if recording.manifest else None
+        if window is None or window.read_bytes is None or window.read_calls is None:
+            raise Unavailable(
+                "the read counters of the process were not recorded; record with `tfdoctor profile` on Linux"
+            )
+        files = sum(map(_reads, trace.host.lines if trace.host else ()))
+        if not files:
+            raise Unavailable("the trace contains no operation that reads a whole file")
+        if window.read_calls < files:
+            raise Unavailable("the files were not read by system calls, so their size is unknown")
+        return cls(files, window.read_bytes, window.read_calls)
+
+
+def _reads(line: Line) -> int:
+    kinds = [at for at, kind in enumerate(line.types) if READING.fullmatch(kind.display_name)]
+    return int(np.isin(line.kind, kinds).sum())

@@ -1,0 +1,108 @@
+"""The operations that compute in float64, and what made their values float64."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.verdict import Location
+
+FLOAT64 = "float64"
+
+
+class Origin(Enum):
+    """What makes a value float64 in a graph."""
+
+    ARGUMENT = auto()  # an array given to the step, or captured by it
+    VARIABLE = auto()
+    CAST = auto()
+    OTHER = auto()  # a constant, a random draw
+
+
+ORIGINS = {
+    "Placeholder": Origin.ARGUMENT,
+    "_Arg": Origin.ARGUMENT,
+    "IteratorGetNext": Origin.ARGUMENT,
+    "ReadVariableOp": Origin.VARIABLE,
+    "ResourceGather": Origin.VARIABLE,
+    "Cast": Origin.CAST,
+}
+"""Operations without a float64 input whose result is float64; all others are OTHER."""
+
+
+@dataclass(frozen=True, slots=True)
+class Float64Work:
+    """The operations on float64 values, the heaviest first, and where those of the heaviest come from.
+
+    ``casts`` are the conversions between float64 and other types: a step in float32 needs none of them.
+    ``origin`` is None, and ``at`` with it, where the graph's edges are not recorded.
+    """
+
+    rows: tuple[OperationTime, ...]
+    casts: tuple[OperationTime, ...] = ()
+    origin: Origin | None = None
+    at: Location | None = None
+
+    @classmethod
+    def measure(
+        cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable
+    ) -> Self:
+        """Select the operations by the types that the program recorded.
+
+        Raises:
+            Unavailable: the program was not recorded.
+        """
+        rows = tuple(row for row in operations.rows if _computes(row))
+        casts = tuple(row for row in operations.rows if _converts(row))
+        first = _first(rows, dataflow) if rows and not isinstance(dataflow, Unavailable) else None
+        at = next((row.at for row in rows if row.at), None)
+        if first is None:
+            return cls(rows, casts, None, at)
+        layer = program.layer_by_name.get(first.layer)
+        where = first.at or (layer.at if layer else None) or at
+        return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
+
+    @property
+    def ms(self) -> float:
+        """The time of all of them, in ms per step."""
+        return sum(row.ms for row in (*self.rows, *self.casts))
+
+
+def _computes(row: OperationTime) -> bool:
+    return row.precision == FLOAT64 and row.type != "Cast"
+
+
+def _converts(row: OperationTime) -> bool:
+    """Say whether it casts to or from float64, and not from or to whole numbers."""
+    graph = row.operation
+    if row.type != "Cast" or graph is None:
+        return False
+    types = {dtype for dtype, _ in (*graph.inputs, *graph.outputs)}
+    return FLOAT64 in types and all("float" in dtype for dtype in types)
+
+
+def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | None:
+    """Return what makes the first float64 value upstream of the heaviest operation, in the graph's order."""
+    heaviest = next((row.operation for row in rows if row.operation), None)
+    by_name, position = dataflow.program.by_name, dataflow.program.position
+    ahead, seen, made = [heaviest] if heaviest else [], set[str](), list[Operation]()
+    while ahead:
+        operation = ahead.pop()
+        if operation.name in seen:
+            continue
+        seen.add(operation.name)
+        sources = [by_name[name] for name in operation.sources if name in by_name]
+        wide = [source for source in sources if _makes(source)]
+        if not wide and _makes(operation):
+            made.append(operation)
+        ahead += wide
+    return min(made, key=lambda operation: position[operation.name], default=None)
+
+
+def _makes(operation: Operation) -> bool:
+    """Say whether a result is float64."""
+    return any(dtype == FLOAT64 for dtype, _ in operation.outputs)

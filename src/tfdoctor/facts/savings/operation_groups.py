@@ -1,0 +1,189 @@
+"""The operations by type and line, and how far each is from what the hardware can do."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.allocated_results import AllocatedResults
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationGroup:
+    """Operations of one type that one line made; times in ms per training step.
+
+    ``least_ms`` is the time that their bytes and FLOPs need at the hardware's rates, in the types that they
+    have now; None where it is unknown, and ``missing`` says why.
+    """
+
+    type: str
+    at: Location | None
+    layers: tuple[str, ...]
+    loop: str = ""  # the loop of the graph that runs them: "sequential/lstm/while"
+    loop_at: Location | None = None  # the line that made the loop
+    rows: tuple[OperationTime, ...]
+    least_ms: float | None = None
+    missing: str = ""
+
+    @property
+    def ms(self) -> float:
+        """The time of all its operations."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def calls(self) -> float:
+        """The calls per training step."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def each_ms(self) -> float:
+        """The mean time of a call."""
+        return self.ms / self.calls if self.calls else 0.0
+
+    @property
+    def attained(self) -> float | None:
+        """The least time relative to the measured one, 0 to 1; None is unknown."""
+        return None if self.least_ms is None or not self.ms else min(1.0, self.least_ms / self.ms)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether its operations multiply matrices or convolve."""
+        return any(row.is_matrix for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationGroups:
+    """The operations by type and line, or by layer where no line is known, the heaviest first."""
+
+    groups: tuple[OperationGroup, ...]
+    why_unnamed: str = ""  # why operations may be missing from the groups; "" where none is
+
+    @classmethod
+    def measure(
+        cls,
+        operations: Operations,
+        hardware: Hardware,
+        program: Program | None,
+        results: AllocatedResults,
+    ) -> Self:
+        """Group the operations of the step, and compare each with the rates of the hardware."""
+        rates, known = Rates.of(operations, hardware), program or Program()
+        groups: dict[tuple[str, str, Location | str], list[OperationTime]] = defaultdict(list)
+        for row in operations.rows:
+            placed = _placed(results.sized(row), known)
+            place = placed.at or placed.layer or placed.name
+            groups[placed.type, loop_of(placed.name), place].append(placed)
+        found = [_group(rows, rates, known) for rows in groups.values()]
+        return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unnamed)
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all operations, in ms per step."""
+        return sum(group.ms for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the device can do, per second; None is unknown.
+
+    The memory's rate on a CPU is the one at which this run's own elementwise operations stream.
+    """
+
+    bytes_s: float | None
+    flop_s: float | None  # in the fastest 16-bit type
+    float32_share: float = 1.0  # of that rate, in float32
+
+    @classmethod
+    def of(cls, operations: Operations, hardware: Hardware) -> Self:
+        """Take the hardware's peaks."""
+        on_cpu = hardware.kind == DeviceKind.CPU
+        memory = operations.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
+        sixteen_bit = hardware.sixteen_bit
+        return cls(memory, hardware.peak_flop_s, sixteen_bit.scales if sixteen_bit else 1.0)
+
+    def least_ms(self, row: OperationTime) -> float | None:
+        """Return the least time of an operation in its present types, in ms per step; None is unknown.
+
+        Tensors that fit into a cache move faster than this: such a least time is too long, not too short.
+        """
+        memory = row.nbytes / self.bytes_s if row.nbytes and self.bytes_s else None
+        compute = self._compute_s(row) if row.is_matrix else 0.0
+        if memory is None or compute is None:
+            return None
+        return max(memory, compute) * row.calls * 1e3
+
+    def _compute_s(self, row: OperationTime) -> float | None:
+        if not self.flop_s or row.flops is None or row.precision == "float64":
+            return None
+        return row.flops / (self.flop_s * (self.float32_share if row.precision == "float32" else 1))
+
+    def missing(self, row: OperationTime) -> str:
+        """Return why the least time of an operation is unknown."""
+        if row.nbytes is None:
+            return "shapes unknown"
+        if not self.bytes_s:
+            return "memory bandwidth unknown"
+        return "peak FLOP/s unknown" if not self.flop_s else "FLOPs unknown"
+
+
+LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
+"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
+
+
+def loop_of(name: str) -> str:
+    """Return the name of the loop whose body holds an operation; "" where none does."""
+    found = LOOP.match(name)
+    return found.group(1) if found else ""
+
+
+def _group(rows: list[OperationTime], rates: Rates, program: Program) -> OperationGroup:
+    first, loop = rows[0], loop_of(rows[0].name)
+    group = OperationGroup(
+        type=first.type,
+        at=first.at,
+        loop=loop,
+        loop_at=_line_of(loop, program),
+        layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
+        rows=tuple(rows),
+    )
+    least = [rates.least_ms(row) for row in rows]
+    known = [time for time in least if time is not None]
+    if len(known) == len(least):
+        return replace(group, least_ms=sum(known))
+    unknown = rows[least.index(None)]
+    return replace(group, missing=rates.missing(unknown))
+
+
+def _placed(row: OperationTime, program: Program) -> OperationTime:
+    """Give an operation of a loop's or a branch's body the layer and the line of the loop.
+
+    TensorFlow inlines the body: its operations' names begin with that of the loop.
+    """
+    if row.at or row.layer:
+        return row
+    outer = next(
+        (program.by_name[name] for name in _scopes(row.name) if name in program.by_name), None
+    )
+    if outer is None:
+        return row
+    return replace(row, layer=outer.layer, at=_line_of(outer.name, program))
+
+
+def _line_of(name: str, program: Program) -> Location | None:
+    """Return the line of an operation's layer, else its own; None is unknown."""
+    operation = program.by_name.get(name)
+    layer = program.layer_by_name.get(operation.layer) if operation else None
+    return (layer.at if layer else None) or (operation.at if operation else None)
+
+
+def _scopes(name: str) -> Iterable[str]:
+    """Return the scopes around an operation, the innermost first: "a/b" and "a" of "a/b/c"."""
+    parts = name.split("/")
+    return ("/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1))

@@ -1,0 +1,282 @@
+"""The user's lines that the host's time of a step goes to, by stack samples on the trace's clock."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import SeenPlace
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.verdict import Location, Stage
+
+K = TypeVar("K")
+
+PS_PER_NS, PS_PER_US = 1_000, 1_000_000
+
+
+class LineWork(StrEnum):
+    """What kind of thing a line does, by the functions below it."""
+
+    READING = "reading"  # copies a tensor to NumPy
+    CONVERTING = "converting"  # makes tensors of arrays and Python values
+    ENTERING = "entering"  # starts a compiled function of TensorFlow, and returns from it
+    DISPATCHING = (
+        "dispatching"  # waits in one between two of its operations: not the line's own work
+    )
+    OPERATIONS = "operations"  # runs TensorFlow operations one by one, or Python code of TensorFlow and Keras
+    PYTHON = "python"  # Python's own work and that of other packages
+
+
+WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING)
+"""What TensorFlow does for a compiled function: apart from the work of the line that calls it."""
+
+READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
+"""Methods of tensors and variables that copy the value to the host."""
+
+CONVERTS = frozenset(
+    ("convert_to_eager_tensor", "convert_to_tensor", "constant", "_constant_impl",
+     "_constant_eager_impl", "tensor_conversion_function")
+)  # fmt: skip
+"""Functions of TensorFlow that make a tensor of another value."""
+
+ENTERS = "quick_execute"
+"""The function of TensorFlow that runs a compiled function, in every version since 2.0."""
+
+LIBRARIES = ("tensorflow", "keras", "tf_keras")
+"""Packages whose functions run TensorFlow operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """A line of the user's in one part of the step; ``ms`` per training step.
+
+    ``calls`` has the functions that the line calls with the number of samples in them, most first; "" is
+    the line itself, or a function written in C.
+    """
+
+    at: Location | None
+    seen: int
+    ms: float
+    callback: str = ""
+    calls: Mapping[str, int] = field(default_factory=dict)
+    callers: Mapping[Location, int] = field(default_factory=dict)
+    work: LineWork = LineWork.PYTHON
+
+    @property
+    def main_call(self) -> str:
+        """The function that the line is in most often; "" where it is the line itself."""
+        return next(iter(self.calls), "")
+
+    @property
+    def caller(self) -> Location | None:
+        """The user's line that called the line's function most often; None where none was seen."""
+        return next(iter(self.callers), None)
+
+
+@dataclass(frozen=True, slots=True)
+class HostLines:
+    """The lines of each part of the step in which Python works, the most frequent first.
+
+    Samples count while neither the device nor a copy works and no batch is awaited, as Breakdown divides the
+    step: a line that waits for the device is not the host's.
+    """
+
+    parts: Mapping[Stage, tuple[HostLine, ...]]
+
+    @classmethod
+    def measure(
+        cls,
+        recording: Recording,
+        trace: Trace,
+        steps: Steps,
+        activity: Activity,
+        breakdown: Breakdown,
+        framework: Framework,
+    ) -> Self:
+        """Sort each sample into the part of the step that it fell into.
+
+        Raises:
+            Unavailable: the stack was not sampled, or the samples have no time in the trace.
+        """
+        record = recording.program.python if recording.program else None
+        if record is None:
+            raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
+        if record.began_unix_ns is None or trace.started_unix_ns is None:
+            raise Unavailable(
+                "the stack samples have no time in the trace (an older recording, or TensorFlow before 2.5)"
+            )
+        host_time = HostTime.of(steps, activity)
+        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
+        times = {
+            place: origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
+            for place in record.places
+        }
+        locate = Places.of(recording)
+        return cls(
+            {
+                stage: _lines(host_time.sort(stage, times), locate, breakdown[stage])
+                for stage in (Stage.HOST, Stage.BETWEEN)
+            }
+        )
+
+    def own(self, stage: Stage) -> tuple[HostLine, ...]:
+        """Return the lines of a part that work themselves, without those that wait for a function's operations."""
+        lines = self.parts.get(stage, ())
+        return tuple(line for line in lines if line.work is not LineWork.DISPATCHING)
+
+    @property
+    def dispatching_ms(self) -> float:
+        """The host's time between the operations of compiled functions, in ms per step."""
+        lines = self.parts.get(Stage.HOST, ())
+        return sum(line.ms for line in lines if line.work is LineWork.DISPATCHING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostTime:
+    """When a step is the host's: within and between calls, while nothing else works."""
+
+    spans: StepSpans
+    call_ends_ps: NDArray[np.int64]  # (steps,)
+    works_ps: NDArray[
+        np.int64
+    ]  # (steps, 2) the first and the last time that the device works in a call
+    busy_ps: NDArray[np.int64]  # (spans, 2) starts and ends of other work
+
+    @classmethod
+    def of(cls, steps: Steps, activity: Activity) -> Self:
+        """Take what Breakdown gives to the device, copies, collectives and input for other work."""
+        busy = activity.wait
+        for stage in (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT):
+            busy |= activity.of(stage)
+        device, chosen = activity.of(Stage.DEVICE), steps.steady_steps
+        ends = np.array([step.call_end_ps for step in chosen], np.int64)
+        works = np.array([_edges(device.within(one.start_ps, one.call_end_ps)) for one in chosen])
+        spans = np.array(busy.spans, np.int64).reshape(-1, 2)
+        return cls(StepSpans.of(steps), ends, works, spans)
+
+    def sort(
+        self, stage: Stage, times_ps: Mapping[SeenPlace, NDArray[np.int64]]
+    ) -> dict[tuple[SeenPlace, LineWork], int]:
+        """Return how many samples of each place lie in a part, by what the place does at those times."""
+        counts: dict[tuple[SeenPlace, LineWork], int] = {}
+        for place, times in times_ps.items():
+            work, inside = work_of(place), times[self._in(stage, times)]
+            waits = self._between_operations(inside) if work is LineWork.ENTERING else 0
+            counts[place, LineWork.DISPATCHING] = waits
+            counts[place, work] = len(inside) - waits
+        return {key: count for key, count in counts.items() if count}
+
+    def _between_operations(self, times_ps: NDArray[np.int64]) -> int:
+        """Return how many times lie after a call's first operation and before its last."""
+        works = self.works_ps[np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1]
+        return int(((works[:, 0] < times_ps) & (times_ps < works[:, 1])).sum())
+
+    def _in(self, stage: Stage, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (n,) whether times lie in the host's part of a steady step, or between two calls."""
+        latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
+        between = times_ps >= self.call_ends_ps[latest]
+        part = between if stage is Stage.BETWEEN else ~between
+        return self.spans.holds(times_ps) & part & ~self._busy(times_ps)
+
+    def _busy(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if not len(self.busy_ps):
+            return np.zeros(len(times_ps), bool)
+        latest = np.searchsorted(self.busy_ps[:, 0], times_ps, side="right") - 1
+        inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < self.busy_ps[latest, 1])
+        return inside
+
+
+def _edges(work: Intervals) -> tuple[int, int]:
+    """Return when work begins and ends; nothing lies between where there is none."""
+    return (work.spans[0][0], work.spans[-1][1]) if work.spans else (0, 0)
+
+
+def _lines(
+    seen: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, part_ms: float
+) -> tuple[HostLine, ...]:
+    """Divide the time of a part among its lines by their samples, most first.
+
+    What a line does itself and its waits within a compiled function are two entries.
+    """
+    groups: dict[tuple[object, ...], dict[tuple[SeenPlace, LineWork], int]] = defaultdict(dict)
+    for (place, work), count in seen.items():
+        kind = work if work in WITHIN else None
+        groups[place.at, place.callback, kind][place, work] = count
+    each_ms = part_ms / max(1, sum(seen.values()))
+    lines = [_line(group, locate, each_ms) for group in groups.values()]
+    return tuple(sorted(lines, key=lambda line: -line.seen))
+
+
+def _line(
+    group: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, each_ms: float
+) -> HostLine:
+    (first, _), count = next(iter(group)), sum(group.values())
+    callers = _summed((locate(place.caller), number) for (place, _), number in group.items())
+    return HostLine(
+        locate(first.at),
+        count,
+        count * each_ms,
+        first.callback,
+        _summed((shown(place), number) for (place, _), number in group.items()),
+        {caller: number for caller, number in callers.items() if caller},
+        next(iter(_summed((work, number) for (_, work), number in group.items()))),
+    )
+
+
+def _summed(counts: Iterable[tuple[K, int]]) -> dict[K, int]:
+    """Add numbers by key, most first."""
+    total: Counter[K] = Counter()
+    for key, number in counts:
+        total[key] += number
+    return dict(total.most_common())
+
+
+def by_caller(lines: Iterable[HostLine]) -> tuple[HostLine, ...]:
+    """Merge the lines of functions of the user's by the line that calls the function, most first."""
+    groups: dict[Location, list[HostLine]] = defaultdict(list)
+    for line in lines:
+        if line.caller and not line.callback:
+            groups[line.caller].append(line)
+    merged = [_merged(caller, group) for caller, group in groups.items()]
+    return tuple(sorted(merged, key=lambda line: -line.seen))
+
+
+def _merged(at: Location, group: Sequence[HostLine]) -> HostLine:
+    calls = _summed((name, number) for line in group for name, number in line.calls.items())
+    work = next(iter(_summed((line.work, line.seen) for line in group)))
+    seen, time_ms = sum(line.seen for line in group), sum(line.ms for line in group)
+    return HostLine(at, seen, time_ms, calls=calls, work=work)
+
+
+def work_of(place: SeenPlace) -> LineWork:
+    """Return what kind of thing a sampled line does."""
+    calls, runs = place.calls.rpartition(".")[2], place.runs.rpartition(".")[2]
+    if not _in_library(place.calls):
+        return LineWork.PYTHON
+    if calls in READS:
+        return LineWork.READING
+    if calls in CONVERTS or (
+        place.inside and runs in CONVERTS
+    ):  # of the compiled function's arguments
+        return LineWork.CONVERTING
+    return LineWork.ENTERING if place.inside and runs == ENTERS else LineWork.OPERATIONS
+
+
+def shown(place: SeenPlace) -> str:
+    """Return the function to name: what the line calls, or what TensorFlow does inside its own calls."""
+    return place.runs if place.inside and _in_library(place.calls) else place.calls
+
+
+def _in_library(name: str) -> bool:
+    return name.partition(".")[0] in LIBRARIES

@@ -1,0 +1,55 @@
+"""The time of the training loop's own Python, outside of the functions that it calls."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.step_time.retracing import function_calls
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import trainers
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """What Python does in a step while the device, the input and transfers are idle; ms per training step.
+
+    Calls of tf.functions are left out. ``host_ms`` lies within the part of a step that is marked as the call,
+    ``between_ms`` after it. In a loop over a dataset the mark lasts from one batch to the next, so that the
+    loop's body lies within it; a mark around a call of fit's or of a function leaves the body outside.
+    """
+
+    host_ms: float
+    between_ms: float
+
+    @classmethod
+    def measure(cls, trace: Trace, framework: Framework, steps: Steps, activity: Activity) -> Self:
+        """Subtract from the steady steps what works and the calls of functions, on the trainer's threads.
+
+        Raises:
+            Unavailable: the trace does not show the functions that Python calls, or the device's work.
+        """
+        if framework.foreign:
+            raise Unavailable(f"a run of {framework.title} has no tf.function")
+        if activity.missing or activity.within_data:
+            why = "tf.data itself runs the training, so the loop has no body in Python"
+            raise Unavailable(activity.missing or why)
+        lines = trainers(line for line in trace.host_lines if len(line))
+        taken = Intervals.union(span for line in lines for span in function_calls(line).spans)
+        if not taken.spans:
+            raise Unavailable("the trace does not show a tf.function that Python calls")
+        for stage in (Stage.DEVICE, Stage.TRANSFER, Stage.COLLECTIVE, Stage.INPUT):
+            taken |= activity.of(stage)
+        steady = SteadySteps.of(steps)
+        own = Intervals.union(steady.stretches) - (taken | activity.wait)
+        inside = steady.ms(own & steady.calls)
+        return cls(inside, steady.ms(own) - inside)
+
+    @property
+    def total_ms(self) -> float:
+        """The body's Python of a step, in ms."""
+        return self.host_ms + self.between_ms

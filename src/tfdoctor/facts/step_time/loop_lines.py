@@ -1,0 +1,61 @@
+"""The user's lines in the body of the training loop that make no batch, with their time."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLine:
+    """A line: its time in ms per training step, and whether no later call is known to depend on it."""
+
+    at: Location
+    ms: float
+    aside: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLines:
+    """The time of LoopBody within the marked step by its lines, the longest first; ``seen`` samples are in these.
+
+    A line's time is its share of ``sample_count`` stack samples outside of training calls. Left out are lines that
+    make the arguments of the training call, the line of the loop and of the call itself, and installed packages.
+    ``body_ms`` is the time of them all.
+    """
+
+    lines: tuple[LoopLine, ...]
+    seen: int
+    sample_count: int
+    body_ms: float
+
+    @classmethod
+    def measure(cls, samples: StackSamples, body: LoopBody, eager: EagerWork) -> Self:
+        """Divide the body's time by the samples.
+
+        Raises:
+            Unavailable: the step itself runs operation by operation in the loop.
+        """
+        if eager.operations_ms > eager.functions_ms:
+            raise Unavailable(
+                "the step itself runs operation by operation, so the loop has no separate work"
+            )
+        each_ms = body.host_ms / max(1, samples.sample_count)
+        calls = {samples.called_at, eager.at}
+        seen: Counter[tuple[Location, bool]] = Counter()
+        for place in samples.places:
+            if place.at is not None and not place.makes and place.at not in calls:
+                seen[place.at, place.makes is False] += place.seen
+        lines = (LoopLine(at, count * each_ms, aside) for (at, aside), count in seen.items())
+        ordered = sorted(lines, key=lambda line: -line.ms)
+        return cls(tuple(ordered), seen.total(), samples.sample_count, body.host_ms)
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all lines, in ms per training step."""
+        return sum(line.ms for line in self.lines)

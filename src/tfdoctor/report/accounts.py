@@ -1,0 +1,46 @@
+"""What explains each large part of the step, as lines below the bar of a step."""
+
+from dataclasses import dataclass
+
+from tfdoctor import text
+from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Seen
+from tfdoctor.humanize import location, milliseconds, quantity
+from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLine:
+    """The account of one part of the step."""
+
+    part: str  # of PARTS
+    label: str
+    state: str  # "named", "necessary" or "unexplained"
+    text: str
+
+
+def lines(diagnosis: Diagnosis) -> tuple[AccountLine, ...]:
+    """Return the accounts, where there is more to say than that findings name all of it."""
+    return tuple(
+        AccountLine(a.part, PART_LABELS[a.part], a.state.value, _said(a))
+        for a in diagnosis.accounts
+        if a.state is not AccountState.NAMED
+    )
+
+
+def _said(account: Account) -> str:
+    named = f"named by {', '.join(map(text.name, account.rules))}" if account.rules else ""
+    why = [text.sentence(reason) for reason in account.why]
+    if account.state is not AccountState.UNEXPLAINED:
+        return " ".join([text.sentence(named), *why]) if named else " ".join(why)
+    left = milliseconds(account.unexplained_ms)
+    partly = f", the rest {named}" if named else ""
+    seen = "; ".join(map(_seen, account.seen))
+    found = f"Seen in it: {seen}." if seen else "The recording shows nothing in it."
+    return " ".join([f"{left} unexplained{partly}.", *why, found])
+
+
+def _seen(seen: Seen) -> str:
+    at = f" at {location(seen.at)}" if seen.at else ""
+    of = " of the stack samples" if seen.amount.unit is Unit.RATIO else ""
+    return f"{text.name(seen.what)}{at} ({quantity(seen.amount)}{of})"

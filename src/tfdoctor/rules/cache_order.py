@@ -1,0 +1,312 @@
+"""A cache stands in the wrong place.
+
+## What it checks
+
+Two positions of `cache()` in the pipeline that feeds training. A cache that is never complete: after a `repeat()`
+without end, or before a `take()` that ends every pass early. And a cache after a function that draws random
+numbers, in a run that passes over its data more than once.
+
+## Why it matters
+
+A cache is read only when a whole pass has gone through it. After `repeat()`, no pass ever ends: all work is
+done again for ever, and the cache takes more memory with every step. Before a shorter `take()`, TensorFlow discards
+what was kept at the end of each pass. A cache after a random function keeps the draws of the first pass, so
+that all epochs see the same augmentation.
+
+## How to fix
+
+Order the stages like this: read and decode, `take`, `cache`, `shuffle`, `repeat`, augment, `batch`, `prefetch`.
+
+## Holds for
+
+TensorFlow 2.3 and later, in recordings of `tfdoctor profile`. A cache after a `shuffle` is not reported, because
+a later shuffle gives a new order all the same. What a cache in the right order costs in memory is judged by
+late-shrink, and work that no cache keeps by uncached-preprocessing. A saving counts from the second pass on; where
+the number of passes is unknown, it is an upper bound.
+
+## Sources
+
+- [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
+- [Better performance with the tf.data API: caching](https://www.tensorflow.org/guide/data_performance#caching)
+"""
+
+from dataclasses import dataclass, replace
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.cacheable import REMADE, Cacheable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeated_work import RepeatedWork
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import number
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, nbytes
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Severity,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When the position of a cache matters."""
+
+    passes: float = limit(
+        2.0,
+        "Smallest number of passes over the data for which a cache is read at all, or for which random draws "
+        "are kept from one pass to the next",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work before them costs
+    cacheable: Cacheable,
+    properties: DatasetProperties,
+    repeated: RepeatedWork | Unavailable,
+    pipeline: InputPipeline | None,
+    breakdown: Breakdown | None,
+    contention: CpuContention | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Look for a cache that is never complete, then for one that keeps random draws."""
+    caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
+    wrong = cacheable.never or cacheable.frozen
+    if wrong is None:
+        return _in_order(caches, properties)
+    passes = properties.passes
+    if passes is not None and passes < limits.passes:
+        amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
+        return Healthy(summary=f"The run makes {amount} over its data, so no cache is read")
+    if cacheable.never is not None:
+        finding = _never(cacheable.never, properties, pipeline)
+        return _priced(finding, (properties.passes, limits), repeated, breakdown, contention)
+    return _frozen(wrong, caches, properties, limits)
+
+
+def _in_order(caches: list[Dataset], properties: DatasetProperties) -> Verdict:
+    if not caches:
+        return Healthy(summary="The pipeline has no cache")
+    if properties.remade:
+        return NotApplicable(reason=REMADE)
+    above = (stage for cache in caches for stage in properties.upstream(cache) if stage.function)
+    unknown = next((stage.function for stage in above if repeatable(stage) is None), "")
+    if unknown:
+        return NotApplicable(
+            reason=f"it is unknown whether {unknown}, before the cache, gives the same result in every pass"
+        )
+    return Healthy(summary="The cache comes before random functions, and each pass completes it")
+
+
+def _never(
+    cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None
+) -> Finding:
+    """Say which stage keeps the cache from being complete."""
+    above = [stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"]
+    evidence = _growth(cache, properties, pipeline)
+    if not above:
+        consumers = properties.chain[: properties.chain.index(cache)]
+        take = next(stage for stage in reversed(consumers) if kind_of(stage) == "Take")
+        return Finding(
+            summary=f"cache() comes before take({take.parameters.count}), which ends each pass before the cache "
+            "is complete",
+            evidence=(*evidence, _lines(cache, take)),
+            remedies=(Remedy("Put take() before cache()", TAKE_FIRST, cache.at),),
+            severity=Severity.NOTE,
+        )
+    repeat = above[0]
+    return Finding(
+        summary="cache() comes after repeat(), so it is never complete and grows with every step",
+        evidence=(*evidence, _lines(repeat, cache)),
+        remedies=(_before_repeat(cache, repeat, properties),),
+        severity=Severity.NOTE,
+    )
+
+
+def _growth(
+    cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None
+) -> tuple[Evidence, ...]:
+    """Return by how much the cache grows, if the size of an element is known."""
+    each = properties.element_bytes(cache)
+    stages = [
+        stage.calls
+        for stage in (pipeline.stages if pipeline else ())
+        if stage.dataset and stage.dataset.id == cache.id
+    ]
+    if each is None or not stages:
+        return ()
+    return (Measure("memory added to the cache per step", nbytes(each * min(stages))),)
+
+
+def _lines(*stages: Dataset) -> Table:
+    rows = tuple((f"{kind_of(stage).lower()}()", stage.at or "unknown") for stage in stages)
+    return Table(("stage (in order of execution)", "your line"), rows)
+
+
+def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetProperties) -> Remedy:
+    """Put the cache before the repetition, and before all that differs from pass to pass."""
+    above = list(properties.upstream(cache))
+    random = [stage for stage in above if not repeatable(stage)]
+    if not random:
+        edit = "cache-before-repeat" if _next_to(cache, repeat, properties) else ""
+        return Remedy("Put cache() before repeat()", CACHE_FIRST, cache.at, edit)
+    first = random[-1].function or f"{kind_of(random[-1]).lower()}()"
+    action = f"Put cache() before {first} and repeat(), after all that is the same in every pass"
+    return Remedy(action, IN_ORDER, cache.at)
+
+
+def _next_to(cache: Dataset, repeat: Dataset, properties: DatasetProperties) -> bool:
+    """Whether the cache takes its elements from the repetition itself."""
+    return repeat in properties.sources(cache)
+
+
+def _priced(
+    finding: Finding,
+    made: tuple[float | None, Limits],
+    repeated: RepeatedWork | Unavailable,
+    breakdown: Breakdown | None,
+    contention: CpuContention | None,
+) -> Finding:
+    """Add what the work costs that a complete cache would spare; nothing where no step waits for it."""
+    if isinstance(repeated, Unavailable) or breakdown is None:
+        return finding
+    relief = contention.relief(repeated.ms) if contention else ()
+    effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
+    if not effects:
+        return finding
+    rows = tuple(
+        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in repeated.stages
+    )
+    return replace(
+        finding,
+        evidence=(*finding.evidence, *_passes(*made), Table(COLUMNS, rows)),
+        effects=effects if made[0] is not None else tuple(map(_at_most, effects)),
+        severity=None,
+    )
+
+
+COLUMNS = ("stage that works in every pass", "your line", "work per step")
+
+
+def _passes(passes: float | None, limits: Limits) -> tuple[Evidence, ...]:
+    if passes is None:
+        return ()
+    return (Measure("passes over the data", count(passes), count(limits.passes)),)
+
+
+def _at_most(effect: Effect) -> Effect:
+    return replace(effect, bound=Bound.AT_MOST)
+
+
+def _frozen(
+    function: Dataset, caches: list[Dataset], properties: DatasetProperties, limits: Limits
+) -> Verdict:
+    """Report draws that are the same in all epochs; one epoch has nothing to repeat."""
+    name, passes = function.function, properties.passes
+    if passes is None:
+        return NotApplicable(
+            reason=f"{name} draws random numbers before the cache, but the number of passes over the data is "
+            "unknown; let the run finish"
+        )
+    cache = next(
+        cache
+        for cache in caches
+        if function.id in {above.id for above in properties.upstream(cache)}
+    )
+    return Finding(
+        summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
+        evidence=(*_passes(passes, limits), _lines(function, cache)),
+        remedies=(Remedy(f"Put cache() before {name}", AUGMENT_LAST, cache.at),),
+        severity=Severity.NOTE,
+    )
+
+
+CACHE_FIRST = "dataset = dataset.cache().repeat()  # a pass ends, and with it the cache is complete"
+
+TAKE_FIRST = "dataset = dataset.take(count).cache()"
+
+IN_ORDER = """\
+dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()
+dataset = dataset.shuffle(buffer_size).repeat()
+dataset = dataset.map(augment, num_parallel_calls=tf.data.AUTOTUNE)"""
+
+AUGMENT_LAST = """\
+dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()
+dataset = dataset.map(augment, num_parallel_calls=tf.data.AUTOTUNE)  # draws anew in every epoch"""
+
+
+def sick() -> Verdict:
+    """A decode of 40 ms per step is repeated for ever, because the cache stands after repeat()."""
+    return _example("Repeat", "Cache")
+
+
+def healthy() -> Verdict:
+    """The cache stands before repeat()."""
+    return _example("Cache", "Repeat")
+
+
+def _example(*kinds: str) -> Verdict:
+    endless = kinds.index("Repeat")
+    chain = (
+        Dataset(id=0, kind="_TensorSliceDataset", cardinality=1000),
+        DECODE,
+        *(
+            Dataset(
+                id=at + 2,
+                kind=f"{kind}Dataset",
+                inputs=(at + 1,),
+                parameters=DatasetParameters(count=-1 if kind == "Repeat" else None),
+                cardinality=-1 if at >= endless else 1000,
+                element=DECODE.element,
+                at=Location("train.py", 21 + at),
+            )
+            for at, kind in enumerate(kinds)
+        ),
+    )
+    properties = DatasetProperties(tuple(reversed(chain)), passes=10.0)
+    cacheable = Cacheable.measure(properties)
+    pipeline = InputPipeline.of(
+        StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True),
+        StageTime(
+            path="Root::Prefetch::Map", kind="Map", work_ms=40.0, wall_ms=40.0, dataset=DECODE
+        ),
+    )
+    return check(
+        cacheable,
+        properties,
+        RepeatedWork.measure(cacheable, properties, pipeline),
+        pipeline,
+        Breakdown.of(input=30.0, device=10.0),
+        CpuContention(crowded=False),
+    )
+
+
+DECODE = Dataset(
+    id=1,
+    kind="_MapDataset",
+    inputs=(0,),
+    function="decode",
+    function_at=Location("train.py", 9),
+    at=Location("train.py", 20),
+    cardinality=1000,
+    element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
+    types=frozenset(("DecodePng",)),
+    stateful=frozenset(),
+)

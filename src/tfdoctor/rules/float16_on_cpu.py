@@ -1,0 +1,165 @@
+"""Float16 computes slowly on this CPU.
+
+## What it checks
+
+The time of operations that compute in float16 on a CPU, as under the policy `mixed_float16`, if matmuls or
+convolutions are among them.
+
+## Why it matters
+
+`mixed_float16` is made for GPUs. Most CPUs have no float16 arithmetic: each value is converted to float32,
+computed and rounded again. On CPUs with AVX512-FP16 TensorFlow's matmuls in float16 are somewhat faster than in
+float32, but convolutions of many channels are slower, the gradients of their filters are hundreds of times
+slower, and all of them are slower than in bfloat16.
+
+## How to fix
+
+Use `mixed_bfloat16` if the CPU has AVX512-BF16 or AMX-BF16: it has the range of float32 and needs no loss
+scaling. Else use `float32`.
+
+## Holds for
+
+CPUs, TensorFlow 2 with the graph recorded by tfdoctor. The saving is an upper bound, because the time in
+float16 depends on the shape: on a CPU with AMX-BF16 and AVX512-FP16, bfloat16 took 0.2 to 0.9 of the time of
+float16 in large matmuls, 0.06 to 0.15 in convolutions of 64 channels, 0.0002 to 0.06 in the gradients of their
+filters (3.3 ms and 15 s for 16 images of 32 x 32 x 64), and a small network trained 86 times as fast.
+
+## Sources
+
+- [Mixed precision, TensorFlow guide](https://www.tensorflow.org/guide/mixed_precision)
+- [oneDNN data types: hardware support](https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html)
+- CPU figures: benchmarks/dtypes.py of this project, on an Intel Xeon with TensorFlow 2.21, 2026-11-22
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.PRECISION
+SINCE = "0.2.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The share of the compute time from which float16 is reported."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the compute time in float16 matmuls and convolutions that is reported",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    operations: Operations, hardware: Hardware, program: Program | None, limits: Limits = LIMITS
+) -> Verdict:
+    """Take the time of all float16 operations as the ceiling of what another type saves."""
+    if hardware.kind != DeviceKind.CPU:
+        return NotApplicable(reason="the training does not run on a CPU")
+    if not any(row.precision for row in operations.matrix):
+        return _without_precision(operations)
+    rows = [row for row in operations.matrix if row.precision == "float16"]
+    half_ms = sum(row.ms for row in rows)
+    share = half_ms / operations.total_ms
+    measures = (
+        Measure("time in float16 matmuls and convolutions per step", ms(half_ms)),
+        Measure(
+            "share of the compute time in float16 matmuls and convolutions",
+            ratio(share),
+            ratio(limits.share),
+        ),
+    )
+    summary = (
+        f"Float16 matmuls and convolutions take {milliseconds(half_ms)} per step, {percent(share)} of the "
+        "compute time"
+    )
+    if share < limits.share:
+        return Healthy(summary=summary, evidence=measures)
+    return Finding(
+        summary=f"{summary}, on a CPU",
+        evidence=(*measures, _table(operations, rows)),
+        remedies=(_remedy(hardware, program),),
+        effects=tuple(
+            Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            for row in operations.rows
+            if _is_half(row) and row.ms
+        ),
+    )
+
+
+def _without_precision(operations: Operations) -> Verdict:
+    """Say why no matmul of a known type runs."""
+    if operations.matrix:
+        return NotApplicable(reason="the trace does not contain the types of the matmuls")
+    if operations.why_unnamed:
+        return NotApplicable(reason=operations.why_unnamed)
+    return Healthy(summary="The step runs no matmul or convolution")
+
+
+def _is_half(row: OperationTime) -> bool:
+    """Say whether it reads or writes float16, or checks for overflow, as scaling the loss for float16 does."""
+    graph = row.operation
+    tensors = (*graph.inputs, *graph.outputs) if graph else ()
+    return row.type == "IsFinite" or any(dtype == "float16" for dtype, _ in tensors)
+
+
+def _table(operations: Operations, float16: list[OperationTime]) -> Table:
+    layers = operations.by_layer(float16).items()
+    rows = tuple(
+        (name, group[0].at or "unknown", count(len(group)), ms(sum(row.ms for row in group)))
+        for name, group in sorted(layers, key=lambda item: -sum(row.ms for row in item[1]))[:10]
+    )
+    return Table(("layer", "your line", "number of operations", "time per step"), rows)
+
+
+def _remedy(hardware: Hardware, program: Program | None) -> Remedy:
+    policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
+    layers = program.layers if program else ()
+    at = next((layer.at for layer in layers if layer.at), None)
+    code = (
+        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
+    )
+    return Remedy(f"Train in {policy}", code, at)
+
+
+def sick() -> Verdict:
+    """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
+    return _judged("float16")
+
+
+def healthy() -> Verdict:
+    """The convolution runs in bfloat16."""
+    return _judged("bfloat16")
+
+
+def _judged(dtype: str) -> Verdict:
+    tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
+    row = OperationTime(
+        name="model/conv2d/convolution", type="Conv2D", ms=60.0, layer="conv2d", at=Location("train.py", 9),
+        operation=Operation(name="model/conv2d/convolution", type="Conv2D", inputs=tensors),
+    )  # fmt: skip
+    rest = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=10.0)
+    return check(Operations((row, rest)), Hardware(DeviceKind.CPU, "example"), None)

@@ -1,0 +1,228 @@
+"""One line of Python takes much of the step.
+
+## What it checks
+
+The lines of your script in which the training thread was seen while neither the device nor a copy worked and no
+batch was awaited. `tfdoctor profile` samples the thread's stack and compares the time of each sample with the
+trace. The rule speaks only of time that no other rule explains, and names lines that take 5 % of the step or more.
+
+## Why it matters
+
+Python runs on one thread, and the device waits for it unless the step is long enough to hide it. No rule knows what
+this line is for, so the report can only name the place and the time.
+
+## How to fix
+
+Ask of the line: can it run every 100 steps instead of every step? Can it run once, before the loop? Can one
+call for the whole batch replace a loop over its parts? Can it move into the `tf.function`, or into the input
+pipeline?
+
+## Holds for
+
+Recordings of `tfdoctor profile` with TensorFlow 2.5 and later. The time of a line is its share of the samples times
+the measured host time: with 10 samples it is uncertain by a third. A line that runs for much less than 0.1 ms at
+a time can be counted at the next call of TensorFlow. The saving is an upper bound.
+
+## Sources
+
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
+- [Writing your own callbacks](https://www.tensorflow.org/guide/keras/writing_your_own_callbacks)
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
+from tfdoctor.humanize import location, milliseconds, percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Cell,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+GENERAL = True
+"""Speaks only of time that no specific rule explains."""
+
+SHOWN_ROWS = 8
+"""Rows of the table: the lines that take most of the time."""
+
+NAMED = {
+    LineWork.READING: StepWork.READING_RESULTS,
+    LineWork.ENTERING: StepWork.STEP_ENTRY,
+}
+"""Kinds of work that a specific finding may be about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a line is named: both limits must be reached."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the step in a line that is named; findings of less are notes at best",
+        most=1.0,
+    )
+    samples: float = limit(
+        5.0, "Stack samples in a line before it is named; with 5 its time is uncertain by 45 %"
+    )
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class HotLine:
+    """A line in a part of the step that no specific finding explains."""
+
+    stage: Stage
+    line: HostLine
+
+
+def check(
+    unexplained: Unexplained, breakdown: Breakdown, lines: HostLines, limits: Limits = LIMITS
+) -> Verdict:
+    """Name the lines that take most of the host's time, where no other finding does."""
+    parts = [part for part in (Stage.HOST, Stage.BETWEEN) if _open(part, unexplained)]
+    if not parts:
+        return Healthy(summary="No large part of the host's time is unexplained")
+    least_ms = limits.share * breakdown.step_ms
+    hot = [hot for part in parts for hot in _hot(part, lines, unexplained, least_ms, limits)]
+    if hot:
+        return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
+    seen = sum(line.seen for part in parts for line in lines.own(part))
+    if seen < limits.samples:
+        return NotApplicable(
+            reason=f"only {seen} stack samples lie in the host's time; trace more steps (--steps 100)"
+        )
+    return Healthy(
+        summary=f"No line of Python takes {percent(limits.share)} of the step in the host's time",
+        evidence=(Measure("stack samples in the host's time", count(seen)),),
+    )
+
+
+def _open(part: Stage, unexplained: Unexplained) -> bool:
+    """Whether time of a part is left to explain, and no finding is about the same work."""
+    named = part is Stage.BETWEEN and StepWork.BETWEEN_CALLS in unexplained.subjects
+    return part in unexplained.parts_ms and not named
+
+
+def _hot(
+    part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
+) -> Iterator[HotLine]:
+    """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
+    left = [line for line in lines.own(part) if NAMED.get(line.work) not in unexplained.subjects]
+    long = [line for line in left if _is_long(line, least_ms, limits)]
+    callers = by_caller(line for line in left if line not in long)
+    yield from (HotLine(part, line) for line in long)
+    yield from (HotLine(part, line) for line in callers if _is_long(line, least_ms, limits))
+
+
+def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
+    return line.ms >= least_ms and line.seen >= limits.samples
+
+
+def _finding(
+    hot: list[HotLine], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
+) -> Finding:
+    first = hot[0].line
+    share = first.ms / breakdown.step_ms
+    called = f", mostly in {_call(first)}" if first.main_call else ""
+    return Finding(
+        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of each step{called}",
+        evidence=(
+            Measure("share of the step in the line", ratio(share), ratio(limits.share)),
+            Measure("stack samples in the line", count(first.seen), count(limits.samples)),
+            _table(hot),
+        ),
+        remedies=tuple(_remedy(one.line) for one in hot[:SHOWN_ROWS]),
+        effects=tuple(_effects(hot, unexplained)),
+    )
+
+
+def _place(line: HostLine) -> str:
+    return line.callback or (location(line.at) if line.at else "A line outside your files")
+
+
+def _call(line: HostLine) -> str:
+    return ENTERING if line.work is LineWork.ENTERING else line.main_call
+
+
+ENTERING = "starting the compiled function"
+
+
+def _table(hot: Iterable[HotLine]) -> Table:
+    columns = ("your line", "called from", "calls", "part of the step", "samples", "time per step")
+    return Table(columns, tuple(_row(one) for one in list(hot)[:SHOWN_ROWS]))
+
+
+def _row(one: HotLine) -> tuple[Cell, ...]:
+    line = one.line
+    calls = ", ".join(name or "its own code" for name in list(line.calls)[:2])
+    if line.work is LineWork.ENTERING:
+        calls = ENTERING
+    return (
+        line.at or "unknown",
+        line.callback or line.caller or "-",
+        calls or "-",
+        str(one.stage),
+        count(line.seen),
+        ms(line.ms),
+    )
+
+
+def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effect]:
+    """Yield each line's time as a ceiling; all of a part together at most what is unexplained in it."""
+    left = dict(unexplained.parts_ms)
+    for one in hot:
+        of = min(one.line.ms, left[one.stage])
+        left[one.stage] -= of
+        if of > 0:
+            yield Effect(one.stage, 0.0, _place(one.line), ms(of), bound=Bound.AT_MOST)
+
+
+def _remedy(line: HostLine) -> Remedy:
+    if line.callback:
+        return Remedy(f"Can {line.callback} run every 100 batches or once per epoch?", at=line.at)
+    return Remedy(QUESTIONS[line.work], at=line.at)
+
+
+QUESTIONS = {
+    LineWork.READING: "Can the value be read every 100 steps, or once per epoch?",
+    LineWork.CONVERTING: "Can the arrays become tensors once, before the loop?",
+    LineWork.ENTERING: "Can one call train several steps (steps_per_execution in Keras, else a loop inside the "
+    "tf.function), with fewer arguments?",
+    LineWork.OPERATIONS: "Can this run inside the tf.function that trains, or once before the loop?",
+    LineWork.PYTHON: "Can this run every 100 steps, once before the loop, or for the whole batch at once?",
+}
+"""What to ask of a line, by the kind of its work."""
+
+
+def sick() -> Verdict:
+    """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
+    line = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
+    lines = HostLines({Stage.HOST: (line,)})
+    return check(Unexplained({Stage.HOST: 6.6}), Breakdown.of(host=6.6, device=4.4), lines)
+
+
+def healthy() -> Verdict:
+    """Other findings explain the host's time."""
+    line = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 20})
+    lines = HostLines({Stage.HOST: (line,)})
+    return check(Unexplained(), Breakdown.of(host=6.6, device=4.4), lines)

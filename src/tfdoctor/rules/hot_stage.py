@@ -1,0 +1,170 @@
+"""One stage of the input pipeline limits training.
+
+## What it checks
+
+The stages of the input pipeline by time, where training steps wait for input and no other rule explains the wait.
+Only stages of the slowest segment count: others work in parallel with it, so that a change saves nothing.
+
+## Why it matters
+
+A pipeline is as fast as its slowest segment. No rule knows what this stage is for, so the report can only name the
+stage, its function and line, and its time.
+
+## How to fix
+
+Ask of the stage: is its work the same in every epoch, so that it can be cached or done once before training? Can it
+work on whole batches, on smaller data, or on more threads? Can the function be simpler?
+
+## Holds for
+
+TensorFlow 2.3 and later, on CPU, GPU and TPU. Batches made outside tf.data do not appear. The saving is an upper
+bound: the next slowest segment limits it.
+
+## Sources
+
+- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
+- [Analyze tf.data performance with the TF Profiler](https://www.tensorflow.org/guide/data_performance_analysis)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import location, milliseconds, percent
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Cell,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+GENERAL = True
+"""Speaks only of time that no specific rule explains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a stage is reported."""
+
+    share: float = limit(
+        SHARE,
+        "Smallest share of the step in a stage that is reported: parts of less need no explanation",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    unexplained: Unexplained,
+    breakdown: Breakdown,
+    pipeline: InputPipeline,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Name the stages of the slowest segment, where steps wait and no other finding says why."""
+    if Stage.INPUT not in unexplained.parts_ms:
+        return Healthy(summary="No large part of the wait for input is unexplained")
+    limiting = _limiting(pipeline)
+    if not limiting:
+        return NotApplicable(reason="the times of the pipeline's stages do not explain the wait")
+    least_ms = limits.share * breakdown.step_ms
+    hot = [s for s in limiting if s.path not in unexplained.subjects and s.wall_ms >= least_ms]
+    if not hot:
+        return Healthy(
+            summary=f"No stage of the input pipeline takes {percent(limits.share)} of the step "
+            "without a finding",
+            evidence=(_table(limiting),),
+        )
+    return _finding(hot, limiting, unexplained, breakdown, limits)
+
+
+def _limiting(pipeline: InputPipeline) -> list[StageTime]:
+    """Return the stages of the slowest segment that work, most first, without tf.data's own root."""
+    slowest = pipeline.slowest.stages if pipeline.slowest else {}
+    stages = [
+        stage
+        for stage in pipeline.stages
+        if stage.path in slowest and stage.wall_ms and not stage.is_root
+    ]
+    return sorted(stages, key=lambda stage: -stage.wall_ms)
+
+
+def _finding(
+    hot: Sequence[StageTime],
+    limiting: Sequence[StageTime],
+    unexplained: Unexplained,
+    breakdown: Breakdown,
+    limits: Limits,
+) -> Finding:
+    first = hot[0]
+    where = f" at {location(first.at)}" if first.at else ""
+    share = ratio(first.wall_ms / breakdown.step_ms)
+    return Finding(
+        summary=f"{first.title}{where} takes {milliseconds(first.wall_ms)} per step and limits the input pipeline",
+        evidence=(
+            Measure("share of the step in the stage", share, ratio(limits.share)),
+            Measure("wait for input per step", ms(breakdown[Stage.INPUT])),
+            _table(limiting),
+        ),
+        remedies=tuple(_remedy(stage) for stage in hot),
+        effects=(_effect(first, unexplained.parts_ms[Stage.INPUT]),),
+    )
+
+
+def _effect(stage: StageTime, unexplained_ms: float) -> Effect:
+    """Return the stage's time as a ceiling, and at most the wait that is unexplained."""
+    of = min(stage.wall_ms, unexplained_ms)
+    scales = 1.0 - of / stage.wall_ms
+    return Effect(Stage.INPUT, scales, stage.path, ms(of), bound=Bound.AT_MOST)
+
+
+def _table(stages: Sequence[StageTime]) -> Table:
+    columns = ("stage", "your line", "time per step", "busy threads", "calls per step")
+    return Table(columns, tuple(_row(stage) for stage in stages))
+
+
+def _row(stage: StageTime) -> tuple[Cell, ...]:
+    where: str | Location = stage.at or ("added by tf.data" if stage.injected else "unknown")
+    return stage.title, where, ms(stage.wall_ms), count(stage.concurrency), count(stage.calls)
+
+
+def _remedy(stage: StageTime) -> Remedy:
+    if stage.dataset and stage.dataset.function_at:
+        return Remedy(
+            f"Is the output of {stage.title} the same in every epoch (cache it), and can its function work on "
+            "whole batches or on less data?",
+            at=stage.dataset.function_at,
+        )
+    return Remedy(
+        f"Is {stage.title} needed, and can it handle fewer or smaller elements?", at=stage.at
+    )
+
+
+def sick() -> Verdict:
+    """A function takes 40 ms per step, and steps wait 30 ms for it."""
+    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=40.0, wall_ms=40.0)
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    pipeline = InputPipeline.of(ahead, slow)
+    return check(Unexplained({Stage.INPUT: 30.0}), Breakdown.of(input=30.0, device=10.0), pipeline)
+
+
+def healthy() -> Verdict:
+    """Steps do not wait."""
+    stage = StageTime(path="Root::Map", kind="Map", work_ms=0.5, wall_ms=0.5)
+    return check(Unexplained(), Breakdown.of(input=0.1, device=10.0), InputPipeline.of(stage))

@@ -1,0 +1,214 @@
+"""The same arrays are converted at every call.
+
+## What it checks
+
+The arrays among the arguments of the training function (NumPy, pandas; also in lists, tuples and dictionaries)
+that hold the same values at each call: the time to convert them, as the trace shows it, and the casts to another
+type that the function then makes of them.
+
+## Why it matters
+
+Each call of a `tf.function` copies such an array into a new tensor, on a GPU also to the device. The copy runs in
+Python's thread before the step. NumPy's default type is float64: twice the bytes, and a cast in each step.
+
+## How to fix
+
+Convert them once, before the loop: `x = tf.constant(x, tf.float32)`. Make an array float32 where it is loaded when
+nothing needs float64.
+
+## Holds for
+
+TensorFlow 2.4 and later, recordings of `tfdoctor profile`, calls of a `tf.function` and Keras' `train_on_batch`.
+Two calls are compared, at 4096 evenly spread elements of each array. Arrays with other values at each call are
+batches:
+python-input reports them, except for casts of float64 to a narrower type, which this rule reports.
+
+## Sources
+
+- [tf.constant](https://www.tensorflow.org/api_docs/python/tf/constant)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
+- [NumPy interoperability: type promotion](https://www.tensorflow.org/guide/tf_numpy)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import counted, milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import ms, nbytes, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.EXECUTION
+SINCE = "0.1.0"
+
+WIDE = "float64"
+"""NumPy's default type, of which a cast to anything else can be made once, where the array is loaded."""
+
+
+NOT_COMPARED = (
+    "the recording does not contain two calls with the same number of arrays, or is of an earlier version; "
+    "record the run again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of this rule."""
+
+    share: float = limit(
+        0.05,
+        "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on",
+        most=1.0,
+    )
+    least_ms: float = limit(
+        0.2,
+        "Shortest time in ms per step; converting a number or a tiny array takes up to 0.1 ms while traced",
+    )
+
+
+LIMITS = Limits()
+
+
+def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+    """Compare the time to convert and cast the same arrays again with the step."""
+    if not breakdown.step_ms:
+        return NotApplicable(reason="the traced steps have no duration; record the run again")
+    if not conversions.arrays:
+        return Healthy(summary="The training function is given tensors, which need no conversion")
+    if any(array.same is None for array in conversions.arrays):
+        return NotApplicable(reason=NOT_COMPARED)
+    same = [array for array in conversions.arrays if array.same]
+    wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
+    times = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
+    measures = _measures(conversions, times, breakdown, limits)
+    summary = f"Converting the same arguments again takes {milliseconds(times[0])} per step"
+    same = same if _matters(times[0], breakdown, limits) else []
+    wide = wide if _matters(times[1], breakdown, limits) else []
+    if not same and not wide:
+        return Healthy(summary=summary, evidence=measures)
+    casting = f"Casting float64 batches takes {milliseconds(times[1])} per step"
+    return Finding(
+        summary=summary if same else casting,
+        evidence=(*measures, _table(conversions.arrays)),
+        remedies=(*_converted(same, conversions.at), *_loaded(wide, conversions.at)),
+        effects=(*_again(same), *_casts(wide, Bound.AT_MOST)),
+    )
+
+
+def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
+    return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
+
+
+def _cast_ms(arrays: Iterable[ConvertedArray]) -> float:
+    return sum(array.cast.ms for array in arrays if array.cast)
+
+
+def _measures(
+    conversions: Conversions, times: tuple[float, float], breakdown: Breakdown, limits: Limits
+) -> tuple[Measure, ...]:
+    same = [array for array in conversions.arrays if array.same]
+    share = max(times) / breakdown.step_ms
+    label = "larger of the two as a share of the step"
+    return (
+        Measure(
+            "time converting and casting the same arrays per step",
+            ms(times[0]),
+            ms(limits.least_ms),
+        ),
+        Measure("time casting new float64 arrays per step", ms(times[1]), ms(limits.least_ms)),
+        Measure(label, ratio(share), ratio(limits.share)),
+        Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
+    )
+
+
+def _table(arrays: Sequence[ConvertedArray]) -> Table:
+    rows = tuple(
+        (
+            array.place or "unknown",
+            f"{array.dtype} {list(array.shape)}",
+            "the same" if array.same else "new ones",
+            ms(array.ms),
+            ms(array.cast.ms) if array.cast else "no cast",
+        )
+        for array in sorted(arrays, key=lambda array: -array.ms)[:SHOWN_ROWS]
+    )
+    return Table(
+        ("argument", "type and shape", "values", "conversion per step", "cast per step"), rows
+    )
+
+
+SHOWN_ROWS = 8
+"""Rows of the table: the arrays that take longest."""
+
+
+def _again(same: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
+    """Return the effects of passing tensors instead: within the marked call, outside of it, and on casts."""
+    times = {
+        Stage.HOST: sum(array.host_ms for array in same),
+        Stage.BETWEEN: sum(array.between_ms for array in same),
+    }
+    converting = (
+        Effect(stage, 0.0, StepWork.CONVERSION, ms(time_ms))
+        for stage, time_ms in times.items()
+        if time_ms
+    )
+    return (*converting, *_casts(same, Bound.EXPECTED))
+
+
+def _casts(arrays: Iterable[ConvertedArray], bound: Bound) -> tuple[Effect, ...]:
+    """Return the effects of casting once; a batch that Python makes may have to be cast there at each step."""
+    casts = [array.cast for array in arrays if array.cast]
+    return tuple(Effect(Stage.DEVICE, 0.0, cast.name, ms(cast.ms), bound=bound) for cast in casts)
+
+
+def _converted(same: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:
+    if not same:
+        return ()
+    action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
+    return (Remedy(action, "\n".join(map(_line, same)), at, edit_id="convert-once"),)
+
+
+def _loaded(wide: Sequence[ConvertedArray], at: Location | None) -> tuple[Remedy, ...]:
+    return (Remedy("Make the arrays float32 where they are loaded", LOADED, at),) if wide else ()
+
+
+def _line(array: ConvertedArray) -> str:
+    """Return the line that converts an argument, named by its place: array_0 is the first."""
+    name = f"array_{array.place.replace('.', '_')}"
+    dtype = f", tf.{array.cast_to}" if array.cast_to else ""
+    return f"{name} = tf.constant({name}{dtype})  # before the loop"
+
+
+LOADED = """\
+features = features.astype("float32")  # once, where they are loaded"""
+
+
+def sick() -> Verdict:
+    """A float64 matrix of 72 MB is converted in 19 and cast in 9 ms of each 41 ms step."""
+    at = Location("train.py", 41)
+    cast = OperationTime(name="Cast", type="Cast", ms=9.0, at=Location("train.py", 30))
+    matrix = ConvertedArray(
+        WIDE, (3000, 3000), 0.0, 19.0, same=True, cast=cast, cast_to="float32", place="0"
+    )
+    return check(Conversions((matrix,), at), Breakdown.of(between=20.0, device=21.0))
+
+
+def healthy() -> Verdict:
+    """The same step is given tensors."""
+    return check(Conversions((), Location("train.py", 41)), Breakdown.of(device=9.0))

@@ -1,0 +1,174 @@
+"""What must hold of every recording: facts that measure one thing agree, and every large part has an account."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tfdoctor.diagnose.accounts import accounts
+from tfdoctor.diagnosis import AccountState, Diagnosis, Result
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
+from tfdoctor.facts.gpu.utilization import GpuUtilization
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import SHARE
+from tfdoctor.facts.scale.collectives import Collectives
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.part_events import PartEvents
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.report import sentences
+from tfdoctor.verdict import Stage
+
+CLOSE = 0.05
+"""Of the larger one."""
+
+SMALL = 0.005
+"""Of the step: less is not worth saying."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A quantity in ms per step as two facts have it; ``at_most``: the second is a part of the first."""
+
+    what: str
+    one: tuple[type, Callable[[Any], float]]
+    other: tuple[type, Callable[[Any], float]]
+    at_most: bool = False
+
+
+def idle(breakdown: Breakdown) -> float:
+    """Return the time in which no stream of a GPU works."""
+    working = (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER)
+    return breakdown.step_ms - sum(breakdown[stage] for stage in working)
+
+
+def most_of_a_thread(part: Stage) -> Callable[[PartEvents], float]:
+    """Return the time of Python's events; other threads run beside them."""
+    return lambda events: sum(
+        event.ms for event in events.by_part.get(part, ()) if event.thread.startswith("python")
+    )
+
+
+PAIRS = (
+    Pair("step", (Breakdown, lambda b: b.step_ms), (Steps, lambda s: s.median_ms)),
+    Pair("step", (Breakdown, lambda b: b.step_ms), (StepModel, lambda m: m.step_ms)),
+    Pair("step", (Breakdown, lambda b: b.step_ms), (StepModel, lambda m: m.predict([]))),
+    Pair("step", (Breakdown, lambda b: b.step_ms), (SteadySteps, lambda s: s.round_ms)),
+    Pair("step", (Breakdown, lambda b: b.step_ms), (GpuUtilization, lambda g: g.round_ms)),
+    Pair(
+        "between",
+        (Breakdown, lambda b: b[Stage.BETWEEN]),
+        (PythonOverhead, lambda p: p.between_ms),
+    ),
+    Pair(
+        "functions between steps",
+        (Breakdown, lambda b: b[Stage.BETWEEN]),
+        (Retracing, lambda r: r.between_ms + r.calling_ms),
+        at_most=True,
+    ),
+    Pair(
+        "tracing in the call",
+        (Breakdown, lambda b: b[Stage.HOST]),
+        (Retracing, lambda r: r.host_ms),
+        at_most=True,
+    ),
+    Pair(
+        "compiling in the call",
+        (Breakdown, lambda b: b[Stage.HOST]),
+        (CompileTime, lambda c: c.host_ms),
+        at_most=True,
+    ),
+    Pair(
+        "edges of the call",
+        (Breakdown, lambda b: b[Stage.HOST]),
+        (PythonOverhead, lambda p: p.edges_ms),
+        at_most=True,
+    ),
+    Pair(
+        "Python in host time",
+        (Breakdown, lambda b: b[Stage.HOST]),
+        (PartEvents, most_of_a_thread(Stage.HOST)),
+        at_most=True,
+    ),
+    Pair(
+        "Python between steps",
+        (Breakdown, lambda b: b[Stage.BETWEEN]),
+        (PartEvents, most_of_a_thread(Stage.BETWEEN)),
+        at_most=True,
+    ),
+    Pair(
+        "device",
+        (Breakdown, lambda b: b[Stage.DEVICE]),
+        (Operations, lambda o: sum(row.ms for row in o.rows)),
+    ),
+    Pair(
+        "device",
+        (Breakdown, lambda b: b[Stage.DEVICE]),
+        (GpuUtilization, lambda g: g.busiest.kernel_ms),
+    ),
+    Pair("idle", (Breakdown, idle), (GpuUtilization, lambda g: g.idle_ms)),
+    Pair("idle", (Breakdown, idle), (IdleGaps, lambda g: g.idle_ms)),
+    Pair("idle", (IdleGaps, lambda g: g.idle_ms), (IdleGaps, lambda g: sum(g.causes.values()))),
+    Pair(
+        "input wait",
+        (Breakdown, lambda b: b[Stage.INPUT]),
+        (IdleGaps, lambda g: g.causes[IdleCause.INPUT]),
+    ),
+    Pair(
+        "between",
+        (Breakdown, lambda b: b[Stage.BETWEEN]),
+        (IdleGaps, lambda g: g.causes[IdleCause.BETWEEN]),
+    ),
+    Pair(
+        "collectives",
+        (Breakdown, lambda b: b[Stage.COLLECTIVE]),
+        (Collectives, lambda c: c.exposed_ms),
+    ),
+)
+"""All quantities that two facts measure."""
+
+
+def disagreements(chart: Chart) -> Iterator[str]:
+    """Yield each pair of facts that differ by more than 5 %."""
+    steady, breakdown = chart.get(SteadySteps), chart.get(Breakdown)
+    if breakdown is None or (steady and steady.unit is not STEP):
+        return
+    for pair in PAIRS:
+        (one, measured), (other, again) = pair.one, pair.other
+        if chart.why_missing(one) or chart.why_missing(other):
+            continue
+        first, second = measured(chart.fact(one)), again(chart.fact(other))
+        off = second - first if pair.at_most else abs(second - first)
+        if off > CLOSE * max(first, second) and off > SMALL * breakdown.step_ms:
+            names = f"{one.__name__} {first:.3f}, {other.__name__} {second:.3f}"
+            yield f"{pair.what}: {names} of {breakdown.step_ms:.3f} ms"
+
+
+def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
+    """Yield each large part of the step without exactly one account that says something."""
+    breakdown = chart.get(Breakdown)
+    if breakdown is None:
+        return
+    found = accounts(chart, results)
+    large = {p for p, ms in breakdown.median.items() if ms and ms >= SHARE * breakdown.step_ms}
+    if sorted(account.part for account in found) != sorted(map(str, large)):
+        yield f"accounts of {[account.part for account in found]}, not of {sorted(large)}"
+    for account in found:
+        says = {
+            AccountState.NAMED: bool(account.rules),
+            AccountState.NECESSARY: bool(account.why),
+            AccountState.UNEXPLAINED: account.unexplained_ms > 0,
+        }
+        if not says[account.state]:
+            yield f"{account.part} is {account.state} without a reason"
+
+
+def calls_healthy(diagnosis: Diagnosis) -> bool:
+    """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
+    words = sentences.verdict(diagnosis)
+    silent = len(words) < 3
+    return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in words[-1])

@@ -1,0 +1,118 @@
+"""What the training function is given: which arrays, where, and whether two calls get the same ones."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.capture import agent
+
+BASE = np.arange(6000.0)
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> Any:
+    feeding = agent.load("feeding")
+    return feeding.CallArguments(agent.load("journal").Journal(str(tmp_path)))
+
+
+def noted(arguments: Any, first: tuple[Any, ...], second: tuple[Any, ...], **named: Any) -> Any:
+    arguments.begin()
+    for given in (first, second):
+        arguments.note(given, named)
+    assert not arguments.wanted
+    assert arguments.log.errors == []
+    return arguments.call["arguments"]
+
+
+def test_the_place_type_and_shape_of_arrays_in_structures(arguments: Any) -> None:
+    """Trap: numbers, texts and scalars are no arrays."""
+    given = 3, "x", np.float32(1.0), [BASE, {"b": BASE[:2], "a": np.ones((2, 3), np.int32)}]
+    found = noted(arguments, given, given, mask=BASE[:1])
+    assert [(one["place"], one["dtype"], one["shape"]) for one in found] == [
+        ("3.0", "float64", [6000]),
+        ("3.1.a", "int32", [2, 3]),
+        ("3.1.b", "float64", [2]),
+        ("mask", "float64", [1]),
+    ]
+    assert {one["kind"] for one in found} == {"numpy"}
+
+
+@pytest.mark.parametrize(
+    ("second", "anew", "same"),
+    [(BASE, False, True), (BASE.copy(), True, True), (BASE + 1, True, False)],
+)
+def test_new_objects_are_told_from_new_values(
+    arguments: Any, second: Any, *, anew: bool, same: bool
+) -> None:
+    (found,) = noted(arguments, (BASE,), (second,))
+    assert (found["anew"], found["same"]) == (anew, same)
+
+
+def test_an_array_that_is_filled_again_has_new_values(arguments: Any) -> None:
+    """Trap: a buffer that every step writes its batch into is the same object."""
+    buffer = np.zeros((64, 100), np.float32)
+    arguments.begin()
+    arguments.note((buffer,), {})
+    buffer[:] = 1.0
+    arguments.note((buffer,), {})
+    (found,) = arguments.call["arguments"]
+    assert (found["anew"], found["same"]) == (False, False)
+
+
+def test_calls_with_different_arguments_are_not_compared(arguments: Any) -> None:
+    (found,) = noted(arguments, (BASE,), (BASE, BASE))
+    assert "same" not in found
+
+
+class Frame:
+    """As pandas': its values are NumPy's."""
+
+    __module__ = "pandas.core.frame"
+
+    def __init__(self) -> None:
+        self.values = np.ones((4, 2))
+        self.shape = self.values.shape
+
+
+def test_data_frames_are_arrays(arguments: Any) -> None:
+    frame = Frame()
+    (found,) = noted(arguments, (frame,), (frame,))
+    assert (found["kind"], found["dtype"], found["same"]) == ("pandas", "float64", True)
+
+
+PLAYING = """\
+import numpy as np
+for i in range(9):
+    action = policy(state)
+    state = env.step(action)
+    buffer.add(state)
+    batch = buffer.sample(64)
+    loss = agent.learn(batch)
+    scores[i] = loss
+    agent.save("file")
+    np.save("file", scores)
+    print(batch.mean())
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "makers"),
+    [
+        (PLAYING, 7, {3, 4, 5, 6, 7}),
+        (
+            "for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n",
+            4,
+            {1, 2, 4},
+        ),
+        ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
+    ],
+)
+def test_lines_that_change_what_the_arguments_come_from_make_them(
+    source: str, line: int, makers: set[int]
+) -> None:
+    """Trap: a replay buffer is filled by calls that assign nothing; logging and checkpoints fill nothing."""
+    spans = agent.load("argument_lines").making(ast.parse(source), line)
+    assert {one for first, last in spans for one in range(first, last + 1)} == makers

@@ -1,0 +1,87 @@
+"""The agent's look at sequences: the lengths of rows, and what it leaves alone."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdoctor.capture.agent.journal import Journal
+from tfdoctor.capture.agent.padding import BATCHES, MOST_ROWS, SequenceLengths
+
+
+@pytest.fixture
+def lengths() -> SequenceLengths:
+    return SequenceLengths(Journal("unused"))
+
+
+def padded(rows: list[int], steps: int = 20) -> Any:
+    tokens = np.zeros((len(rows), steps), "int64")
+    for at, length in enumerate(rows):
+        tokens[at, :length] = 7
+    return tokens
+
+
+def test_batches_keep_their_own_rows(lengths: SequenceLengths) -> None:
+    lengths.batch(({"tokens": padded([3, 20])}, np.ones(2)))
+    lengths.batch(({"tokens": padded([5, 1])}, np.ones(2)))
+    (entry,) = lengths.describe(None)
+    assert entry["lengths"] == [[3, 20], [5, 1]]
+    assert (entry["shape"], entry["batches"], entry["begins"], entry["gaps"]) == (
+        [2, 20], True, 1.0, 0.0,
+    )  # fmt: skip
+    assert lengths.left == BATCHES - 2
+
+
+def test_vectors_are_padding_where_all_their_features_are_zero(lengths: SequenceLengths) -> None:
+    features = np.zeros((1, 20, 3), "float32")
+    features[0, :4, 1] = 1.0
+    lengths.batch(features)
+    assert lengths.describe(None)[0]["lengths"] == [[4]]
+
+
+def test_zeros_at_the_beginning_and_between_are_counted(lengths: SequenceLengths) -> None:
+    tokens = padded([4, 4])
+    tokens[0, 0] = 0
+    lengths.batch(tokens)
+    (entry,) = lengths.describe(None)
+    assert (entry["begins"], entry["gaps"]) == (0.5, 1 / 8)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros((2, 8, 8, 3), "float32"),  # images
+        np.zeros((2, 8), "float32"),  # columns, or one-hot labels
+        np.zeros(2, "int64"),
+        np.zeros((0, 8), "int64"),
+        np.zeros((2, 2_000_000), "int64"),  # too large
+        "text",
+        None,
+    ],
+)
+def test_other_inputs_are_left_alone(lengths: SequenceLengths, value: Any) -> None:
+    lengths.batch(value)
+    assert lengths.describe(None) == []
+    assert not lengths.log.errors
+
+
+def test_of_the_arrays_given_to_fit_a_few_rows_are_read(lengths: SequenceLengths) -> None:
+    lengths.given(SimpleNamespace(_inputs=({"x": padded([2] * 1000)}, np.zeros(1000))))
+    (entry,) = lengths.describe(None)
+    assert entry["lengths"] == [[2] * MOST_ROWS]
+    assert entry["batches"] is False
+
+
+def dataset(kept: int) -> Any:
+    """A pipeline whose source slices sequences of 20, and whose batches have ``kept`` positions."""
+    spec = SimpleNamespace(shape=SimpleNamespace(as_list=lambda: [None, kept]))
+    source = SimpleNamespace(_tensors=[padded([2, 9])], _inputs=list)
+    return SimpleNamespace(element_spec=(spec,), _inputs=lambda: [source])
+
+
+@pytest.mark.parametrize(("kept", "number"), [(20, 1), (10, 0)])
+def test_slices_count_if_the_batches_are_as_long(
+    lengths: SequenceLengths, kept: int, number: int
+) -> None:
+    assert len(lengths.describe(dataset(kept))) == number

@@ -1,0 +1,250 @@
+"""What explains the large parts of a step, and what the general rules get and may say."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests import agreement
+from tests.diagnose.test_engine import finding, rule
+from tfdoctor.diagnose import engine
+from tfdoctor.diagnose.accounts import accounts
+from tfdoctor.diagnosis import Account, AccountState, Result
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rule import Rule
+from tfdoctor.units import ms
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    PartTime,
+    Severity,
+    Stage,
+    StepWork,
+    Verdict,
+)
+
+
+def chart_of(*given: object, **parts: float) -> Chart:
+    breakdown = Breakdown.of(**parts)
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median)
+    return Chart([breakdown, model, *given])
+
+
+def states(name: str, *effects: Effect, **more: Any) -> Rule:
+    return rule(lambda: replace(finding(*effects), **more), name)
+
+
+def needs(part: str, time: float) -> Rule:
+    necessary = (PartTime(part, ms(time), "Matmuls run at 80 % of the peak"),)
+    return rule(lambda: Healthy(summary="Fine", necessary=necessary), "needs")
+
+
+def account(chart: Chart, *rules: Rule) -> Account:
+    (only,) = accounts(chart, engine.examine(chart, rules))
+    return only
+
+
+def device(of: float, subject: str = "conv") -> Effect:
+    return Effect(Stage.DEVICE, 0.5, subject, ms(of))
+
+
+@pytest.mark.parametrize(("time", "number"), [(9.9, 1), (10.0, 2)])
+def test_a_tenth_of_the_step_needs_an_account(time: float, number: int) -> None:
+    chart = chart_of(device=100.0 - time, host=time)
+    assert len(accounts(chart, ())) == number
+
+
+@pytest.mark.parametrize(
+    ("of", "state", "left"),
+    [(90.1, AccountState.NAMED, 0.0), (89.9, AccountState.UNEXPLAINED, 10.1)],
+)
+def test_a_finding_names_no_more_than_its_time(of: float, state: AccountState, left: float) -> None:
+    found = account(chart_of(device=100.0), states("slow", device(of)))
+    assert (found.state, found.rules) == (state, ("slow",))
+    assert found.unexplained_ms == pytest.approx(left)
+
+
+def test_two_findings_about_one_subject_name_it_once() -> None:
+    rules = (states("slow", device(60.0)), states("odd", device(50.0)))
+    found = account(chart_of(device=100.0), *rules)
+    assert found.unexplained_ms == pytest.approx(40.0)
+    other = account(chart_of(device=100.0), rules[0], states("odd", device(40.0, "pool")))
+    assert other.state is AccountState.NAMED
+
+
+def test_work_that_pays_for_a_change_is_not_named() -> None:
+    pays = Effect(Stage.DEVICE, 1.1, "pool", ms(40.0))
+    found = account(chart_of(device=100.0), states("slow", device(60.0), pays))
+    assert found.unexplained_ms == pytest.approx(40.0)
+
+
+def test_a_ceiling_names_its_whole_stage() -> None:
+    ceiling = Effect(Stage.HOST, 0.0, bound=Bound.AT_MOST)
+    assert account(chart_of(host=100.0), states("all", ceiling)).state is AccountState.NAMED
+
+
+def test_a_finding_without_an_effect_may_name_its_part() -> None:
+    named = states("odd", names=(PartTime(UNKNOWN, ms(95.0)),))
+    assert account(chart_of(unknown=100.0), named).state is AccountState.NAMED
+
+
+def test_necessary_work_says_why() -> None:
+    found = account(chart_of(device=100.0), needs("device", 95.0))
+    assert (found.state, found.why) == (
+        AccountState.NECESSARY,
+        ("Matmuls run at 80 % of the peak",),
+    )
+    assert account(chart_of(device=100.0), needs("device", 80.0)).unexplained_ms == 20.0
+    assert account(chart_of(host=100.0), needs("device", 95.0)).why == ()
+
+
+def test_what_was_seen_is_in_the_account() -> None:
+    line = Location("train.py", 3)
+    found = account(chart_of(StackSamples((SampledLine(line, 3),)), host=100.0))
+    assert [(seen.at, seen.amount.value) for seen in found.seen] == [(line, 1.0)]
+
+
+def test_a_finding_about_a_stage_names_its_share_of_the_wait() -> None:
+    stages = (
+        StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True),
+        StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=30.0, wall_ms=30.0),
+        StageTime(path="Root::Prefetch::Map::Read", kind="Read", work_ms=10.0, wall_ms=10.0),
+    )
+    pipeline, breakdown = InputPipeline.of(*stages), Breakdown.of(input=80.0, device=5.0)
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
+    chart = Chart([breakdown, model, pipeline])
+    effect = Effect(Stage.INPUT, 0.0, "Root::Prefetch::Map")
+    found = account(chart, states("slow", effect))
+    assert found.unexplained_ms == pytest.approx(20.0)
+
+
+# General rules
+
+
+def general(*effects: Effect, name: str = "hot") -> Rule:
+    def check(unexplained: Unexplained) -> Verdict:
+        got.append(unexplained)
+        return finding(*effects)
+
+    return replace(rule(check, name), general=True)
+
+
+got: list[Unexplained] = []
+
+
+def examined(chart: Chart, *rules: Rule) -> dict[str, Result]:
+    got.clear()
+    return {result.rule.name: result for result in engine.examine(chart, rules)}
+
+
+def hot(of: float, subject: str = "pool") -> Effect:
+    return Effect(Stage.DEVICE, 0.0, subject, ms(of), bound=Bound.AT_MOST)
+
+
+def test_general_rules_run_last_and_get_what_is_left() -> None:
+    examined(chart_of(device=100.0), general(hot(30.0)), states("slow", device(60.0)))
+    assert got == [Unexplained({"device": 40.0}, frozenset({"conv"}))]
+
+
+def test_a_ceiling_of_a_stage_leaves_its_place_to_the_general_rules() -> None:
+    ceiling = Effect(Stage.DEVICE, 0.0, bound=Bound.AT_MOST)
+    examined(chart_of(device=100.0), general(hot(30.0)), states("all", ceiling))
+    assert got[0].parts_ms == {"device": 100.0}
+
+
+def test_a_general_finding_gives_way_to_specific_ones() -> None:
+    chart = chart_of(device=100.0)
+    limited = examined(chart, general(hot(90.0)), states("slow", device(60.0)))["hot"].outcome
+    assert isinstance(limited, Finding)
+    assert limited.effects[0].of == ms(40.0)
+    for other in (general(hot(90.0, "conv")), general(Effect(Stage.HOST, 0.0, "x", ms(9.0)))):
+        results = examined(chart_of(device=100.0), other, states("slow", device(60.0)))
+        assert isinstance(results["hot"].outcome, Healthy)
+
+
+def test_a_general_finding_names_the_part_but_is_no_change() -> None:
+    chart = chart_of(device=100.0)
+    results = engine.examine(chart, [general(hot(95.0))])
+    assert accounts(chart, results)[0].rules == ("hot",)
+    assert engine.together(chart, results) is None
+
+
+def test_general_findings_come_after_specific_ones() -> None:
+    results = examined(chart_of(device=100.0), general(hot(39.0)), states("slow", device(10.0)))
+    assert list(results) == ["slow", "hot"]
+
+
+def test_without_steps_nothing_is_known_to_be_unexplained() -> None:
+    results = examined(Chart([Steps.uniform(3, 1.0)]), general(hot(1.0)))
+    assert not isinstance(results["hot"].outcome, Finding)
+    assert not accounts(Chart([]), tuple(results.values()))
+
+
+# One or two steps
+
+
+@pytest.mark.parametrize(("number", "severity"), [(2, Severity.WARNING), (3, Severity.CRITICAL)])
+@pytest.mark.parametrize("subject", ["", StepWork.STEP_ENTRY])
+def test_few_steps_make_no_ceiling_critical(number: int, severity: Severity, subject: str) -> None:
+    chart = chart_of(Steps.uniform(number, 100.0), host=100.0)
+    effect = Effect(Stage.HOST, 0.0, subject, ms(100.0), bound=Bound.AT_MOST)
+    assert examined(chart, states("waits", effect))["waits"].severity is severity
+
+
+def test_an_operation_in_the_trace_may_be_critical_in_one_step() -> None:
+    chart = chart_of(Steps.uniform(1, 100.0), device=100.0)
+    assert examined(chart, states("slow", hot(90.0)))["slow"].severity is Severity.CRITICAL
+
+
+# Work that the input hides
+
+
+def test_a_finding_behind_the_input_says_so_in_the_account() -> None:
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=100.0, wall_ms=100.0)
+    pipeline = InputPipeline.of(ahead, slow)
+    breakdown = Breakdown.of(device=100.0)
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
+    found = account(Chart([breakdown, model, pipeline]), states("slow", device(95.0)))
+    assert (found.state, found.why) == (AccountState.NECESSARY, (engine.BEHIND_INPUT,))
+
+
+# What the trainer's short wait does not hide
+
+
+def test_time_between_steps_saves_now_although_the_trainer_waits_a_little() -> None:
+    """Of 27.8 ms 16.5 pass between steps; the input is waited for, but takes 9 ms itself."""
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=9.0, wall_ms=9.0)
+    pipeline = InputPipeline.of(ahead, slow)
+    breakdown = Breakdown.of(input=3.0, host=2.0, device=6.3, between=16.5)
+    model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
+    pauses = Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(16.5), bound=Bound.AT_MOST)
+    waits = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+    chart = Chart([breakdown, model, pipeline])
+    found = examined(chart, states("between-steps", pauses), states("input-bound", waits))
+    saving = found["between-steps"].saving
+    assert saving is not None
+    assert saving.after == ()
+    assert saving.per_step.value == pytest.approx(15.8)
+
+
+# The contract itself
+
+
+def test_the_contract_notices_a_contradiction_and_a_missing_account() -> None:
+    chart = chart_of(PythonOverhead(0.0, 1.0), between=20.0, device=20.0)
+    assert [one for one in agreement.disagreements(chart) if one.startswith("between")]
+    assert not list(agreement.unaccounted(chart, engine.examine(chart, ())))

@@ -1,0 +1,103 @@
+"""What converting the arguments takes, from the trace and what the agent noted of two calls."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tests.builders import Row, chart, line, marker, recording, trace
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.conversions import Conversions
+from tfdoctor.verdict import Location
+
+STEPS = 6
+MATRIX = {"place": "0", "kind": "numpy", "dtype": "float64", "shape": [300, 300], "same": True}
+LABELS = {"place": "1", "kind": "numpy", "dtype": "int64", "shape": [300], "same": False}
+TENSOR = {"place": "2", "kind": "tensor", "dtype": "<dtype: 'float32'>", "shape": [300]}
+
+
+def converting(n: int, name: str = "step", tracing: str = "notTraced-nonXla") -> Iterable[Row]:
+    """A call that converts for 2 and for 1 ms before its marked part begins."""
+    at = 10.0 * n
+    yield (name, at, at + 8, {"tf_function_call": tracing})
+    yield ("tf.constant", at + 0.5, at + 2.5)
+    yield ("tf.constant", at + 2.5, at + 3.5)
+    yield marker(n, at + 4, at + 8)
+
+
+def measured(
+    *arguments: dict[str, Any], function: str = "step", rows: list[Row] | None = None
+) -> Conversions:
+    fed = {"at": ["train.py", 41], "function": function, "arguments": list(arguments)}
+    shown = rows or [row for n in range(STEPS) for row in converting(n)]
+    beside = recording({"python": {"places": [], "fed": fed}})
+    return chart(trace(host=[line("python", *shown)]), beside).fact(Conversions)
+
+
+def test_each_argument_has_the_time_of_its_conversions() -> None:
+    found = measured(MATRIX, LABELS, TENSOR)
+    first, second = found.arrays
+    assert found.at == Location("train.py", 41)
+    # The last step has no end, and the first conversion lies before the first step.
+    assert first.between_ms == pytest.approx(2.0, rel=0.2)
+    assert second.between_ms == pytest.approx(1.0, rel=0.2)
+    assert first.host_ms == 0.0
+    assert (first.same, second.same) == (True, False)
+    assert first.nbytes == 720_000
+
+
+def test_tensors_are_no_arrays() -> None:
+    assert measured(TENSOR).arrays == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "function"),
+    [((MATRIX,), "step"), ((MATRIX, LABELS), "another")],
+)
+def test_calls_that_do_not_fit_the_arguments_are_not_guessed(
+    arguments: tuple[dict[str, Any], ...], function: str
+) -> None:
+    with pytest.raises(Unavailable, match="does not show"):
+        measured(*arguments, function=function)
+
+
+def test_an_older_recording_does_not_tell_what_the_arguments_are() -> None:
+    with pytest.raises(Unavailable, match="not recorded"):
+        measured({"shape": [300, 300], "anew": True})
+
+
+def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
+    operations = [
+        {"name": "adj", "type": "Placeholder", "outputs": [["float64", [300, 300]]], "from": []},
+        {
+            "name": "Cast",
+            "type": "Cast",
+            "inputs": [["float64", [300, 300]]],
+            "outputs": [["float32", [300, 300]]],
+            "from": [0],
+        },
+    ]
+    fed = {"at": ["train.py", 41], "function": "step", "arguments": [MATRIX, LABELS]}
+    graphs = [{"name": "step", "operations": operations}]
+    beside = recording({"python": {"places": [], "fed": fed}, "graphs": graphs})
+    rows = [
+        row
+        for n in range(STEPS)
+        for row in (*converting(n), ("FunctionRun", 10.0 * n + 4, 10.0 * n + 8, {"id": n + 1}))
+    ]
+    pool = [
+        row
+        for n in range(STEPS)
+        for row in (
+            ("ExecutorState::Process", 10.0 * n + 5, 10.0 * n + 8, {"id": n + 1}),
+            ("Cast:Cast", 10.0 * n + 5, 10.0 * n + 7),
+        )
+    ]
+    found = chart(trace(host=[line("python", *rows), line("pool", *pool)]), beside).fact(
+        Conversions
+    )
+    first, second = found.arrays
+    assert first.cast
+    assert (first.cast.type, first.cast_to) == ("Cast", "float32")
+    assert first.cast.ms == pytest.approx(2.0, rel=0.2)
+    assert second.cast is None

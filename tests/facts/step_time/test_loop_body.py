@@ -1,0 +1,72 @@
+"""The loop's own Python: what neither works nor belongs to a function, and the lines it is in."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.builders import Row, chart, line, marker, trace
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.loop_lines import LoopLines
+from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.verdict import Location
+
+LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
+GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
+
+
+def over_a_dataset(n: int, *, call: tuple[float, float] = (1.0, 5.0)) -> Iterable[Row]:
+    """A step of 10 ms whose call takes 4; the mark lasts until the next batch."""
+    yield marker(n, 10.0 * n, 10.0 * n + 10)
+    yield (
+        "train_step",
+        10.0 * n + call[0],
+        10.0 * n + call[1],
+        {"tf_function_call": "notTraced-nonXla"},
+    )
+    yield ("FunctionRun", 10.0 * n + call[0], 10.0 * n + call[1], {"id": n + 1})
+
+
+def test_the_body_is_what_no_function_takes() -> None:
+    rows = [row for n in range(6) for row in over_a_dataset(n)]
+    body = chart(trace(host=[line("python", *rows)])).fact(LoopBody)
+    assert body.host_ms == pytest.approx(6.0)
+    assert body.between_ms == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_step_without_a_function_has_no_body() -> None:
+    rows = [marker(n, 10.0 * n, 10.0 * n + 9) for n in range(6)]
+    with pytest.raises(Unavailable, match=r"tf\.function"):
+        chart(trace(host=[line("python", *rows)])).fact(LoopBody)
+
+
+def test_the_body_is_divided_by_the_samples() -> None:
+    """Left out: the lines of the batch, of the loop, and of nobody's; their samples keep their time."""
+    samples = StackSamples(
+        (
+            SampledLine(LOG, 6, makes=False),
+            SampledLine(LOAD, 2, makes=True),
+            SampledLine(LOOP, 1),
+            SampledLine(None, 1),
+        )
+    )
+    found = LoopLines.measure(samples, LoopBody(5.0, 3.0), GRAPH)
+    assert [(one.at, one.aside) for one in found.lines] == [(LOG, True)]
+    assert (found.seen, found.total_ms) == (6, pytest.approx(3.0))
+
+
+def test_a_line_of_unknown_use_is_not_aside() -> None:
+    found = LoopLines.measure(StackSamples((SampledLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH)
+    assert [one.aside for one in found.lines] == [False]
+
+
+def test_without_samples_no_line_is_blamed() -> None:
+    found = LoopLines.measure(StackSamples(), LoopBody(5.0, 0.0), GRAPH)
+    assert (found.lines, found.sample_count, found.body_ms) == ((), 0, 5.0)
+
+
+def test_a_step_that_runs_operation_by_operation_has_no_separate_loop() -> None:
+    samples = StackSamples((SampledLine(LOG, 6),))
+    with pytest.raises(Unavailable, match="operation by operation"):
+        LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1))

@@ -1,0 +1,69 @@
+"""float16-on-cpu: float16 matmuls and convolutions, priced at bfloat16's time."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.builders import matmul
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import CPU_UNITS
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rules import float16_on_cpu
+from tfdoctor.rules.float16_on_cpu import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+
+AMX = Hardware(DeviceKind.CPU, "x", "AMX", CPU_UNITS[0][2])
+PLAIN = Hardware(DeviceKind.CPU, "x")
+REST = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+
+
+def check(
+    dtype: str = "float16", ms: float = 50.0, kind: str = "Conv2D", hardware: Hardware = AMX
+) -> Verdict:
+    row = matmul(kind, ms, dtype=dtype)
+    rest = replace(REST, ms=100.0 - ms)
+    return float16_on_cpu.check(Operations((row, rest)), hardware, None)
+
+
+@pytest.mark.parametrize("kind", ["Conv2D", "Conv2DBackpropFilter", "MatMul"])
+def test_the_time_in_float16_is_the_ceiling(kind: str) -> None:
+    finding = check(kind=kind)
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
+    assert (effect.scales, effect.bound) == (0.0, Bound.AT_MOST)
+    assert "mixed_bfloat16" in finding.remedies[0].action
+
+
+def test_other_operations_in_float16_count_too() -> None:
+    rows = (matmul(ms=50.0, dtype="float16"), matmul("Relu", 30.0, dtype="float16"), REST)
+    finding = float16_on_cpu.check(Operations(rows), AMX, None)
+    assert isinstance(finding, Finding)
+    assert len(finding.effects) == 2
+
+
+def test_a_processor_without_16_bit_units_trains_in_float32() -> None:
+    finding = check(hardware=PLAIN)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.AT_MOST
+    assert "float32" in finding.remedies[0].action
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_other_types_are_healthy(dtype: str) -> None:
+    assert isinstance(check(dtype), Healthy)
+
+
+def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
+    """Trap: the same policy on other hardware."""
+    assert isinstance(check(hardware=Hardware(DeviceKind.GPU, "x")), NotApplicable)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    assert isinstance(check(ms=ms), kind)
+
+
+def test_unknown_types_give_no_verdict() -> None:
+    assert isinstance(check(dtype=""), NotApplicable)

@@ -1,0 +1,117 @@
+"""float64-compute: time in float64 operations, and what made the values so wide."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, graph_operation, recording, trace
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
+from tfdoctor.facts.run.program import Program
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rules import float64_compute
+from tfdoctor.rules.float64_compute import LIMITS
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
+
+CPU = Hardware(DeviceKind.CPU, "x", float32=FLOAT32_ON_AVX512)
+GPU = Hardware(DeviceKind.GPU, "x")
+GRADIENT = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=50.0)
+SIZE = [64, 64]
+
+
+def check(
+    *rows: dict[str, Any], hardware: Hardware = CPU, ms: float = 20.0, idle: str = ""
+) -> Verdict:
+    """Judge a step in which each recorded operation takes ``ms``, but for the type ``idle``."""
+    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
+    program = chart(trace([]), recording(record)).fact(Program)
+    ran = [
+        OperationTime(name=it.name, type=it.type, ms=ms, at=it.at, operation=it)
+        for it in program.operations
+        if it.type not in ("Placeholder", idle)
+    ]
+    facts = Chart([program, Operations((*ran, GRADIENT)), hardware])
+    return facts.call(float64_compute.check)
+
+
+def op(name: str, kind: str, dtype: str, *sources: int, given: str = "", line: int = 0) -> Any:
+    """An operation with results of a type; its operands have the same, or another one."""
+    more: Any = {"at": ["train.py", line]} if line else {}
+    inputs = [[given or dtype, SIZE] for _ in sources]
+    return graph_operation(name, kind, inputs, [[dtype, SIZE]], **{"from": list(sources), **more})
+
+
+def matmul_of_arguments(dtype: str) -> list[dict[str, Any]]:
+    return [op("x", "Placeholder", dtype), op("product", "MatMul", dtype, 0, 0, line=7)]
+
+
+def test_an_array_of_numpys_default_makes_the_products_wide() -> None:
+    finding = check(*matmul_of_arguments("float64"))
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
+    assert (effect.scales, effect.bound) == (FLOAT32_ON_AVX512.matmuls, Bound.EXPECTED)
+    assert "arrays" in finding.remedies[0].action
+    assert finding.remedies[0].at == Location("train.py", 7)
+
+
+def test_unmeasured_hardware_gets_a_ceiling() -> None:
+    finding = check(*matmul_of_arguments("float64"), hardware=GPU)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.AT_MOST
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+def test_other_types_are_healthy(dtype: str) -> None:
+    """Trap: indices are int64, which is as wide."""
+    verdict = check(*matmul_of_arguments(dtype))
+    assert isinstance(verdict, Healthy)
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(1.6, Finding), (1.5, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    """Trap: a metric that is summed in float64 on purpose. 1.6 of 51.6 ms are 3.1 %."""
+    assert LIMITS.share == 0.03
+    assert isinstance(check(*matmul_of_arguments("float64"), ms=ms), kind)
+
+
+def test_a_cast_is_where_it_begins() -> None:
+    """What the cast is given is float32; its line is the one to change, and it goes away."""
+    rows = [
+        op("x", "Placeholder", "float32"),
+        op("wide", "Cast", "float64", 0, given="float32", line=3),
+    ]
+    rows.append(op("sum", "AddV2", "float64", 1, 1, line=4))
+    finding = check(*rows)
+    assert isinstance(finding, Finding)
+    assert {effect.subject: effect.scales for effect in finding.effects} == {
+        "sum": 0.5,
+        "wide": 0.0,
+    }
+    assert finding.remedies[0].at == Location("train.py", 3)
+    assert "Cast" in finding.remedies[0].action
+
+
+def test_a_conversion_of_whole_numbers_stays() -> None:
+    rows = [op("n", "Placeholder", "int64"), op("wide", "Cast", "float64", 0, given="int64")]
+    rows.append(op("sum", "AddV2", "float64", 1, 1))
+    finding = check(*rows)
+    assert isinstance(finding, Finding)
+    assert [effect.subject for effect in finding.effects] == ["sum"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"), [("ReadVariableOp", "variables"), ("Const", "constants")]
+)
+def test_the_remedy_names_what_is_wide(kind: str, word: str) -> None:
+    finding = check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)
+    assert isinstance(finding, Finding)
+    assert word in finding.remedies[0].action
+
+
+def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+    facts = Chart([Program(), Operations((unnamed,)), CPU])
+    assert isinstance(facts.call(float64_compute.check), NotApplicable)

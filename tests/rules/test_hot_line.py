@@ -1,0 +1,101 @@
+"""hot-line: the lines that take the host's time, where no other finding explains it."""
+
+import pytest
+
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.rules import hot_line
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Stage,
+    StepWork,
+    Verdict,
+)
+
+LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
+
+
+def check(
+    *lines: HostLine,
+    left: float = 8.0,
+    between: tuple[HostLine, ...] = (),
+    subjects: frozenset[str] = frozenset(),
+) -> Verdict:
+    """Judge lines of steps of 20 ms, 8 of them the host's."""
+    parts: dict[str, float] = {Stage.HOST: left}
+    if between:
+        parts[Stage.BETWEEN] = 4.0
+    return hot_line.check(
+        Unexplained(parts, subjects),
+        Breakdown.of(host=8.0, between=4.0, device=8.0),
+        HostLines({Stage.HOST: lines, Stage.BETWEEN: between}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "seen", "kind"),
+    [(1.0, 5, Finding), (0.99, 50, Healthy), (1.0, 4, NotApplicable)],
+)
+def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
+    assert isinstance(check(HostLine(LINE, seen, time_ms)), kind)
+
+
+def test_explained_time_is_not_reported_again() -> None:
+    breakdown, lines = Breakdown.of(host=8.0), HostLines({Stage.HOST: (HostLine(LINE, 20, 8.0),)})
+    assert isinstance(hot_line.check(Unexplained(), breakdown, lines), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("work", "subject"),
+    [
+        (LineWork.READING, StepWork.READING_RESULTS),
+        (LineWork.ENTERING, StepWork.STEP_ENTRY),
+    ],
+)
+def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepWork) -> None:
+    line = HostLine(LINE, 20, 8.0, work=work)
+    assert isinstance(check(line), Finding)
+    assert not isinstance(check(line, subjects=frozenset((subject,))), Finding)
+
+
+def test_work_between_calls_that_a_finding_is_about_is_left_out() -> None:
+    subjects = frozenset((StepWork.BETWEEN_CALLS,))
+    assert isinstance(check(between=(HostLine(LINE, 9, 4.0),)), Finding)
+    assert not isinstance(check(between=(HostLine(LINE, 9, 4.0),), subjects=subjects), Finding)
+
+
+def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:
+    waits = HostLine(LINE, 40, 8.0, work=LineWork.DISPATCHING)
+    assert not isinstance(check(waits), Finding)
+
+
+def test_no_more_is_promised_than_is_unexplained() -> None:
+    finding = check(HostLine(LINE, 20, 5.0), HostLine(OTHER, 12, 3.0), left=6.0)
+    assert isinstance(finding, Finding)
+    times = [effect.of.value for effect in finding.effects if effect.of]
+    assert times == pytest.approx([5.0, 1.0])
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    assert len({effect.subject for effect in finding.effects}) == 2
+
+
+def test_lines_of_one_function_are_named_by_its_call() -> None:
+    lines = [
+        HostLine(Location("train.py", n), 3, 0.9, calls={"": 3}, callers={LINE: 3})
+        for n in (4, 5, 6)
+    ]
+    finding = check(*lines)
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].at == LINE
+    assert "2.70 ms" in finding.summary
+
+
+def test_a_callback_is_named() -> None:
+    finding = check(between=(HostLine(LINE, 9, 4.0, "Log.on_batch_end"),))
+    assert isinstance(finding, Finding)
+    assert "Log.on_batch_end" in finding.summary
+    assert "Log.on_batch_end" in finding.remedies[0].action

@@ -1,0 +1,123 @@
+"""hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it."""
+
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.rules import hot_operation
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Stage,
+    StepWork,
+    Verdict,
+)
+
+AT = Location("train.py", 14)
+
+
+def group(
+    kind: str = "Unique",
+    time_ms: float = 10.0,
+    least: float | None = 0.1,
+    calls: float = 1.0,
+    **more: Any,
+) -> OperationGroup:
+    row = OperationTime(name=f"loss/{kind}", type=kind, ms=time_ms, calls=calls, at=AT)
+    missing = "" if least is not None else "shapes unknown"
+    return OperationGroup(
+        type=kind, at=AT, layers=(), rows=(row,), least_ms=least, missing=missing, **more
+    )
+
+
+def check(
+    *groups: OperationGroup,
+    left: float = 30.0,
+    host: float = 0.0,
+    subjects: frozenset[str] = frozenset(),
+    dispatching: float = 0.0,
+    unnamed: str = "",
+) -> Verdict:
+    """Judge groups of steps of 40 ms."""
+    parts = {Stage.DEVICE: left, Stage.HOST: host}
+    waits = HostLine(AT, 9, dispatching, work=LineWork.DISPATCHING)
+    return hot_operation.check(
+        Unexplained({part: ms for part, ms in parts.items() if ms}, subjects),
+        Breakdown.of(device=30.0, host=10.0),
+        OperationGroups(groups, unnamed),
+        HostLines({Stage.HOST: (waits,)}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "least", "kind"),
+    [(4.0, 0.1, Finding), (3.99, 0.1, Healthy), (10.0, 4.99, Finding), (10.0, 5.0, Healthy)],
+)
+def test_time_and_distance_decide(time_ms: float, least: float, kind: type) -> None:
+    assert isinstance(check(group(time_ms=time_ms, least=least)), kind)
+
+
+@pytest.mark.parametrize(("time_ms", "kind"), [(0.2, Finding), (0.199, Healthy)])
+def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type) -> None:
+    short = hot_operation.check(
+        Unexplained({Stage.DEVICE: 0.3}),
+        Breakdown.of(device=0.3, host=0.1),
+        OperationGroups((group(time_ms=time_ms, least=0.0),)),
+        None,
+    )
+    assert isinstance(short, kind)
+
+
+def test_matmuls_of_unknown_peak_are_not_blamed_and_others_are_a_question() -> None:
+    assert isinstance(check(group("MatMul", least=None)), Healthy)
+    finding = check(group("Unique", least=None))
+    assert isinstance(finding, Finding)
+    assert "unknown (shapes unknown)" in finding.summary
+
+
+def test_explained_operations_are_not_reported_again() -> None:
+    one = group()
+    assert isinstance(check(one, subjects=frozenset((one.rows[0].name,))), Healthy)
+    assert isinstance(check(one, left=0.0), Healthy)
+
+
+def test_the_time_above_the_least_is_the_ceiling() -> None:
+    finding = check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0)
+    assert isinstance(finding, Finding)
+    assert [effect.scales for effect in finding.effects] == pytest.approx([0.1, 0.1])
+    assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(10.0)
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+
+
+@pytest.mark.parametrize(("each_ms", "kind"), [(0.01, Finding), (0.0101, Healthy)])
+def test_short_operations_of_a_loop_count_together(each_ms: float, kind: type) -> None:
+    kinds = ("Mul", "AddV2", "Tanh")
+    loop = [
+        group(kind, 200 * each_ms, 100 * each_ms + 1, 200.0, loop="map/while", loop_at=AT)
+        for kind in kinds
+    ]
+    assert isinstance(check(*loop), kind)
+
+
+def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
+    short = group("Mul", 1.0, None, 400.0)
+    finding = check(short, host=5.0, dispatching=6.0)
+    assert isinstance(finding, Finding)
+    assert "dispatching included" in finding.summary
+    (host,) = (effect for effect in finding.effects if effect.stage is Stage.HOST)
+    assert host.of is not None
+    assert host.of.value == pytest.approx(5.0)
+    named = frozenset((StepWork.LAUNCHING,))
+    assert isinstance(check(short, host=5.0, dispatching=6.0, subjects=named), Healthy)
+
+
+def test_a_trace_without_names_is_not_judged() -> None:
+    assert isinstance(check(unnamed="XLA compiled the step"), NotApplicable)

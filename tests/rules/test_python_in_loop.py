@@ -1,0 +1,91 @@
+"""python-in-loop: Python of the loop's body within each step, by its lines."""
+
+import pytest
+
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.loop_lines import LoopLine, LoopLines
+from tfdoctor.rules import python_in_loop
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
+
+HISTOGRAM, PRINT = Location("train.py", 36), Location("train.py", 39)
+
+
+def check(
+    *times: float, seen: int = 9, step: float = 10.0, aside: bool = True, syncs_ms: float = 0.0
+) -> Verdict:
+    places = (HISTOGRAM, PRINT)
+    lines = tuple(
+        LoopLine(place, ms, aside) for place, ms in zip(places, times, strict=False) if ms
+    )
+    syncs = HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None
+    return python_in_loop.check(
+        LoopLines(lines, seen, 9, sum(times)),
+        Breakdown.of(host=sum(times), device=step - sum(times)),
+        syncs,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ms", "step", "seen", "kind"),
+    [
+        (1.0, 20.0, 9, Finding),
+        (0.99, 20.0, 9, Healthy),
+        (0.5, 2.0, 9, Finding),
+        (0.49, 2.0, 9, Healthy),
+        (5.0, 10.0, 5, Finding),
+        (5.0, 10.0, 4, Healthy),
+    ],
+)
+def test_a_share_of_the_step_that_enough_samples_show(
+    ms: float, step: float, seen: int, kind: type
+) -> None:
+    assert isinstance(check(ms, step=step, seen=seen), kind)
+
+
+def test_the_line_with_most_of_the_time_is_named() -> None:
+    finding = check(4.0, 1.0)
+    assert isinstance(finding, Finding)
+    assert "train.py:36" in finding.summary
+    assert finding.remedies[0].at == HISTOGRAM
+    assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [2]
+    assert finding.effects[0].bound is Bound.EXPECTED
+    assert finding.effects[0].scales == pytest.approx(0.01)
+
+
+def test_what_the_next_step_may_need_promises_a_ceiling() -> None:
+    """Trap: the loop of reinforcement learning plays a game between its steps, and cannot do without."""
+    finding = check(5.0, aside=False)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].bound is Bound.AT_MOST
+    assert finding.remedies[0].action.startswith("If the next step does not need")
+
+
+def test_waiting_after_a_read_is_left_to_host_sync() -> None:
+    assert isinstance(check(5.0, syncs_ms=4.6), Healthy)
+    assert isinstance(check(5.0, syncs_ms=4.4), Finding)
+
+
+def test_logging_every_hundred_steps_is_healthy() -> None:
+    """Trap: the only step that logs in the window is an outlier, whose time the steady steps do not have."""
+    assert isinstance(check(0.05, seen=12), Healthy)
+
+
+def test_even_lines_are_not_named_in_the_summary() -> None:
+    places = tuple(LoopLine(Location("train.py", n), 2.0) for n in (1, 2, 3))
+    finding = python_in_loop.check(
+        LoopLines(places, 9, 9, 6.0), Breakdown.of(host=6.0, device=4.0), None
+    )
+    assert isinstance(finding, Finding)
+    assert "train.py" not in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("samples", "body_ms", "kind"),
+    [(4, 5.0, NotApplicable), (5, 5.0, Healthy), (0, 0.4, Healthy), (0, 0.5, NotApplicable)],
+)
+def test_time_without_samples_has_no_line(samples: int, body_ms: float, kind: type) -> None:
+    """Trap: a body of no length is healthy although no sample met it; making batches is python-input's."""
+    lines = LoopLines((), 0, samples, body_ms)
+    verdict = python_in_loop.check(lines, Breakdown.of(host=body_ms, device=4.0), None)
+    assert isinstance(verdict, kind)

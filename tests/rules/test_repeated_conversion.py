@@ -1,0 +1,80 @@
+"""repeated-conversion: the same arrays are converted, and cast, at every call."""
+
+import pytest
+
+from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules import repeated_conversion
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
+
+AT = Location("train.py", 41)
+
+
+def array(
+    ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0
+) -> ConvertedArray:
+    cast = OperationTime(name="Cast", type="Cast", ms=cast_ms) if cast_ms else None
+    to = "float32" if cast else ""
+    return ConvertedArray(dtype, (3000, 64), 0.0, ms, same=same, cast=cast, cast_to=to, place="0")
+
+
+def check(*arrays: ConvertedArray, step: float = 20.0) -> Verdict:
+    between = sum(array.ms for array in arrays)
+    return repeated_conversion.check(
+        Conversions(arrays, AT), Breakdown.of(between=between, device=step - between)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ms", "step", "kind"),
+    [(1.0, 20.0, Finding), (0.99, 20.0, Healthy), (0.2, 1.0, Finding), (0.19, 1.0, Healthy)],
+)
+def test_a_share_of_the_step_and_more_than_a_number_takes(
+    ms: float, step: float, kind: type
+) -> None:
+    """Trap: a learning rate or a tiny array is converted in each short step."""
+    assert isinstance(check(array(ms), step=step), kind)
+
+
+def test_tensors_need_no_conversion() -> None:
+    """Trap: the arrays were converted once, before the loop."""
+    assert isinstance(check(), Healthy)
+
+
+def test_new_arrays_at_each_call_are_left_to_python_input() -> None:
+    assert isinstance(check(array(9.0, same=False)), Healthy)
+
+
+def test_arrays_that_were_not_compared_are_not_judged() -> None:
+    """Recordings of earlier versions have the arguments' types, but not whether their values differ."""
+    assert isinstance(check(array(9.0, same=None, dtype="float64", cast_ms=4.0)), NotApplicable)
+
+
+def test_the_cast_is_saved_as_well() -> None:
+    finding = check(array(6.0, dtype="float64", cast_ms=4.0))
+    assert isinstance(finding, Finding)
+    times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
+    assert times == {Stage.BETWEEN: 6.0, Stage.DEVICE: 4.0}
+    assert {effect.bound for effect in finding.effects} == {Bound.EXPECTED}
+    assert (
+        finding.remedies[0].code == "array_0 = tf.constant(array_0, tf.float32)  # before the loop"
+    )
+    assert (finding.remedies[0].edit_id, finding.remedies[0].at) == ("convert-once", AT)
+
+
+def test_batches_in_float64_are_cast_once_where_they_are_made() -> None:
+    """Their conversion is python-input's; a label that the step casts is none of NumPy's default type."""
+    finding = check(array(6.0, same=False, dtype="float64", cast_ms=4.0))
+    assert isinstance(finding, Finding)
+    (effect,) = finding.effects
+    assert (effect.stage, effect.bound) == (Stage.DEVICE, Bound.AT_MOST)
+    assert isinstance(check(array(6.0, same=False, dtype="int64", cast_ms=4.0)), Healthy)
+
+
+def test_the_time_within_the_marked_call_is_the_hosts() -> None:
+    """Keras' train_on_batch is marked around the conversion."""
+    inside = ConvertedArray("float32", (3000, 64), 5.0, 0.0, same=True, place="0")
+    finding = check(inside)
+    assert isinstance(finding, Finding)
+    assert [effect.stage for effect in finding.effects] == [Stage.HOST]

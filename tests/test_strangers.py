@@ -1,0 +1,82 @@
+"""The rounds of strangers' scripts: complete, and declared in the words of today's rules."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
+from benchmarks.strangers.scores import Named, Scored, findings, totals
+from tfdoctor.rules import all_rules
+
+ROUNDS = Path(__file__).parents[1] / "benchmarks" / "strangers" / "rounds"
+CASES = [case for round_ in sorted(ROUNDS.iterdir()) for case in cases(round_, [])]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.folder.parent.name}-{case.name}")
+def test_a_case_is_complete(case: Case) -> None:
+    rules = {rule.name for rule in all_rules()}
+
+    assert set(case.named_by) | set(case.acceptable) <= rules
+    assert case.trap or (case.fault and case.named_by and case.measured)
+    for twin in case.twins:
+        compile((case.folder / f"{twin}.py").read_text("utf-8"), twin, "exec")
+
+
+def case_of(folder: Path, **declared: object) -> Case:
+    for twin in (SICK, HEALTHY):
+        (folder / f"{twin}.py").touch()
+    (folder / "case.json").write_text(json.dumps(declared), encoding="utf-8")
+    return Case.read(folder)
+
+
+def named(rule: str, share: float | None = None, *, at_most: bool = False, line: int = 1) -> Named:
+    return Named(rule, share, at_most, (line,))
+
+
+def test_a_fault_is_found_by_a_rule_that_names_it_or_a_general_one_on_its_line(
+    tmp_path: Path,
+) -> None:
+    case = case_of(tmp_path, named_by=["small-files"], where=[20])
+
+    assert Scored(case, {SICK: [named("small-files")]}).naming
+    assert Scored(case, {SICK: [named("hot-stage", line=21)]}).naming
+    assert not Scored(case, {SICK: [named("hot-stage", line=40)]}).naming
+    assert not Scored(case, {SICK: [named("float32-matmul", line=20)]}).naming
+
+
+def test_what_nobody_declared_is_false(tmp_path: Path) -> None:
+    case = case_of(tmp_path, named_by=["small-files"], acceptable=["float32-matmul"])
+    said = [named("small-files"), named("float32-matmul"), named("retracing")]
+    scored = Scored(case, {SICK: said, HEALTHY: said})
+
+    assert scored.false == [(SICK, "retracing"), (HEALTHY, "small-files"), (HEALTHY, "retracing")]
+    assert totals([scored]).precision == pytest.approx(0.5)
+
+
+def test_the_figure_is_compared_with_the_measured_saving_for_each_sample(tmp_path: Path) -> None:
+    case = case_of(tmp_path, named_by=["small-batch"], samples_per_step={SICK: 2, HEALTHY: 64})
+    saving = case.saving([{SICK: {"median_ms": 4.0}, HEALTHY: {"median_ms": 8.0}}])
+    scored = Scored(case, {SICK: [named("small-batch", 0.8, at_most=True)]}, saving)
+
+    assert saving == pytest.approx(1 - (8 / 64) / (4 / 2))
+    assert scored.error == pytest.approx(0.8 - 0.9375)
+    assert (totals([scored]).exceeded, totals([scored]).ceilings) == (1, 1)
+
+
+def test_a_finding_that_saves_nothing_yet_and_doubts_on_the_recording_do_not_count() -> None:
+    def result(rule: str, topic: str, share: float | None) -> dict[str, object]:
+        saving = None if share is None else {"share": share, "bound": "expected"}
+        return {
+            "rule": rule, "topic": topic, "outcome": "finding", "saving": saving,
+            "remedies": [{"at": {"path": "train.py", "line": 7}}], "evidence": [],
+        }  # fmt: skip
+
+    report = {
+        "results": [
+            result("float32-matmul", "precision", 0.0),
+            result("unfinished-recording", "recording", None),
+            result("input-bound", "input", 0.3),
+        ]
+    }
+    assert findings(report) == [named("input-bound", 0.3, line=7)]
