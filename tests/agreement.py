@@ -55,8 +55,8 @@ def most_of_a_thread(part: Stage) -> Callable[[PartEvents], float]:
 
 PAIRS = (
     Pair("step", (Breakdown, lambda b: b.step_ms), (Steps, lambda s: s.median_ms)),
-    Pair("step", (Breakdown, lambda b: b.step_ms), (StepModel, lambda m: m.step_ms)),
-    Pair("step", (Breakdown, lambda b: b.step_ms), (StepModel, lambda m: m.predict([]))),
+    Pair("step", (Breakdown, lambda b: b.step_ms), (StepModel, lambda m: sum(m.traced.values()))),
+    Pair("step", (StepModel, lambda m: m.step_ms), (StepModel, lambda m: m.predict([]))),
     Pair("step", (Breakdown, lambda b: b.step_ms), (SteadySteps, lambda s: s.round_ms)),
     Pair("step", (Breakdown, lambda b: b.step_ms), (GpuUtilization, lambda g: g.round_ms)),
     Pair(
@@ -150,11 +150,12 @@ def disagreements(chart: Chart) -> Iterator[str]:
 
 def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
     """Yield each large part of the step without exactly one account that says something."""
-    breakdown = chart.get(Breakdown)
+    breakdown, model = chart.get(Breakdown), chart.get(StepModel)
     if breakdown is None:
         return
-    found = accounts(chart, results)
-    large = {p for p, ms in breakdown.median.items() if ms and ms >= SHARE * breakdown.step_ms}
+    times = model.exposed if model else breakdown.median
+    found, whole = accounts(chart, results), sum(times.values())
+    large = {p for p, ms in times.items() if ms and ms >= SHARE * whole}
     if sorted(account.part for account in found) != sorted(map(str, large)):
         yield f"accounts of {[account.part for account in found]}, not of {sorted(large)}"
     for account in found:

@@ -56,6 +56,18 @@ class StepsSummary:
     p90_ms: float | None = None
     between_ms: float | None = None
     breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to median_ms
+    untraced_ms: float | None = None  # the step without the profiler's cost, where it is much
+    untraced_breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to untraced_ms
+
+    @property
+    def shown_ms(self) -> float | None:
+        """The step that the report is about: without the profiler's cost where that is much."""
+        return self.median_ms if self.untraced_ms is None else self.untraced_ms
+
+    @property
+    def shown_breakdown_ms(self) -> Mapping[str, float]:
+        """The parts of ``shown_ms``."""
+        return self.breakdown_ms if self.untraced_ms is None else self.untraced_breakdown_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,25 +1,35 @@
 """What explains the time of each large part of the step: findings, necessary work, or nothing."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnose.summary.seen import seen_in
-from tfdoctor.diagnosis import Account, AccountState, Result
+from tfdoctor.diagnosis import Account, AccountState, Result, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.units import Unit, ms
 from tfdoctor.verdict import Effect, Finding, Healthy, PartTime, Stage
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the step, and what the input's stages have to do with its wait."""
+    """The parts of the step, and what the input's stages have to do with its wait.
+
+    ``kept`` is the share of each part's traced time that is not the profiler's: findings name traced time.
+    """
 
     times_ms: Mapping[str, float]
     segments: tuple[PipelineSegment, ...] = ()
+    kept: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, part: str, traced_ms: float) -> float:
+        """Return what remains of time of a traced part without the profiler's cost, in ms."""
+        return traced_ms * self.kept.get(part, 1.0)
 
     @property
     def large(self) -> dict[str, float]:
@@ -43,14 +53,14 @@ class Parts:
                     time = self._named_by(effect)
                     subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
         declared = _of_part(part, (time for finding in findings for time in finding.names))
-        return min(total, max(sum(subjects.values()), declared))
+        return min(total, max(sum(subjects.values()), self.of(part, declared)))
 
     def _named_by(self, effect: Effect) -> float:
         total = self.times_ms[effect.stage]
         if effect.stage is Stage.INPUT and effect.subject:
             return total * self._limiting(effect.subject)
         if effect.of is not None:
-            return effect.of.value
+            return self.of(effect.stage, effect.of.value)
         return total if not effect.subject else 0.0
 
     def _limiting(self, path: str) -> float:
@@ -64,11 +74,15 @@ class Parts:
 
 def parts(chart: Chart) -> Parts | None:
     """Return the parts of the step; None where they are unknown."""
-    breakdown, pipeline = chart.get(Breakdown), chart.get(InputPipeline)
+    breakdown, model = chart.get(Breakdown), chart.get(StepModel)
     if breakdown is None or not breakdown.step_ms:
         return None
-    times = {str(part): time for part, time in breakdown.median.items()}
-    return Parts(times, pipeline.segments if pipeline else ())
+    pipeline = chart.get(InputPipeline)
+    times = {
+        str(part): time for part, time in (model.exposed if model else breakdown.median).items()
+    }
+    kept = {part: model.kept(part) for part in times} if model else {}
+    return Parts(times, pipeline.segments if pipeline else (), kept)
 
 
 def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
@@ -84,7 +98,8 @@ def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
     left = {part: ms - of_step.named(part, findings) for part, ms in of_step.large.items()}
     subjects = {effect.subject for finding in findings for effect in finding.effects}
     return Unexplained(
-        {part: ms for part, ms in left.items() if of_step.is_large(ms)}, frozenset(subjects - {""})
+        {part: ms / of_step.of(part, 1.0) for part, ms in left.items() if of_step.is_large(ms)},
+        frozenset(subjects - {""}),
     )
 
 
@@ -110,7 +125,7 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
     left = (
         total - named
         if not of_step.is_large(total - named)
-        else max(0.0, total - named - _of_part(part, necessary))
+        else max(0.0, total - named - of_step.of(part, _of_part(part, necessary)))
     )
     state = _state(of_step, total - named, left)
     return Account(
@@ -120,7 +135,17 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
         why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
         unexplained_ms=left if state is AccountState.UNEXPLAINED else 0.0,
-        seen=seen_in(chart, part) if state is AccountState.UNEXPLAINED else (),
+        seen=_seen(chart, of_step, part) if state is AccountState.UNEXPLAINED else (),
+    )
+
+
+def _seen(chart: Chart, of_step: Parts, part: str) -> tuple[Seen, ...]:
+    """Return what was seen in a part, its times without the profiler's cost."""
+    return tuple(
+        replace(seen, amount=ms(of_step.of(part, seen.amount.value)))
+        if seen.amount.unit is Unit.MILLISECONDS
+        else seen
+        for seen in seen_in(chart, part)
     )
 
 

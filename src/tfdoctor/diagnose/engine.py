@@ -119,7 +119,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     findings = _needed(findings, model)
     effects = [effect for own_effects in findings.values() for effect in own_effects]
     saved = model.saving(effects)
-    bound = Bound.AT_MOST if _at_most(effects, model) else Bound.EXPECTED
+    bound = Bound.AT_MOST if at_most(effects, model) else Bound.EXPECTED
     alone = sum(max(0.0, model.saving(own_effects)) for own_effects in findings.values())
     return Together(
         per_step=ms(saved),
@@ -192,7 +192,7 @@ def _behind_input(outcome: Finding, model: StepModel) -> tuple[PartTime, ...]:
     if model.saving_without_input(outcome.effects) < WORTH_SAYING * model.step_ms:
         return ()
     stages = dict.fromkeys(effect.stage for effect in outcome.effects)
-    return tuple(PartTime(stage, ms(model.exposed[stage]), BEHIND_INPUT) for stage in stages)
+    return tuple(PartTime(stage, ms(model.traced[stage]), BEHIND_INPUT) for stage in stages)
 
 
 BEHIND_INPUT = (
@@ -216,7 +216,7 @@ def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]])
     own_effects = effects[name]
     alone = model.saving(own_effects)
     alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
-    bound = Bound.AT_MOST if _at_most(own_effects, model) else Bound.EXPECTED
+    bound = Bound.AT_MOST if at_most(own_effects, model) else Bound.EXPECTED
     saving = Saving(
         per_step=ms(alone),
         share=alone / model.step_ms,
@@ -258,7 +258,7 @@ def _gain(
     return saved, saved >= max(WORTH_SAYING * left, ROUNDING * model.step_ms)
 
 
-def _at_most(effects: Iterable[Effect], model: StepModel) -> bool:
+def at_most(effects: Iterable[Effect], model: StepModel) -> bool:
     """Whether a saving is an upper bound: an effect states one, or the model is uncertain."""
     effects = tuple(effects)
     doubtful = not model.trusted or model.guesses_cores(effects)
@@ -270,10 +270,12 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     stages = sorted({effect.stage for effect in effects})
     parts = ", ".join(_stage_change(stage, effects) for stage in stages)
     text = (
-        f"Starting from the measured step of {milliseconds(model.step_ms)}, the step model {parts} "
+        f"Starting from {_start(model)}, the step model {parts} "
         f"and predicts {milliseconds(model.step_ms - saved)}."
     )
-    if not model.trusted:
+    if model.tracing:
+        text += " The profiler's cost is an estimate, so this is an upper bound."
+    elif not model.trusted:
         text += (
             f" The model leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
             "so this is an upper bound."
@@ -281,6 +283,17 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     if model.frees_cores(effects):
         text += " Cores that become free may speed up the rest as well, which is not counted."
     return text
+
+
+def _start(model: StepModel) -> str:
+    """Return the step that a saving is of: as measured, or without the profiler's cost."""
+    if model.tracing is None:
+        return f"the measured step of {milliseconds(model.step_ms)}"
+    traced = milliseconds(sum(model.traced.values()))
+    return (
+        f"the untraced step of {milliseconds(model.step_ms)} (the {traced} of the traced step, to which the "
+        "evidence refers, without the profiler's cost)"
+    )
 
 
 def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:

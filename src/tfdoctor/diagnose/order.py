@@ -7,7 +7,7 @@ exclude or require each other depends on their *edits* (`Remedy.edit_id`), which
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnose.engine import ROUNDING, WORTH_SAYING, model_of
+from tfdoctor.diagnose.engine import ROUNDING, WORTH_SAYING, at_most, model_of
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
@@ -103,9 +103,7 @@ def _turns(
             break
         own_effects = left.pop(name)
         done += own_effects
-        bound = (
-            Bound.AT_MOST if any(e.bound is Bound.AT_MOST for e in own_effects) else Bound.EXPECTED
-        )
+        bound = Bound.AT_MOST if at_most(own_effects, model) else Bound.EXPECTED
         turns.append(Turn(name, ms(max(0.0, gains[name])), bound))
     return _trimmed(turns, model)
 

@@ -85,6 +85,9 @@ def _steps_description(steps: StepsSummary) -> str:
         f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part.",
         f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
     ]
+    if steps.untraced_ms is not None:
+        without = milliseconds(steps.untraced_ms)
+        sentences.append(f"Without the profiler's cost a step takes {without}.")
     if not all(row.steady for row in steps.rows):
         sentences.append("Pale bars marked with a triangle are outliers.")
     if len(steps.rows) > STEPS_SHOWN:

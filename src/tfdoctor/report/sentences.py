@@ -169,7 +169,7 @@ def step_count(steps: StepsSummary) -> int:
 
 def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
     """Return the parts that take time, in their order."""
-    return known_parts(steps.breakdown_ms)
+    return known_parts(steps.shown_breakdown_ms)
 
 
 def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -182,17 +182,30 @@ def _step_sentence(steps: StepsSummary) -> str:
     if steps.median_ms is None or not is_known(steps.median_ms):
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step found: {reason}." if reason else "No training step found."
-    which = "A typical" if is_mixed(steps) else "Each"
-    start = f"{which} step takes {milliseconds(steps.median_ms)}"
-    if step_count(steps) == 1:
-        start = f"The only recorded step took {milliseconds(steps.median_ms)}"
-    elif step_count(steps) <= FEW:
-        start = f"The two recorded steps took {milliseconds(steps.median_ms)} (median)"
+    start = f"{_which(steps)} {milliseconds(steps.shown_ms)}{_beside(steps)}"
     if not (parts := parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     amount = "all" if len(parts) == 1 else f"including {milliseconds(time)}"
     return f"{start}, {amount} {_LARGEST[part]}{_outliers(steps)}."
+
+
+def _which(steps: StepsSummary) -> str:
+    """Return of which steps the time is, with its verb."""
+    if step_count(steps) <= FEW and steps.untraced_ms is not None:
+        return "Without tracing, a step takes"
+    if step_count(steps) == 1:
+        return "The only recorded step took"
+    if step_count(steps) <= FEW:
+        return "The two recorded steps took"
+    return "A typical step takes" if is_mixed(steps) else "Each step takes"
+
+
+def _beside(steps: StepsSummary) -> str:
+    """Return what the traced steps took, where the verdict is about the step without the profiler's cost."""
+    if steps.untraced_ms is None:
+        return " (median)" if step_count(steps) == FEW else ""
+    return f" ({milliseconds(steps.median_ms)} while it was traced)"
 
 
 FAR = 1.25
@@ -211,8 +224,9 @@ def _outliers(steps: StepsSummary) -> str:
     if not is_mixed(steps) or steps.mean_ms is None:
         return ""
     long = [row.total_ms for row in steps.rows if not row.steady]
+    traced = "" if steps.untraced_ms is None else "traced "
     return (
-        f"; {counted(len(long), 'outlier')} in {len(steps.rows)} steps took up to "
+        f"; {counted(len(long), 'outlier')} in {len(steps.rows)} {traced}steps took up to "
         f"{milliseconds(max(long))}, so the mean is {milliseconds(steps.mean_ms)}"
     )
 
@@ -244,7 +258,7 @@ ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 
 def _together(diagnosis: Diagnosis) -> str:
-    now, together = diagnosis.steps.median_ms, diagnosis.together
+    now, together = diagnosis.steps.shown_ms, diagnosis.together
     if together is None or now is None or not together.rules or not _gains(together.per_step):
         return ""
     after = now - together.per_step.value
@@ -308,4 +322,5 @@ def _spread(steps: StepsSummary) -> str:
     low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
     if low == high:
         return f"Steps took {low} at p10 and at p90."
-    return f"Steps took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
+    which = "Steps" if steps.untraced_ms is None else "Traced steps"
+    return f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."

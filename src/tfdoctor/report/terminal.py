@@ -137,11 +137,16 @@ def _fix(fault: Fault) -> Text:
 
 
 def _own_lines(fault: Fault) -> Text:
-    """Return the user's own lines before and after the first change that is an edit of them."""
-    diff = next((change.diff for change in fault.changes if change.diff), "")
+    """Return the user's own lines before and after the first change that is an edit of them.
+
+    An edit that is not the change above it comes with its own words.
+    """
+    edits = [change for change in fault.changes if change.diff]
     styles = {"-": "not bold red", "+": "not bold green"}
     lines = Text()
-    for line in brief(diff):
+    if edits and edits[0] is not fault.changes[0]:
+        lines.append(f"\n{shorten(edits[0].action, 240)}:", style="not bold")
+    for line in brief(edits[0].diff if edits else ""):
         lines.append(f"\n{line}", style=styles.get(line[:1], "not bold"))
     return lines
 

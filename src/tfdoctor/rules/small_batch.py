@@ -36,7 +36,7 @@ and steps that run eagerly are not checked.
 - [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.operations.operations import Operations
@@ -160,7 +160,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     return Finding(
         summary=f"{summary}, independent of the batch size",
         evidence=evidence,
-        remedies=tuple(remedies),
+        remedies=tuple(_alternatives(remedies)),
         effects=tuple(part.effect(remaining) for part in call if part.ms),
     )
 
@@ -305,7 +305,14 @@ def _larger(memory: DeviceMemory | None) -> str:
     room = "if memory allows"
     if memory is not None:
         room = f"the device's memory was {percent(memory.fullest.share)} full"
-    return f"Or use a larger batch ({room}), adjust the learning rate and compare the accuracy"
+    return f"Use a larger batch ({room}), adjust the learning rate and compare the accuracy"
+
+
+def _alternatives(remedies: list[Remedy]) -> list[Remedy]:
+    """Introduce the second remedy as an alternative to the first."""
+    first, *others = remedies
+    or_else = [replace(r, action=f"Or {r.action[:1].lower()}{r.action[1:]}") for r in others]
+    return [first, *or_else]
 
 
 COMPILE = "model.compile(..., steps_per_execution={0})  # callbacks see every {0}th batch"

@@ -74,7 +74,8 @@ def _foreign(framework: Framework | None) -> dict[str, str]:
 
 def steps(chart: Chart) -> StepsSummary:
     """Summarize the steps and the parts of their time."""
-    traced, breakdown = chart.get(Steps), chart.get(Breakdown)
+    traced, breakdown, step_model = chart.get(Steps), chart.get(Breakdown), chart.get(StepModel)
+    untraced = step_model.exposed if step_model and step_model.tracing else {}
     if traced is None or breakdown is None:
         return StepsSummary(source=StepSource.NONE, missing=chart.why_missing(Steps))
     rows = tuple(
@@ -91,6 +92,8 @@ def steps(chart: Chart) -> StepsSummary:
         p90_ms=traced.percentile_ms(90),
         between_ms=breakdown["between"],
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
+        untraced_ms=sum(untraced.values()) if untraced else None,
+        untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
     )
 
 
@@ -105,13 +108,19 @@ def trust(chart: Chart) -> Trust:
         why = "" if chart.failed(StepModel) else f": {chart.why_missing(StepModel)}"
         doubt = f"savings are unknown{why}"
     elif model is not None and not model.trusted:
-        doubt = (
-            "the step model explains the measured step only in part, so savings are upper bounds"
-        )
+        doubt = CORRECTED if model.tracing else PARTLY
     if doubt:
         reasons.append(doubt)
         level = TrustLevel.MEDIUM if level is TrustLevel.HIGH else level
     return Trust(level=level, reasons=(*reasons, *map(str, chart.defects)))
+
+
+PARTLY = "the step model explains the measured step only in part, so savings are upper bounds"
+
+CORRECTED = (
+    "the profiler's cost was estimated from untraced steps and left out of the step, its parts and the savings, "
+    "which are therefore upper bounds; evidence and charts show the traced steps"
+)
 
 
 def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
@@ -200,8 +209,13 @@ def model(chart: Chart) -> tuple[Measure, ...]:
     return tuple(_numbers(step_model)) if step_model else ()
 
 
+STEP_OF_MODEL = "measured step (median)"
+
+
 def _numbers(step_model: StepModel) -> Iterator[Measure]:
-    yield Measure("measured step (median)", ms(step_model.step_ms))
+    yield Measure(STEP_OF_MODEL, ms(sum(step_model.traced.values())))
+    if step_model.tracing:
+        yield Measure("step without the profiler's cost", ms(step_model.step_ms))
     for part, value in step_model.exposed.items():
         if value:
             label = "input wait" if part == "input" else part

@@ -93,7 +93,7 @@ class StepModel:
 
     @property
     def step_ms(self) -> float:
-        """The measured step time, in ms."""
+        """The step time in ms: as measured, or without the profiler's cost where ``tracing`` is known."""
         return sum(self.exposed.values())
 
     @property
@@ -151,9 +151,14 @@ class StepModel:
         """
         return self.slowdown > DISTORTED and self.tracing is None
 
-    def _kept(self, stage: Stage) -> float:
-        """Return the share of a stage's traced time that is not the profiler's."""
-        return self.tracing.kept(stage) if self.tracing else 1.0
+    def kept(self, part: str) -> float:
+        """Return the share of a part's traced time that is not the profiler's, 0 to 1."""
+        return self.tracing.kept(part) if self.tracing else 1.0
+
+    @property
+    def traced(self) -> Mapping[str, float]:
+        """The parts as they were traced, in ms per step: what effects and the facts of a trace are in."""
+        return self.tracing.traced if self.tracing else self.exposed
 
     def predict(self, effects: Iterable[Effect]) -> float:
         """Return the step time after these effects, in ms; their order does not matter."""
@@ -240,7 +245,7 @@ class StepModel:
         """Return the step without its input, in ms."""
         work = {
             stage: _apply(
-                self.exposed[stage], effects.get(stage, []), self.floors, self._kept(stage)
+                self.exposed[stage], effects.get(stage, []), self.floors, self.kept(stage)
             )
             for stage in Stage
             if stage is not Stage.INPUT
@@ -260,7 +265,7 @@ class StepModel:
         if self.device == DeviceKind.CPU:
             return 0.0
         host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
-        return min(device, max(self._kept(Stage.HOST) * self.host_work - host, host))
+        return min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
 
     def _input(self, effects: list[Effect]) -> tuple[float, float]:
         """Return the input's time that overlaps the step and the time in series with it, after the effects."""

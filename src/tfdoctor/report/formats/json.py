@@ -75,6 +75,7 @@ def contract(diagnosis: Diagnosis) -> Object:
         "subject": _subject(diagnosis.subject),
         "steps": _steps(diagnosis.steps),
         "breakdown_ms": _parts(diagnosis.steps.breakdown_ms),
+        "untraced_breakdown_ms": _parts(diagnosis.steps.untraced_breakdown_ms),
         "accounts": [_account(account) for account in diagnosis.accounts],
         "unknown": list(sentences.unknown(diagnosis)),
         "trust": {"level": trust.level, "reasons": list(trust.reasons)},
@@ -225,6 +226,7 @@ def _steps(steps: StepsSummary) -> Object:
         "p10_ms": _number(steps.p10_ms),
         "p90_ms": _number(steps.p90_ms),
         "between_ms": _number(steps.between_ms),
+        "untraced_ms": _number(steps.untraced_ms),
         "rows": [_step(row) for row in steps.rows],
     }
 
