@@ -20,6 +20,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.humanize import about_ms, milliseconds
 from tfdoctor.report import sentences
 from tfdoctor.verdict import Stage
 
@@ -173,3 +174,41 @@ def calls_healthy(diagnosis: Diagnosis) -> bool:
     words = sentences.verdict(diagnosis)
     silent = len(words) < 3
     return bool(sentences.unexplained(diagnosis)) and (silent or sentences.NO_WAY in words[-1])
+
+
+WITHIN = 0.02
+"""Of the step: what two figures of one report may differ by."""
+
+
+def other_steps(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield each figure of a report that refers to another step than its verdict."""
+    steps = diagnosis.steps
+    if not steps.shown_ms:
+        return
+    whole = {"parts": sum(steps.shown_breakdown_ms.values())} | {
+        f"saving of {r.rule.name}": r.saving.per_step.value / r.saving.share
+        for r in diagnosis.results
+        if r.saving and r.saving.share and not diagnosis.hosts
+    }
+    if diagnosis.together and diagnosis.together.share:
+        together = diagnosis.together
+        whole["together"] = together.per_step.value / together.share
+    for what, step_ms in whole.items():
+        if abs(step_ms - steps.shown_ms) > WITHIN * steps.shown_ms:
+            yield f"{what} is of {step_ms:.3f} ms, not of {steps.shown_ms:.3f} ms"
+    for account in diagnosis.accounts:
+        if abs(account.total_ms - steps.shown_breakdown_ms[account.part]) > WITHIN * steps.shown_ms:
+            yield f"account of {account.part} is of {account.total_ms:.3f} ms"
+    yield from _other_words(diagnosis)
+
+
+def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield what is wrong with the words of the verdict: the step, and what the changes reduce it to."""
+    steps, together = diagnosis.steps, diagnosis.together
+    verdict = sentences.verdict(diagnosis)
+    if milliseconds(steps.shown_ms) not in verdict[0]:
+        yield f"the verdict does not name the step of {milliseconds(steps.shown_ms)}"
+    if together and steps.shown_ms and 0 < together.per_step.value < steps.shown_ms:
+        after = about_ms(steps.shown_ms - together.per_step.value)
+        if after not in verdict[-1]:
+            yield f"the verdict does not say that {after} remain: {verdict[-1]}"

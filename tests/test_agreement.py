@@ -1,5 +1,7 @@
 """One report contradicts itself nowhere and leaves no large part of a step unmentioned, on every sample."""
 
+import gzip
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,11 +12,14 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.savings.step_model import DISTORTED
 from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules import all_rules
 from tfdoctor.trace import xplane
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
+TRACES = sorted((Path(__file__).parent / "facts" / "traces").glob("*.xplane.pb.gz"))
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 
 
@@ -27,6 +32,7 @@ def examined(name: str) -> tuple[Chart, tuple[Result, ...]]:
 
 def test_there_are_samples() -> None:
     assert len(NAMES) > 1
+    assert TRACES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,3 +49,36 @@ def test_every_large_part_has_one_account(name: str) -> None:
 def test_no_report_calls_a_run_healthy_with_an_unexplained_part(name: str) -> None:
     recording = Recording.open(SAMPLES / name)
     assert not agreement.calls_healthy(diagnose(recording, all_rules(), name, ask_xprof=False))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_figures_of_a_report_are_of_one_step(name: str) -> None:
+    recording = Recording.open(SAMPLES / name)
+    assert not list(agreement.other_steps(diagnose(recording, all_rules(), name, ask_xprof=False)))
+
+
+@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
+def test_all_figures_of_a_report_on_a_trace_are_of_one_step(trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "host.xplane.pb").write_bytes(gzip.decompress(trace.read_bytes()))
+    recording = Recording.open(tmp_path)
+    found = diagnose(recording, all_rules(), trace.name, ask_xprof=False)
+    assert not list(agreement.other_steps(found))
+
+
+@pytest.mark.parametrize("slower", [1.4, 1.6, 2.5])
+@pytest.mark.parametrize("name", [n for n in NAMES if (SAMPLES / n / "tfdoctor.json").exists()])
+def test_all_figures_are_of_one_step_where_tracing_slowed_it(name: str, slower: float) -> None:
+    diagnosis = diagnose(slowed(name, slower), all_rules(), name, ask_xprof=False)
+    steps = diagnosis.steps
+    assert not list(agreement.other_steps(diagnosis))
+    assert steps.median_ms is not None
+    assert steps.shown_ms == pytest.approx(steps.median_ms / (slower if slower > DISTORTED else 1))
+
+
+def slowed(name: str, slower: float) -> Recording:
+    """Return a sample of which the untraced steps were so many times as fast."""
+    recording = Recording.open(SAMPLES / name)
+    assert recording.manifest is not None
+    untraced = UntracedSteps(90, 10.0, "steps", traced_ms=10.0 * slower)
+    seen = replace(recording.manifest.steps, untraced=untraced)
+    return replace(recording, manifest=replace(recording.manifest, steps=seen))

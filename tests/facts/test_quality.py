@@ -231,7 +231,7 @@ def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
 def test_most_of_the_time_is_tracing_only_above_twice_the_time() -> None:
     slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(median_ms=4.9)))
     found = quality(trace([markers(20, 10)]), slowed)
-    assert "because most of the time shown is the profiler's own cost" in found.doubts[0].remedy
+    assert "because most of the traced time is the profiler's own cost" in found.doubts[0].remedy
 
 
 @pytest.mark.parametrize(

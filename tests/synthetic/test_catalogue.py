@@ -23,6 +23,7 @@ from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
+from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.engine import WORTH_SAYING, examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
@@ -287,6 +288,15 @@ def test_facts_agree_and_every_large_part_has_an_account(name: str) -> None:
         one = seen(run)
         assert not list(agreement.disagreements(one.chart))
         assert not list(agreement.unaccounted(one.chart, tuple(one.results.values())))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_all_figures_of_a_report_are_of_one_step(name: str, tmp_path: Path) -> None:
+    run = PAIRS[name].sick
+    samples.write(run, tmp_path)
+    _beside(run, tmp_path)
+    found = diagnose(Recording.open(tmp_path), all_rules(), name, ask_xprof=False)
+    assert not list(agreement.other_steps(found))
 
 
 PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "memory-headroom")]

@@ -1,6 +1,6 @@
 """What explains the time of each large part of the step: findings, necessary work, or nothing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnose.summary.seen import seen_in
@@ -128,6 +128,7 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         else max(0.0, total - named - of_step.of(part, _of_part(part, necessary)))
     )
     state = _state(of_step, total - named, left)
+    subjects = {e.subject for f in findings.values() for e in f.effects if e.stage == part}
     return Account(
         part=part,
         total_ms=total,
@@ -135,17 +136,17 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
         why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
         unexplained_ms=left if state is AccountState.UNEXPLAINED else 0.0,
-        seen=_seen(chart, of_step, part) if state is AccountState.UNEXPLAINED else (),
+        seen=_seen(chart, of_step, part, subjects) if state is AccountState.UNEXPLAINED else (),
     )
 
 
-def _seen(chart: Chart, of_step: Parts, part: str) -> tuple[Seen, ...]:
+def _seen(chart: Chart, of_step: Parts, part: str, named: Collection[str]) -> tuple[Seen, ...]:
     """Return what was seen in a part, its times without the profiler's cost."""
     return tuple(
         replace(seen, amount=ms(of_step.of(part, seen.amount.value)))
         if seen.amount.unit is Unit.MILLISECONDS
         else seen
-        for seen in seen_in(chart, part)
+        for seen in seen_in(chart, part, named)
     )
 
 

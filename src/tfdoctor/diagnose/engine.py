@@ -231,7 +231,9 @@ def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]])
 def _hidden(
     name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]], alone: Saving
 ) -> Saving:
-    """Return the saving with the findings that hide it: until they are fixed, it is small or nothing.
+    """Return the saving with the finding that hides it, or all findings where only all together do.
+
+    Until they are fixed, it is small or nothing.
 
     It is compared to the step that remains after those fixes: half of 70 ms of compute is a lot then,
     but little while the step waits a minute for its input.
@@ -241,12 +243,18 @@ def _hidden(
     later, matters = _gain(model, before, effects[name])
     if not matters:
         return alone
-    first = tuple(
+    enough = (
         rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
     )
+    best = min(enough, key=lambda rule: _preference(others[rule], model), default=None)
     little = "little" if alone.per_step.value > 0 else "nothing"
-    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once the others are fixed."
-    return replace(alone, how=how, after=first or tuple(others))
+    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
+    return replace(alone, how=how, after=(best,) if best else tuple(others))
+
+
+def _preference(effects: tuple[Effect, ...], model: StepModel) -> tuple[bool, float]:
+    """Put a finding that names a cause before one that bounds the whole stage, then the larger saving."""
+    return all(effect.is_ceiling for effect in effects), -model.saving(effects)
 
 
 def _gain(

@@ -217,7 +217,7 @@ def _remedy_of_slowdown(slowed_by: float) -> str:
     confirm = "confirm with a timer before you change anything"
     if slowed_by <= MOSTLY_TRACING:
         return confirm
-    return f"{confirm}, because most of the time shown is the profiler's own cost"
+    return f"{confirm}, because most of the traced time is the profiler's own cost"
 
 
 def _of_machine(samples: Samples | None) -> Iterator[Doubt]:

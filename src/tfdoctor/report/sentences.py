@@ -107,10 +107,8 @@ def _unexplained_sentence(diagnosis: Diagnosis) -> tuple[str, ...]:
         return ()
     more = [f"{_unexplained_time(account)} {_unexplained_part(account)}" for account in others]
     start = f"{_unexplained_time(first)} of {each(diagnosis.steps)} are {_unexplained_part(first)}"
-    both = "none of which any rule explains" if more else "that no rule explains"
-    return (
-        f"{' and '.join([', '.join([start, *more[:-1]]), *more[-1:]])}{', ' if more else ' '}{both}.",
-    )
+    both = " and ".join([", ".join([start, *more[:-1]]), *more[-1:]])
+    return (f"{both} that no rule explains.",)
 
 
 def _unexplained_part(account: Account) -> str:

@@ -1,6 +1,7 @@
 """What was seen in a part of the step that no rule explains."""
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 
 from tfdoctor.diagnosis import Seen
 from tfdoctor.facts.chart import Chart
@@ -15,15 +16,18 @@ SHOWN = 3
 """Lines, operations or stages: enough to know where to look."""
 
 
-def seen_in(chart: Chart, part: str) -> tuple[Seen, ...]:
-    """Return what takes most of a part: lines of Python, operations or stages of the input."""
+def seen_in(chart: Chart, part: str, named: Collection[str] = ()) -> tuple[Seen, ...]:
+    """Return what takes most of a part: lines of Python, operations or stages of the input.
+
+    Operations and stages that are ``named`` by findings, as the subjects of their effects, are left out.
+    """
     match part:
         case Stage.HOST | Stage.BETWEEN:
             return _lines(chart.get(StackSamples)) or _events(chart.get(PartEvents), part)
         case Stage.DEVICE:
-            return _operations(chart.get(Operations))
+            return _operations(chart.get(Operations), named)
         case Stage.INPUT:
-            return _stages(chart.get(InputPipeline))
+            return _stages(chart.get(InputPipeline), named)
         case _:
             return ()
 
@@ -47,22 +51,22 @@ def _events(events: PartEvents | None, part: str) -> tuple[Seen, ...]:
     return tuple(Seen(f"{row.name} (thread {row.thread})", ms(row.ms)) for row in rows)
 
 
-def _operations(operations: Operations | None) -> tuple[Seen, ...]:
+def _operations(operations: Operations | None, named: Collection[str]) -> tuple[Seen, ...]:
     """Return the operation types by time, with the line of the longest operation of each."""
     if operations is None:
         return ()
     times: dict[str, float] = defaultdict(float)
     places: dict[str, Location | None] = {}
-    for row in operations.rows:
+    for row in (row for row in operations.rows if row.name not in named):
         times[row.type] += row.ms
         places.setdefault(row.type, row.at)
     most = sorted(times, key=lambda kind: -times[kind])[:SHOWN]
     return tuple(Seen(kind, ms(times[kind]), places[kind]) for kind in most)
 
 
-def _stages(pipeline: InputPipeline | None) -> tuple[Seen, ...]:
+def _stages(pipeline: InputPipeline | None, named: Collection[str]) -> tuple[Seen, ...]:
     if pipeline is None:
         return ()
-    stages = (stage for stage in pipeline.stages if not stage.is_root)
+    stages = (stage for stage in pipeline.stages if not stage.is_root and stage.path not in named)
     most = sorted(stages, key=lambda stage: -stage.work_ms)[:SHOWN]
     return tuple(Seen(stage.title, ms(stage.work_ms), stage.at) for stage in most)

@@ -15,9 +15,9 @@ class Unexplained:
     """The time of a step that no specific finding names, given to the general rules by the engine.
 
     ``parts_ms`` maps each part of the breakdown (see Breakdown) to the ms per training step that no
-    finding names, as traced; only parts of which at least ``SHARE`` of the step is unexplained. ``subjects`` are the
-    subjects of the specific findings' effects (operations, layers, datasets, StepWork), so that the general rules
-    do not repeat them.
+    finding names, as traced; only parts of which at least ``SHARE`` of the step is unexplained. ``subjects`` are
+    the subjects of the specific findings' effects (operations, layers, datasets, StepWork), so that the general
+    rules do not repeat them.
     """
 
     parts_ms: Mapping[str, float] = field(default_factory=dict)
