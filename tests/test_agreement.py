@@ -12,7 +12,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.savings.step_model import DISTORTED
+from tfdoctor.facts.steps.slowdown import DISTORTED
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules import all_rules

@@ -292,3 +292,9 @@ def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: flo
     verdict = small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, rows)
     of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
+
+
+def test_only_the_second_change_is_called_an_alternative() -> None:
+    first, second = finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP)).remedies
+    assert not first.action.startswith("Or ")
+    assert second.action.startswith("Or use a larger batch")

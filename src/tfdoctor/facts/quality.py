@@ -9,8 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.savings.step_model import DISTORTED
-from tfdoctor.facts.step_time.tracing_cost import slowdown
+from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.kinds import TrustLevel

@@ -93,7 +93,7 @@ def check(
     idle_ms = sum(idle.values())
     share = idle_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     evidence = _evidence(syncs, share, limits)
-    summary = f"The GPU idles {milliseconds(idle_ms)} per step after the host reads values"
+    summary = f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values"
     if share < limits.share or syncs.syncs * correction < limits.syncs:
         return Healthy(summary=summary, evidence=evidence)
     return Finding(

@@ -145,7 +145,7 @@ def _finding(
     share = first.ms / breakdown.step_ms
     called = f", mostly in {_call(first)}" if first.main_call else ""
     return Finding(
-        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of each step{called}",
+        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{called}",
         evidence=(
             Measure("share of the step in the line", ratio(share), ratio(limits.share)),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),

@@ -219,24 +219,24 @@ def _finding(
     )
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
-        summary=_summary(first),
+        summary=_summary(first, breakdown),
         evidence=(share, *_distance(first, limits), _table(groups)),
         remedies=tuple(_remedy(one) for one in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
     )
 
 
-def _summary(hot: HotWork) -> str:
+def _summary(hot: HotWork, breakdown: Breakdown) -> str:
     where = f" at {location(hot.at)}" if hot.at else ""
     if hot.short:
         each = milliseconds(sum(group.ms for group in hot.groups) / hot.calls)
         looped = " in the loop" if hot.groups[0].loop else ""
         return (
             f"{number(round(hot.calls))} operations of {each} each{looped}{where} take "
-            f"{milliseconds(hot.ms)} per step, dispatching included"
+            f"{milliseconds(hot.ms)} of {breakdown.each_step}, dispatching included"
         )
     group = hot.groups[0]
-    took = f"{group.type}{where} takes {milliseconds(group.ms)} per step"
+    took = f"{group.type}{where} takes {milliseconds(group.ms)} of {breakdown.each_step}"
     if group.least_ms is None:
         return f"{took}; how much it needs is unknown ({group.missing})"
     return f"{took}; its bytes and FLOPs need {milliseconds(group.least_ms)}"

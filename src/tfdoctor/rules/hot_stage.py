@@ -116,7 +116,8 @@ def _finding(
     where = f" at {location(first.at)}" if first.at else ""
     share = ratio(first.wall_ms / breakdown.step_ms)
     return Finding(
-        summary=f"{first.title}{where} takes {milliseconds(first.wall_ms)} per step and limits the input pipeline",
+        summary=f"{first.title}{where} takes {milliseconds(first.wall_ms)} of {breakdown.each_step} "
+        "and limits the input pipeline",
         evidence=(
             Measure("share of the step in the stage", share, ratio(limits.share)),
             Measure("wait for input per step", ms(breakdown[Stage.INPUT])),

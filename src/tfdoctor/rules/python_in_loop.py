@@ -102,7 +102,7 @@ def check(
         Measure("share of the step in the loop's own Python", ratio(share), ratio(limits.share)),
         Measure("time of the loop's own Python per step", ms(time_ms), ms(limits.least_ms)),
     )
-    summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} per step"
+    summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} of {breakdown.each_step}"
     if not _matters(time_ms, breakdown, limits) or lines.seen < limits.stack_samples:
         return Healthy(summary=summary, evidence=measures)
     return Finding(

@@ -153,7 +153,7 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     share = made.total_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     label = "share of the step spent making a batch in Python"
     measure = Measure(label, ratio(share), ratio(limits.between))
-    summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} per step"
+    summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} of {breakdown.each_step}"
     if share < limits.between:
         return Healthy(summary=summary, evidence=(measure,))
     rows = [(at or "unknown", ms(time_ms)) for at, time_ms in made.lines[:8]]
@@ -217,7 +217,7 @@ def _finding(
     )
     columns = ("stage", "your line", "Python time per step", "work per step")
     return Finding(
-        summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python per step",
+        summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
         evidence=(*measures, Table(columns, rows)),
         remedies=tuple(_remedy(stage, pipeline.python_kind) for stage in stages),
         effects=(*(_effect(stage) for stage in stages), *_interpreter(pipeline, breakdown)),

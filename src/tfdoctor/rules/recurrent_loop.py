@@ -93,7 +93,7 @@ def check(
             summary=f"No loop inside the step iterates {limits.iterations:.0f} times or more",
             evidence=(Measure("iterations of the longest loop", count(work.iterations)),),
         )
-    taken = f"{milliseconds(work.scheduling_ms)} of each {milliseconds(breakdown.step_ms)} step"
+    taken = f"{milliseconds(work.scheduling_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     summary = f"A loop of {work.iterations:.0f} iterations takes {taken} outside of operations"
     evidence = _evidence(work, share, program, limits)
     if share < limits.share:

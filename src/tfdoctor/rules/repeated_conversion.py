@@ -97,12 +97,12 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = LIMIT
     wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
     times = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
     measures = _measures(conversions, times, breakdown, limits)
-    summary = f"Converting the same arguments again takes {milliseconds(times[0])} per step"
+    summary = f"Converting the same arguments again takes {milliseconds(times[0])} of {breakdown.each_step}"
     same = same if _matters(times[0], breakdown, limits) else []
     wide = wide if _matters(times[1], breakdown, limits) else []
     if not same and not wide:
         return Healthy(summary=summary, evidence=measures)
-    casting = f"Casting float64 batches takes {milliseconds(times[1])} per step"
+    casting = f"Casting float64 batches takes {milliseconds(times[1])} of {breakdown.each_step}"
     return Finding(
         summary=summary if same else casting,
         evidence=(*measures, _table(conversions.arrays)),

@@ -90,7 +90,7 @@ def check(
     worst = max(retraced, key=lambda function: function.traced)
     return Finding(
         summary=f"{worst.name} was retraced in {worst.traced} of {worst.calls} calls, "
-        f"which takes {milliseconds(retracing.total_ms)} per step",
+        f"which takes {milliseconds(retracing.total_ms)} of {breakdown.each_step}",
         evidence=(
             Measure("retracing time per step", ms(retracing.total_ms)),
             Measure("step time", ms(breakdown.step_ms)),

@@ -80,11 +80,13 @@ def check(
     )
     if share < limits.share:
         time = milliseconds(exposed_ms)
-        summary = f"Copies between host and GPU take {time} per step while no kernel runs"
+        summary = (
+            f"Copies between host and GPU take {time} of {breakdown.each_step} while no kernel runs"
+        )
         return Healthy(summary=summary, evidence=(measure,))
     worst = max(copies, key=lambda copy: copy.exposed_ms)
     return Finding(
-        summary=_summary(worst),
+        summary=_summary(worst, breakdown),
         evidence=(measure, Table(COLUMNS, tuple(_row(copy) for copy in copies))),
         remedies=_remedies(worst),
         effects=tuple(
@@ -94,10 +96,10 @@ def check(
     )
 
 
-def _summary(copy: Transfer) -> str:
+def _summary(copy: Transfer, breakdown: Breakdown) -> str:
     source = ", from pageable memory" if copy.host_memory == PAGEABLE else ""
     time = milliseconds(copy.exposed_ms)
-    return f"Copies from {copy.direction} take {time} per step while no kernel runs{source}"
+    return f"Copies from {copy.direction} take {time} of {breakdown.each_step} while no kernel runs{source}"
 
 
 COLUMNS = (

@@ -5,6 +5,7 @@ import pytest
 from tests.builders import chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.units import ms
@@ -69,3 +70,10 @@ def test_the_model_of_other_steps_is_that_of_the_traced_step() -> None:
 def test_nothing_is_known_without_untraced_steps() -> None:
     with pytest.raises(Unavailable):
         traced(None).fact(TracingCost)
+
+
+@pytest.mark.parametrize(("untraced_ms", "said"), [(1.25, "each traced step"), (1.5, "each step")])
+def test_sentences_about_slowed_steps_say_that_they_were_traced(
+    untraced_ms: float, said: str
+) -> None:
+    assert traced(untraced_ms).fact(Breakdown).each_step == said

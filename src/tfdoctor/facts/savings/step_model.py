@@ -23,7 +23,8 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.tracing_cost import TracingCost, slowdown
+from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.kinds import DeviceKind
@@ -32,9 +33,6 @@ from tfdoctor.verdict import Effect, Stage
 
 TRUSTED_RESIDUAL = 0.10
 """Beyond this share of the step the model explains too little: savings become ceilings."""
-
-DISTORTED = 1.5
-"""Slowdown by tracing beyond which a third of the step or more is the profiler's own cost."""
 
 WAITING, PLAIN_WAIT = 0.02, 0.05
 """Shares of the step. A trainer that waits for less than the first keeps up with its input; between the two it

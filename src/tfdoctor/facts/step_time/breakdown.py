@@ -13,9 +13,11 @@ import numpy as np
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
 from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.humanize import percent
+from tfdoctor.recording import Recording
 from tfdoctor.trace import Intervals
 from tfdoctor.verdict import Stage
 
@@ -46,16 +48,23 @@ class Breakdown:
     steps: tuple[Mapping[str, float], ...]
     median: Mapping[str, float]
     unseen_input: str = ""  # why a wait for input does not show in the trace; "" where it would
+    slowed: bool = False  # by tracing, so much that the report is about the step without its cost
 
     @classmethod
     def measure(
-        cls, steps: Steps, activity: Activity, device: Device, framework: Framework
+        cls,
+        steps: Steps,
+        activity: Activity,
+        device: Device,
+        framework: Framework,
+        recording: Recording | None,
     ) -> Self:
         """Divide every step among the stages."""
         layers = _layers(activity)
         rest = _owner_of_rest(activity, device)
         rows = tuple(_divide(step, layers, rest) for step in steps.steps)
-        return cls(rows, _steady(rows, steps), framework.no_pipeline)
+        slowed = recording is not None and slowdown(recording, steps) > DISTORTED
+        return cls(rows, _steady(rows, steps), framework.no_pipeline, slowed)
 
     @classmethod
     def of(cls, **parts: float) -> Self:
@@ -70,7 +79,7 @@ class Breakdown:
     def each_step(self) -> str:
         """Which steps a sentence about their time is true of: "each step", or only those that were traced."""
         if len(self.steps) > FEW_STEPS:
-            return "each step"
+            return "each traced step" if self.slowed else "each step"
         return "the traced step" if len(self.steps) == 1 else "each of the two traced steps"
 
     @property

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
+from tfdoctor.facts.steps.slowdown import slowdown
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
@@ -108,13 +109,3 @@ def _within(times: NDArray[np.int64], spans: Intervals) -> NDArray[np.bool_]:
     latest = np.searchsorted(edges[:, 0], times, side="right") - 1
     inside: NDArray[np.bool_] = (latest >= 0) & (times < edges[latest, 1])
     return inside
-
-
-def slowdown(recording: Recording, steps: Steps) -> float:
-    """Return how many times as long a step took while it was traced; 1.0 where unknown."""
-    untraced = recording.manifest.steps.untraced if recording.manifest else None
-    if untraced is None or untraced.median_ms is None:
-        return 1.0
-    inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
-    traced = untraced.traced_ms or inside  # of calls that contain several steps
-    return traced / untraced.median_ms

@@ -1,0 +1,17 @@
+"""How much tracing slowed the steps."""
+
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording import Recording
+
+DISTORTED = 1.5
+"""Slowdown by tracing beyond which a third of the step or more is the profiler's own cost."""
+
+
+def slowdown(recording: Recording, steps: Steps) -> float:
+    """Return how many times as long a step took while it was traced; 1.0 where unknown."""
+    untraced = recording.manifest.steps.untraced if recording.manifest else None
+    if untraced is None or untraced.median_ms is None:
+        return 1.0
+    inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
+    traced = untraced.traced_ms or inside  # of calls that contain several steps
+    return traced / untraced.median_ms
