@@ -306,6 +306,13 @@ def test_nothing_rests_on_what_turned_out_to_save_nothing() -> None:
     assert set(found["float32-matmul"].saving.after) == {"one", "two"}
 
 
+def test_of_several_findings_that_hide_a_saving_the_one_with_a_cause_is_named() -> None:
+    cause = states("cause", Effect(Stage.INPUT, 0.01, "map"))
+    found = examine(INPUT, cause, MATMUL, chart=bound_by_input())
+    assert found["float32-matmul"].saving
+    assert found["float32-matmul"].saving.after == ("cause",)
+
+
 # All together
 
 
