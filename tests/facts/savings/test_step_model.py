@@ -474,7 +474,7 @@ def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
 def test_an_upper_bound_counts_the_cores_that_the_input_frees(
     busy: float, device: DeviceKind, saved: float
 ) -> None:
-    """The rest of the 4 ms keeps both cores busy for 2 ms: 19 ms of thread time less the input's 15."""
+    """Half of the 4 ms beside which the input works."""
     crowded = replace(
         model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0
     )

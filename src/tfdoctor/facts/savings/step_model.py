@@ -20,7 +20,6 @@ from typing import Self
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import LEAST
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
@@ -243,8 +242,8 @@ class StepModel:
     def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
 
-        Counted for upper bounds only, where the cores are crowded and no effect states it for itself: it
-        assumes that the step can use all cores that the input leaves free.
+        Counted for upper bounds only, where the cores are crowded and no effect states it for itself. At most
+        half of the rest: the scheduler gives as many threads of the input no more than the compute's.
         """
         bounds = [
             effect
@@ -257,7 +256,7 @@ class StepModel:
         beside = 1.0 - self.exposed[Stage.INPUT] / self.step_ms
         gone = (1.0 - self._input_left({Stage.INPUT: bounds})) * self.input_ms
         own = self._rest(effects) - self.exposed[Stage.BETWEEN]
-        return max(0.0, min(gone * beside / self.cores.usable, (1.0 - LEAST) * own))
+        return max(0.0, min(gone * beside / self.cores.usable, own / 2))
 
     @property
     def _crowded(self) -> bool:
