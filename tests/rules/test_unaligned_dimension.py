@@ -25,7 +25,7 @@ def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
 
 
 def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return unaligned_dimension.check(Operations(rows), hardware)
+    return unaligned_dimension.check(Operations(rows), hardware, None)
 
 
 @pytest.mark.parametrize(

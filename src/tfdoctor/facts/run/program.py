@@ -56,6 +56,7 @@ class Operation:
     layer: str = ""
     at: Location | None = None
     sources: tuple[str, ...] = ()
+    compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
