@@ -13,10 +13,11 @@ The hardware computes whole tiles. 33 channels cost as much as 48 where the tile
 costs as much as 256 where it is 128. The padded part is computed and discarded. oneDNN pads the input channels of
 a convolution as well: between layers of 130 channels, 144 x 144 products are computed instead of 130 x 130.
 
-On a GPU the padding is the smaller part. In 16-bit precision, rows that are no multiple of 16 bytes cannot be loaded in
-whole vectors: cuDNN copies each tensor into a padded one, and kernels for single elements replace those of cuBLAS.
-On an NVIDIA H100 (JAX 0.11.2, CUDA 13, bfloat16, 2026-11-22) a step of six convolutions took 15.5 ms with 130 channels and
-3.9 ms with 128, and one of eight layers of 4096 x 4001 x 4001 17.3 ms, with 4000 5.8 ms.
+On a GPU the padding is the smaller part. In 16-bit precision, rows that are no multiple of 16 bytes cannot be
+loaded in whole vectors: cuDNN copies each tensor into a padded one, and kernels for single elements replace
+those of cuBLAS. On an NVIDIA H100 (JAX 0.11.2, CUDA 13, bfloat16, 2026-11-22) a step of six convolutions took
+15.5 ms with 130 channels and 3.9 ms with 128, and one of eight layers of 4096 x 4001 x 4001 17.3 ms, with 4000
+5.8 ms.
 
 ## How to fix
 
@@ -26,10 +27,11 @@ significant time. The units of the last dense layer, which are the classes, are 
 
 ## Holds for
 
-CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in bfloat16.
-The cost was measured on AMX in float32 and bfloat16; on other CPUs the saving is an upper bound. NVIDIA Tensor
-Cores in 16-bit precision (multiples of 8): where FLOPs and peak are known, kernels below half of the rate of aligned
-ones are reported, and the saving is an upper bound. TPUs (128 lanes; 256 from v6e on for the MXU).
+CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in
+bfloat16. The cost was measured on AMX in float32 and bfloat16; on other CPUs the saving is an upper bound.
+NVIDIA Tensor Cores in 16-bit precision (multiples of 8): where FLOPs and peak are known, kernels below half of
+the rate of aligned ones are reported, and the saving is an upper bound. TPUs (128 lanes; 256 from v6e on for
+the MXU).
 
 ## Sources
 
@@ -95,8 +97,8 @@ class Limits:
     )
     slow: float = limit(
         0.5,
-        "Largest share of the rate of aligned kernels at which a GPU's kernel for an unaligned width counts as slow: on an "
-        "H100 such convolutions and products reached 0.13 to 0.27 of it, aligned ones 0.85 to 0.95",
+        "Largest share of the rate of aligned kernels at which a GPU's kernel for an unaligned width counts as "
+        "slow: on an H100 such convolutions and products reached 0.13 to 0.26 of it, aligned ones 0.85 to 0.95",
         most=1.0,
     )
     smallest: float = limit(
@@ -289,18 +291,12 @@ def _beside_slow(
     """
     for padded in slow:
         if cleared_ms := aligned.cleared_ms.get(padded.row.name):
-            yield Effect(
-                Stage.TRANSFER, 0.0, padded.row.name, ms(cleared_ms), bound=Bound.AT_MOST
-            )
-    widths = {
-        width for padded in slow for width in padded.chosen if width % padded.tile.multiple
-    }
+            yield Effect(Stage.TRANSFER, 0.0, padded.row.name, ms(cleared_ms), bound=Bound.AT_MOST)
+    widths = {width for padded in slow for width in padded.chosen if width % padded.tile.multiple}
     for row in operations.rows if widths else ():
         least_ms = aligned.least_ms.get(row.name, row.ms)
         if row.is_fused and least_ms < row.ms and widths & _last_dimensions(row):
-            yield Effect(
-                Stage.DEVICE, least_ms / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST
-            )
+            yield Effect(Stage.DEVICE, least_ms / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
 
 
 def _last_dimensions(row: OperationTime) -> set[int | None]:
@@ -379,7 +375,7 @@ def _result(row: OperationTime) -> Array | None:
 def _why_unsized(operations: Operations, hardware: Hardware) -> str:
     matmuls, on_gpu = operations.matrix, hardware.kind == DeviceKind.GPU
     if not matmuls:
-        return operations.why_unnamed or "the step runs no matmul or convolution"
+        return operations.why_unlisted or "the step runs no matmul or convolution"
     if on_gpu and not any(row.precision in HALVES for row in matmuls):
         return (
             "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"

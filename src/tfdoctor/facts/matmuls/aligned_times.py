@@ -1,7 +1,7 @@
 """How long matmuls of 16-bit types would take on a GPU in the kernels for aligned widths, at least.
 
-Where a width is no multiple of 16 bytes, cuBLAS and cuDNN copy the tensors into padded ones or use kernels that load
-single elements, and XLA may take a kernel of its own instead of the library's.
+Where a width is no multiple of 16 bytes, cuBLAS and cuDNN copy the tensors into padded ones or use kernels that
+load single elements, and XLA may take a kernel of its own instead of the library's.
 """
 
 from collections import defaultdict

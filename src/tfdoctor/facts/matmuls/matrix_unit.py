@@ -58,8 +58,8 @@ class MatrixUnit:
     def of(cls, operations: Operations, hardware: Hardware) -> Self:
         """Compute the use from the operations' FLOPs and kernels."""
         rows, busy = operations.matrix, operations.total_ms
-        if not rows and operations.why_unnamed:
-            raise Unavailable(operations.why_unnamed)
+        if not rows and operations.why_unlisted:
+            raise Unavailable(operations.why_unlisted)
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)

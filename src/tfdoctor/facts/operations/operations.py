@@ -117,6 +117,19 @@ class Operations:
         )
 
     @property
+    def why_unlisted(self) -> str:
+        """Why the absence of a matmul or convolution proves nothing: XLA's instructions show which they hold."""
+        unlisted = sum(row.ms for row in self.rows if row.type == UNNAMED)
+        known = any(row.is_fused for row in self.rows) and unlisted <= MOSTLY_NAMED * self.total_ms
+        return "" if known else self.why_unnamed
+
+    @property
+    def compiled(self) -> float:
+        """The share of the time in instructions of programs that XLA compiled."""
+        ms = sum(row.ms for row in self.rows if row.operation and row.operation.compiled)
+        return ms / self.total_ms if self.total_ms else 0.0
+
+    @property
     def matrix(self) -> tuple[OperationTime, ...]:
         """The matmuls and convolutions."""
         return tuple(row for row in self.rows if row.is_matrix)
