@@ -53,6 +53,7 @@ from tfdoctor.verdict import (
     Location,
     Measure,
     NotApplicable,
+    PartTime,
     Remedy,
     Stage,
     StepWork,
@@ -151,7 +152,20 @@ def check(
     return Healthy(
         summary=f"No operation takes {percent(limits.share)} of the step and over twice its least time",
         evidence=(_table(groups),) if groups else (),
+        necessary=tuple(_necessary(groups, limits)),
     )
+
+
+def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
+    """Yield the time of the operations that run near the rates of the hardware."""
+    near = [
+        group for group in groups if group.attained is not None and group.attained >= limits.near
+    ]
+    total_ms = sum(group.ms for group in near)
+    if total_ms:
+        attained = sum(group.least_ms or 0.0 for group in near) / total_ms
+        why = f"the operations reach {percent(attained)} of what this hardware allows for their bytes and FLOPs"
+        yield PartTime(Stage.DEVICE, ms(total_ms), why)
 
 
 def _without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup | None:

@@ -9,10 +9,13 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
-from tfdoctor.recording.samples import HostSample, MachineSample
+from tfdoctor.recording.samples import GpuSample, HostSample, MachineSample
 
 BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
+
+BUSY_PCT = 50
+"""Percent of the time with a kernel on the GPU from which it is busy."""
 
 GPU_PERIOD_S = 2.0
 """NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a
@@ -54,9 +57,35 @@ class Samples:
                 (host_row.run_rss_bytes for host_row in host if host_row.run_rss_bytes),
                 default=None,
             ),
-            gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
-            tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
+            gpu_busy=_gpu_busy(recording, gpus) if long else None,
+            tensor_active=_tensor_active(recording, gpus) if long else None,
         )
+
+    @property
+    def tensor_share(self) -> float | None:
+        """The share of the GPU's busy time in which Tensor Cores worked; None is unknown."""
+        active, busy = self.tensor_active, self.gpu_busy
+        return None if active is None or not busy else min(1.0, active / busy)
+
+
+def _gpu_busy(recording: Recording, gpus: Sequence[GpuSample]) -> float | None:
+    """Return NVML's load; where the traced window is unknown, of the samples of a busy GPU."""
+    known = recording.manifest and recording.manifest.window
+    busy = [gpu.gpu_pct for gpu in gpus if known or (gpu.gpu_pct or 0) >= BUSY_PCT]
+    return _mean(busy, 0.01)
+
+
+def _tensor_active(recording: Recording, gpus: Sequence[GpuSample]) -> float | None:
+    """Return the Tensor Cores' activity while steps were traced, or while the GPU was busy where that is unknown.
+
+    A reading covers half a second, so that those at the edges of an unknown window hold idle time too: the median
+    leaves them out.
+    """
+    if recording.manifest and recording.manifest.window:
+        return _mean((gpu.tensor_pct for gpu in gpus), 0.01)
+    busy = [gpu.tensor_pct for gpu in gpus if (gpu.gpu_pct or 0) >= BUSY_PCT]
+    known = [float(value) for value in busy if value is not None]
+    return float(np.median(known)) * 0.01 if known else None
 
 
 def _window_s(recording: Recording) -> float:
