@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from tests.builders import Machine, chart, device, line, markers, matmul, trace, v100
+from tests.h100 import TIMED_MS, judged
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
@@ -328,3 +329,28 @@ def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32(
     assert [effect.scales for effect in finding.effects] == [least]
     assert measured(finding, "time relative to") == [least, factor]
     assert bool(measured(finding, "not even as TF32")) is avoids
+
+
+def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
+    result = judged("convnet-float32", float32_matmul)
+    assert result.saving is not None
+
+    saved = 1.0 - TIMED_MS["convnet-bfloat16"] / TIMED_MS["convnet-float32"]
+    assert saved <= result.saving.share <= saved + 0.08
+    assert isinstance(judged("convnet-bfloat16", float32_matmul).outcome, Healthy)
+
+
+@pytest.mark.parametrize(
+    ("framework", "code"),
+    [
+        (Framework(JAX), "astype(jnp.bfloat16)"),
+        (Framework(PYTORCH), "torch.autocast"),
+        (Framework(JAX, keras=True), "mixed_bfloat16"),
+        (Framework(), "mixed_bfloat16"),
+    ],
+)
+def test_the_remedy_is_of_the_framework(framework: Framework, code: str) -> None:
+    operations = Operations((matmul(),))
+    verdict = float32_matmul.check(operations, CPU, None, ReducedPrecision(), framework, ANY)
+    assert isinstance(verdict, Finding)
+    assert code in verdict.remedies[0].code

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
@@ -57,3 +57,10 @@ def test_without_steps_nothing_is_judged() -> None:
         HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework()
     )
     assert verdict == NotApplicable(reason="no step is marked")
+
+
+def test_no_remedy_of_keras_for_a_run_without_it() -> None:
+    step = Breakdown.of(host=5.0, device=5.0)
+    finding = host_sync.check(HostSyncs(1.0, 1.0, 5.0), steps(), step, None, Framework(JAX))
+    assert isinstance(finding, Finding)
+    assert not any("model.compile" in remedy.code for remedy in finding.remedies)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfer, Transfers
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
@@ -42,3 +42,12 @@ def test_without_steps_nothing_is_judged() -> None:
     whole = replace(steps(), unit=TRACE, why_no_steps="no step is marked")
     verdict = serial_transfer.check(Transfers(()), whole, Breakdown.of(device=5.0), Framework())
     assert verdict == NotApplicable(reason="no step is marked")
+
+
+def test_a_batch_of_jax_is_copied_ahead_by_jax() -> None:
+    copy = Transfer(H2D, 1.0, 5.0, 5.0, 1e7, 1e9, {PINNED: 1e7})
+    step = Breakdown.of(transfer=5.0, device=5.0)
+    finding = serial_transfer.check(Transfers((copy,)), steps(), step, Framework(JAX))
+    assert isinstance(finding, Finding)
+    assert "jax.device_put" in finding.remedies[0].code
+    assert not any("keras" in remedy.code for remedy in finding.remedies)

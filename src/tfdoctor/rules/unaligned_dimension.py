@@ -393,19 +393,7 @@ def _finding(
     wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]
 ) -> Finding:
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
-    layers = counted(len(_one_per_layer(wasteful)), "layer")
-    slow_ms = sum(padded.row.ms for padded in wasteful if padded.is_slow)
-    summary = f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}"
-    lost = (Measure("time spent on padding per step", ms(lost_ms)),)
-    if slow_ms:
-        summary = (
-            f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
-            f"those for aligned widths need at least {milliseconds(slow_ms - lost_ms)}"
-        )
-        lost = (
-            Measure("time in slow kernels per step", ms(slow_ms)),
-            Measure("time above the least time of aligned kernels per step", ms(lost_ms)),
-        )
+    summary, lost = _lost(wasteful, tile, lost_ms)
     return Finding(
         summary=summary,
         evidence=(
@@ -417,6 +405,28 @@ def _finding(
         effects=effects,
         severity=None if effects else Severity.NOTE,
     )
+
+
+def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float) -> tuple[str, tuple[Measure, ...]]:
+    """Return what takes the time, in a sentence and in numbers."""
+    slow = [padded for padded in wasteful if padded.is_slow]
+    if not slow:
+        layers = counted(len(_one_per_layer(wasteful)), "layer")
+        summary = f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}"
+        return summary, (Measure("time spent on padding per step", ms(lost_ms)),)
+    slow_ms, least_ms = (
+        sum(padded.row.ms for padded in slow),
+        sum(padded.least_ms or 0.0 for padded in slow),
+    )
+    summary = (
+        f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
+        f"those for aligned widths need at least {milliseconds(least_ms)}"
+    )
+    measures = (
+        Measure("time in slow kernels per step", ms(slow_ms)),
+        Measure("least time of aligned kernels per step", ms(least_ms)),
+    )
+    return summary, measures
 
 
 def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:

@@ -67,12 +67,13 @@ def _operations(program: HloProgram) -> Iterator[tuple[Instruction, Operation]]:
         shapes = {instruction.name: instruction.shapes for instruction in computation}
         for instruction in computation if number not in fused else ():
             if instruction.opcode not in IDLE:
-                yield instruction, _operation(program, instruction, shapes)
+                yield instruction, operation(program, instruction, shapes)
 
 
-def _operation(
+def operation(
     program: HloProgram, instruction: Instruction, shapes: Mapping[str, tuple[Shape, ...]]
 ) -> Operation:
+    """Return an instruction as an operation; ``shapes`` are those of its computation's instructions by name."""
     inner = list(program.inside(instruction))
     named = instruction.op_name or next((one.op_name for one in inner if one.op_name), "")
     at = instruction.at or next((one.at for one in inner if one.at), None)
