@@ -305,13 +305,15 @@ def _dispatched(hot: HotWork) -> str:
 
 
 def _remedy(hot: HotWork) -> Remedy:
+    compiled = all(row.operation and row.operation.compiled for row in hot.groups[0].rows)
     if hot.short:
-        return Remedy(
-            "Can one operation on the whole batch or sequence replace these, or can XLA fuse them "
-            "(jit_compile=True)?",
-            at=hot.at,
-        )
+        fuse = "" if compiled else ", or can XLA fuse them (jit_compile=True)"
+        action = f"Can one operation on the whole batch or sequence replace these{fuse}?"
+        return Remedy(action, at=hot.at)
     kind = hot.groups[0].type
+    if hot.groups[0].is_matrix:
+        action = f"Can {kind} run on larger matrices, on widths that are multiples of 8, or in a 16-bit type?"
+        return Remedy(action, at=hot.at)
     return Remedy(
         f"Is {kind} needed in every step, on tensors of this size and type, or can the input pipeline do it?",
         at=hot.at,
