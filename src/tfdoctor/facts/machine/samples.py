@@ -35,6 +35,7 @@ class Samples:
     run_bytes: float | None = None  # resident memory of the run, the maximum
     gpu_busy: float | None = None  # 0 to 1: share of time with any kernel (not matrix-unit use)
     tensor_active: float | None = None  # 0 to 1: share of time in which tensor cores worked (GPM)
+    tensor_share: float | None = None  # the same, of the time in which the GPUs were busy
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -57,35 +58,22 @@ class Samples:
                 (host_row.run_rss_bytes for host_row in host if host_row.run_rss_bytes),
                 default=None,
             ),
-            gpu_busy=_gpu_busy(recording, gpus) if long else None,
-            tensor_active=_tensor_active(recording, gpus) if long else None,
+            gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
+            tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
+            tensor_share=_tensor_share(gpus) if long else None,
         )
 
-    @property
-    def tensor_share(self) -> float | None:
-        """The share of the GPU's busy time in which Tensor Cores worked; None is unknown."""
-        active, busy = self.tensor_active, self.gpu_busy
-        return None if active is None or not busy else min(1.0, active / busy)
 
+def _tensor_share(gpus: Sequence[GpuSample]) -> float | None:
+    """Return the Tensor Cores' share of the load of busy GPUs.
 
-def _gpu_busy(recording: Recording, gpus: Sequence[GpuSample]) -> float | None:
-    """Return NVML's load; where the traced window is unknown, of the samples of a busy GPU."""
-    known = recording.manifest and recording.manifest.window
-    busy = [gpu.gpu_pct for gpu in gpus if known or (gpu.gpu_pct or 0) >= BUSY_PCT]
-    return _mean(busy, 0.01)
-
-
-def _tensor_active(recording: Recording, gpus: Sequence[GpuSample]) -> float | None:
-    """Return the Tensor Cores' activity while steps were traced, or while the GPU was busy where that is unknown.
-
-    A reading covers half a second, so that those at the edges of an unknown window hold idle time too: the median
-    leaves them out.
+    A reading of GPM covers half a second, so that those in which a GPU begins or ends its work hold idle time too:
+    the median leaves them out.
     """
-    if recording.manifest and recording.manifest.window:
-        return _mean((gpu.tensor_pct for gpu in gpus), 0.01)
-    busy = [gpu.tensor_pct for gpu in gpus if (gpu.gpu_pct or 0) >= BUSY_PCT]
-    known = [float(value) for value in busy if value is not None]
-    return float(np.median(known)) * 0.01 if known else None
+    busy = [gpu for gpu in gpus if (gpu.gpu_pct or 0) >= BUSY_PCT]
+    active = [float(gpu.tensor_pct) for gpu in busy if gpu.tensor_pct is not None]
+    load = _mean((gpu.gpu_pct for gpu in busy), 1.0)
+    return min(1.0, float(np.median(active)) / load) if active and load else None
 
 
 def _window_s(recording: Recording) -> float:
