@@ -163,7 +163,7 @@ def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[Par
     ]
     total_ms = sum(group.ms for group in near)
     if total_ms:
-        attained = sum(group.least_ms or 0.0 for group in near) / total_ms
+        attained = sum((group.attained or 0.0) * group.ms for group in near) / total_ms
         why = f"the operations reach {percent(attained)} of what this hardware allows for their bytes and FLOPs"
         yield PartTime(Stage.DEVICE, ms(total_ms), why)
 

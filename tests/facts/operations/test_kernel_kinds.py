@@ -13,6 +13,9 @@ from tfdoctor.facts.operations.kernel_kinds import (
 from tfdoctor.facts.operations.kernel_names import DOCS, FAMILIES, SEEN, KernelRole
 
 ON = {
+    # of cuDNN on an H100, JAX 0.11.2
+    "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_10bfloat16_t"
+    "ENS_6layout40ColumnMajorTensorOpMultiplicandCongruousILi16ELi64EEE": "bf16",
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
     "volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp_small_nhwc2nchw_tn_v1": "fp16",
     "Volta_hmma_implicit_gemm_fprop_fp32_nhwc_128x128x64x1_1x3x3x0x1": "fp16",
@@ -131,6 +134,8 @@ MAYBE = [
 ]
 
 BESIDE = {
+    "void nhwcAddPaddingKernel<__nv_bfloat16, __nv_bfloat16, float, true>": KernelRole.HELPER,
+    "void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<int>": KernelRole.HELPER,
     "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>": KernelRole.HELPER,
     "void cudnn::winograd::generateWinogradTilesKernel<0, float, float>": KernelRole.HELPER,
     "void fft2d_r2c_32x32<float, false, 0u, false>": KernelRole.HELPER,
