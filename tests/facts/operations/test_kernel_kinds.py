@@ -13,9 +13,6 @@ from tfdoctor.facts.operations.kernel_kinds import (
 from tfdoctor.facts.operations.kernel_names import DOCS, FAMILIES, SEEN, KernelRole
 
 ON = {
-    # of cuDNN on an H100, JAX 0.11.2
-    "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_10bfloat16_t"
-    "ENS_6layout40ColumnMajorTensorOpMultiplicandCongruousILi16ELi64EEE": "bf16",
     "volta_h884gemm_64x128_ldg8_nn": "fp16",
     "volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_exp_small_nhwc2nchw_tn_v1": "fp16",
     "Volta_hmma_implicit_gemm_fprop_fp32_nhwc_128x128x64x1_1x3x3x0x1": "fp16",
@@ -64,6 +61,9 @@ ON = {
     "igemm_fwd_gtcx3_nhwc_fp16_bx0_ex0_bt128x128x32_wt32x32x8_ws1x1_wr2x2": "fp16",
     "void ck::kernel_gemm_xdlops_v2r3<ck::GridwiseGemm, _Float16>": "",
     "void ck_tile::kentry<ck_tile::gfx950_t, 2, ck_tile::FmhaFwdKernel<std::bfloat16_t>>": "bf16",
+    # of cuDNN on an H100, JAX 0.11.2
+    "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_10bfloat16_t"
+    "ENS_6layout40ColumnMajorTensorOpMultiplicandCongruousILi16ELi64EEE": "bf16",
 }  # fmt: skip
 
 DEVICE_KERNEL = (
