@@ -18,7 +18,10 @@ FINDINGS = {
     "cpu-input-bound-fixed": {"float32-matmul"},  # which hid behind the input
     "cpu-float32-convnet": {"float32-matmul", "unaligned-dimension", "unfused-batch-norm"},
     "cpu-float32-convnet-fixed": set(),
+    "gpu-jax-float32-convnet": {"float32-matmul"},
+    "gpu-jax-float32-convnet-fixed": set(),
 }
+BY_TFDOCTOR = [name for name in FINDINGS if name.startswith("cpu-")]
 ON_THE_RECORDING = {"unfinished-recording"}
 """What other programs did meanwhile is no promise of ours."""
 
@@ -63,6 +66,7 @@ def test_a_sample_is_small(sample: str) -> None:
     assert sum(path.stat().st_size for path in files) <= MEGABYTE
 
 
+@pytest.mark.parametrize("sample", BY_TFDOCTOR)
 def test_a_sample_tells_nothing_of_the_machine_it_was_made_on(sample: str) -> None:
     recording = Recording.open(SAMPLES / sample)
     assert recording.manifest is not None
@@ -74,6 +78,25 @@ def test_a_sample_tells_nothing_of_the_machine_it_was_made_on(sample: str) -> No
     assert set(re.findall(rb'"(/[^"]*)"', program)) == {
         b"/home/user/train/" + script for script in re.findall(rb"/(\w+\.py)", program)
     } | set(re.findall(rb'"(/device[^"]*)"', program))
+
+
+def test_a_trace_of_another_profiler_tells_nothing_of_its_machine_either(sample: str) -> None:
+    data = b"".join(path.read_bytes() for path in (SAMPLES / sample).rglob("*.xplane.pb"))
+
+    assert not re.findall(rb"/(?:work|root|tmp|usr|opt)/[\w./-]+", data)
+    assert set(re.findall(rb"/home/[\w.-]+/[\w.-]+", data)) <= {b"/home/user/train"}
+    assert b"GPU-" not in b"".join(path.read_bytes() for path in (SAMPLES / sample).glob("*.jsonl"))
+
+
+def test_what_bfloat16_was_foretold_to_save_on_a_gpu_is_a_ceiling() -> None:
+    slow, fixed = diagnosed("gpu-jax-float32-convnet"), diagnosed("gpu-jax-float32-convnet-fixed")
+    assert slow.steps.median_ms is not None
+    assert fixed.steps.median_ms is not None
+    assert slow.together is not None
+
+    saved = slow.steps.median_ms - fixed.steps.median_ms
+
+    assert saved <= slow.together.per_step.value <= 1.15 * saved
 
 
 def test_every_sample_is_described() -> None:

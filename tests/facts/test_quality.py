@@ -19,6 +19,10 @@ from tests.builders import (
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.quality import FEW_STEPS, Quality
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import Manifest, StepsSeen, TracedWindow
 from tfdoctor.trace import Trace
@@ -242,3 +246,13 @@ def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
     traced = trace([steps_of(*(10.0,) * 4, long, *(10.0,) * 5)])
     assert ("which the breakdown excludes" in doubts(traced)) is (level != "high")
     assert quality(traced).level == level
+
+
+@pytest.mark.parametrize(("ms", "doubtful"), [(0.9, True), (1.1, False)])
+def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubtful: bool) -> None:
+    """A foreign trace has no untraced steps to compare."""
+    gpu, steps = Device(DeviceKind.GPU, 1, 1), Steps.uniform(8, ms)
+    found = Quality.measure(
+        trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX")
+    )
+    assert any("without the profiler" in doubt.what for doubt in found.doubts) == doubtful

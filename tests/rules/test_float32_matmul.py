@@ -5,19 +5,21 @@ from typing import Any
 import pytest
 
 from tests.builders import Machine, chart, device, line, markers, matmul, trace, v100
+from tests.h100 import TIMED_MS, judged
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import SLOWER, ReducedPrecision
+from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import Limits
+from tfdoctor.rules.float32_matmul import LEAST_OF_PEAKS, Limits
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -47,7 +49,7 @@ def check(
 ) -> Verdict:
     operations = Operations(rows)
     reduced = ReducedPrecision.measure(operations, hardware, norms)
-    return float32_matmul.check(operations, hardware, program, reduced, limits)
+    return float32_matmul.check(operations, hardware, program, reduced, Framework(), limits)
 
 
 def find(*rows: OperationTime, **more: Any) -> Finding:
@@ -323,6 +325,32 @@ def test_float32_that_avoids_tensor_cores_on_an_a100_gains_more_than_tf32(
     stream = line("Stream #1", *kernels(kernel))
     finding = examine(device(stream, compute_cap_major=8, compute_cap_minor=0)).outcome
     assert isinstance(finding, Finding)
-    assert [effect.scales for effect in finding.effects] == [factor]
-    assert measured(finding, "time relative to") == [factor]
+    least = factor if avoids else factor * LEAST_OF_PEAKS  # its FLOPs are unknown
+    assert [effect.scales for effect in finding.effects] == [least]
+    assert measured(finding, "time relative to") == [least, factor]
     assert bool(measured(finding, "not even as TF32")) is avoids
+
+
+def test_what_bfloat16_saved_on_an_h100_is_within_the_ceiling() -> None:
+    result = judged("convnet-float32", float32_matmul)
+    assert result.saving is not None
+
+    saved = 1.0 - TIMED_MS["convnet-bfloat16"] / TIMED_MS["convnet-float32"]
+    assert saved <= result.saving.share <= saved + 0.08
+    assert isinstance(judged("convnet-bfloat16", float32_matmul).outcome, Healthy)
+
+
+@pytest.mark.parametrize(
+    ("framework", "code"),
+    [
+        (Framework(JAX), "astype(jnp.bfloat16)"),
+        (Framework(PYTORCH), "torch.autocast"),
+        (Framework(JAX, keras=True), "mixed_bfloat16"),
+        (Framework(), "mixed_bfloat16"),
+    ],
+)
+def test_the_remedy_is_of_the_framework(framework: Framework, code: str) -> None:
+    operations = Operations((matmul(),))
+    verdict = float32_matmul.check(operations, CPU, None, ReducedPrecision(), framework, ANY)
+    assert isinstance(verdict, Finding)
+    assert code in verdict.remedies[0].code

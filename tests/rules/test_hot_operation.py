@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -121,3 +122,28 @@ def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
 
 def test_a_trace_without_names_is_not_judged() -> None:
     assert isinstance(check(unnamed="XLA compiled the step"), NotApplicable)
+
+
+def test_operations_near_the_hardware_s_rates_are_necessary_work() -> None:
+    near, far = group("Conv2D", 20.0, 14.0), group("Unique", 3.0, 0.1)
+    verdict = check(near, far)
+    assert isinstance(verdict, Healthy)
+    (time,) = verdict.necessary
+    assert (time.part, time.of.value) == (Stage.DEVICE, 20.0)
+    assert "70 %" in time.why
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_short_operations_that_xla_compiled_are_not_to_be_compiled(*, compiled: bool) -> None:
+    made = Operation(name="f", type="mul (fused)", compiled=compiled)
+    row = OperationTime(name="f", type=made.type, ms=9.0, calls=3000.0, at=AT, operation=made)
+    many = OperationGroup(type=made.type, at=AT, layers=(), rows=(row,), least_ms=0.1)
+    finding = check(many)
+    assert isinstance(finding, Finding)
+    assert ("jit_compile" in finding.remedies[0].action) != compiled
+
+
+def test_a_matmul_is_not_moved_to_the_input_pipeline() -> None:
+    finding = check(group("MatMul", 20.0, 2.0))
+    assert isinstance(finding, Finding)
+    assert "larger matrices" in finding.remedies[0].action

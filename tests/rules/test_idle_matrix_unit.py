@@ -63,3 +63,15 @@ def test_the_evidence_shows_where_the_time_goes() -> None:
     values = {m.label: m.value.value for m in finding.evidence if isinstance(m, Measure)}
     assert values["time in other operations, which the unit cannot run"] == 10.0
     assert values["FLOP rate of the matmuls and convolutions"] == 1e12
+
+
+@pytest.mark.parametrize(("active", "kind"), [(0.30, Healthy), (0.29, Finding)])
+def test_without_flops_the_sampled_activity_counts_before_names(active: float, kind: type) -> None:
+    assert isinstance(check(active=active, on_unit_ms=40.0, off_unit_ms=0.0), kind)
+
+
+def test_activity_on_padding_is_no_use() -> None:
+    """130 channels on an H100: Tensor Cores worked 38 % of the time, and reached 12 % of their peak."""
+    finding = check(utilization=0.12, active=0.38)
+    assert isinstance(finding, Finding)
+    assert any("padding too" in m.label for m in finding.evidence if isinstance(m, Measure))

@@ -5,6 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.framework import JAX, Framework
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
@@ -23,10 +27,42 @@ def gaps(launching_ms: float) -> IdleGaps:
 @pytest.mark.parametrize(("launching_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
 def test_idle_while_the_host_launches(launching_ms: float, kind: type) -> None:
     step = Breakdown.of(host=launching_ms, device=10.0 - launching_ms)
-    assert isinstance(kernel_launch_bound.check(gaps(launching_ms), STEPS, step), kind)
+    assert isinstance(
+        kernel_launch_bound.check(gaps(launching_ms), STEPS, step, None, Framework()), kind
+    )
 
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
-    verdict = kernel_launch_bound.check(gaps(5.0), whole, Breakdown.of(host=5.0, device=5.0))
+    verdict = kernel_launch_bound.check(
+        gaps(5.0), whole, Breakdown.of(host=5.0, device=5.0), None, Framework()
+    )
     assert verdict == NotApplicable(reason="no step is marked")
+
+
+XLA = OperationTime(
+    name="f",
+    type="sub (fused)",
+    ms=5.0,
+    operation=Operation(name="f", type="sub (fused)", compiled=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("rest_ms", "framework", "first", "code"),
+    [
+        (5.1, Framework(), "Compile the step with XLA", "jit_compile=True"),
+        (4.9, Framework(), "Run several steps per call", "steps_per_execution"),
+        (5.1, Framework(JAX), "Run several steps in one compiled call", "jax.lax.scan"),
+    ],
+)
+def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
+    rest_ms: float, framework: Framework, first: str, code: str
+) -> None:
+    rows = Operations((XLA, OperationTime(name="g", type="Relu", ms=rest_ms)))
+    step = Breakdown.of(host=5.0, device=5.0)
+    finding = kernel_launch_bound.check(gaps(5.0), STEPS, step, rows, framework)
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].action == first
+    assert code in finding.remedies[0].code
+    assert ("the compiled step" in finding.summary) == (first != "Compile the step with XLA")

@@ -78,7 +78,7 @@ def by_width(**limits: float) -> Verdict:
     (row,) = (unaligned_dimension._conv(33),)  # noqa: SLF001 - its own example
     hardware = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
     return unaligned_dimension.check(
-        Operations((row,)), hardware, unaligned_dimension.Limits(**limits)
+        Operations((row,)), hardware, None, unaligned_dimension.Limits(**limits)
     )
 
 

@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 
 from tests.builders import matmul
+from tests.h100 import TIMED_MS, judged
+from tfdoctor.facts.matmuls.aligned_times import AlignedTimes
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
+from tfdoctor.facts.run.program import Operation
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import unaligned_dimension
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.units import ms as to_ms
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x", tile=Tile(16, "measured"))
 GPU = Hardware(DeviceKind.GPU, "x", "Tensor Core", tile=Tile(8, "guide", faster_above=True))
@@ -25,7 +29,7 @@ def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
 
 
 def check(*rows: OperationTime, hardware: Hardware = CPU) -> Verdict:
-    return unaligned_dimension.check(Operations(rows), hardware)
+    return unaligned_dimension.check(Operations(rows), hardware, None)
 
 
 @pytest.mark.parametrize(
@@ -271,3 +275,73 @@ def test_one_remedy_a_layer_the_heaviest_first() -> None:
         "Choose 64 instead of 65 in c65",
         "Choose 32 instead of 33 in c33",
     ]
+
+
+FAST = replace(GPU, peak_flop_s=1e15)
+
+
+def wide(width: int, **more: Any) -> OperationTime:
+    return matmul("MatMul", weights=(width, width), dtype="bfloat16", name=f"w{width}", **more)
+
+
+def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
+    """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
+    rows = (wide(width), matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"))
+    aligned = AlignedTimes(
+        {f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms}
+    )
+    operations = Operations((*rows, *more.get("others", ())))
+    return unaligned_dimension.check(operations, FAST, aligned)
+
+
+@pytest.mark.parametrize(("least_ms", "kind"), [(5.0, Finding), (5.1, Healthy)])
+def test_a_kernel_below_half_of_the_aligned_rate_is_slow(least_ms: float, kind: type) -> None:
+    assert isinstance(slowly(4001, least_ms), kind)
+
+
+def test_an_aligned_width_is_not_to_blame_for_a_slow_kernel() -> None:
+    """Trap: small batches and strided gradients are slow in any width."""
+    assert isinstance(slowly(4000, 0.5), Healthy)
+
+
+def test_the_least_time_of_aligned_kernels_is_a_ceiling() -> None:
+    finding = slowly(4001, 2.0, cleared_ms=0.5)
+    assert isinstance(finding, Finding)
+    kernel, cleared = finding.effects
+    assert (kernel.scales, kernel.bound) == (0.2, Bound.AT_MOST)
+    assert (cleared.stage, cleared.of, cleared.scales) == (Stage.TRANSFER, to_ms(0.5), 0.0)
+    assert (
+        "take 10.0 ms per step; those for aligned widths need at least 2.00 ms" in finding.summary
+    )
+    assert finding.remedies[0].code == "4001  ->  4000    # faster kernels"
+
+
+def test_other_kernels_of_the_width_load_whole_vectors_too() -> None:
+    tensors = (("float32", (4096, 4001)),)
+    fused = Operation(
+        name="scale", type="mul (fused)", inputs=tensors, outputs=tensors, compiled=True
+    )
+    row = OperationTime(name="scale", type=fused.type, ms=4.0, operation=fused)
+    finding = slowly(4001, 2.0, others=(row,))
+    assert isinstance(finding, Finding)
+    assert {effect.subject: effect.scales for effect in finding.effects}["scale"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("unaligned", "aligned", "width"),
+    [
+        ("convnet-bfloat16-130", "convnet-bfloat16", "128 instead of 130"),
+        ("mlp-bfloat16-4001", "mlp-bfloat16-4000", "4000 instead of 4001"),
+    ],
+)
+def test_what_an_aligned_width_saved_on_an_h100_is_within_the_ceiling(
+    unaligned: str, aligned: str, width: str
+) -> None:
+    result = judged(unaligned, unaligned_dimension)
+    assert isinstance(result.outcome, Finding)
+    assert width in result.outcome.remedies[0].action
+    assert result.saving is not None
+
+    saved = 1.0 - TIMED_MS[aligned] / TIMED_MS[unaligned]
+    assert saved <= result.saving.share <= saved + 0.08
+    assert isinstance(judged(aligned, unaligned_dimension).outcome, Healthy)

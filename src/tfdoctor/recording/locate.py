@@ -59,7 +59,8 @@ class RecordingFiles:
                 "record one with `tfdoctor profile`."
             )
         if not has_manifest:
-            return cls(located)
+            samples = path / SAMPLES  # a sampler may run beside the profiler of any framework
+            return cls(located, samples=samples if samples.is_file() else None)
         if agent is None and (path / AGENT).is_file():
             agent = agent_state(path / AGENT, notes)
         return cls(located, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent)

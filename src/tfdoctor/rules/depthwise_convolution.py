@@ -90,7 +90,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     try:
         work = Depthwise.measure(operations)
     except Unavailable as missing:
-        if operations.why_unnamed:
+        if operations.why_unlisted:
             return NotApplicable(reason=str(missing))
         return Healthy(summary="The step runs no depthwise convolution")
     on_cpu = hardware.kind == DeviceKind.CPU

@@ -14,7 +14,9 @@ in each step loses this lead every time.
 ## How to fix
 
 Read values every N steps. Accumulate metrics on the device (`keras.metrics`) and read them once per epoch. With
-Keras' fit, `steps_per_execution` reads once for several steps.
+Keras' fit, `steps_per_execution` reads once for several steps. JAX returns arrays before they are computed;
+`float(loss)`, `print(loss)` and `block_until_ready` wait for them: keep the losses as arrays and read them
+together.
 
 ## Holds for
 
@@ -30,6 +32,7 @@ ahead.
 from dataclasses import dataclass
 
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
@@ -82,6 +85,7 @@ def check(
     steady: SteadySteps,
     breakdown: Breakdown,
     compiling: CompileTime | None,
+    framework: Framework,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the GPU's idle time after copies to the host with the step."""
@@ -99,7 +103,7 @@ def check(
     return Finding(
         summary=summary,
         evidence=evidence,
-        remedies=REMEDIES,
+        remedies=_remedies(framework),
         effects=tuple(
             Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
             for stage, time_ms in idle.items()
@@ -147,10 +151,15 @@ if step % 100 == 0:
 
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
 
-REMEDIES = (
-    Remedy("Read values every 100 steps", EVERY),
-    Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution"),
-)
+
+def _remedies(framework: Framework) -> tuple[Remedy, ...]:
+    rarely = Remedy("Read values every 100 steps", EVERY)
+    if framework.foreign and not framework.keras:
+        return (rarely,)
+    fit = Remedy(
+        "With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution"
+    )
+    return rarely, fit
 
 
 def sick() -> Verdict:
@@ -163,6 +172,6 @@ def healthy() -> Verdict:
     return check(*_example(HostSyncs(1.0, 0.0)))
 
 
-def _example(syncs: HostSyncs) -> tuple[HostSyncs, SteadySteps, Breakdown, None]:
+def _example(syncs: HostSyncs) -> tuple[HostSyncs, SteadySteps, Breakdown, None, Framework]:
     step = Breakdown.of(host=2.0, between=1.0, device=7.0)
-    return syncs, SteadySteps.of(Steps.uniform(10, step.step_ms)), step, None
+    return syncs, SteadySteps.of(Steps.uniform(10, step.step_ms)), step, None, Framework()

@@ -53,6 +53,7 @@ from tfdoctor.verdict import (
     Location,
     Measure,
     NotApplicable,
+    PartTime,
     Remedy,
     Stage,
     StepWork,
@@ -151,7 +152,20 @@ def check(
     return Healthy(
         summary=f"No operation takes {percent(limits.share)} of the step and over twice its least time",
         evidence=(_table(groups),) if groups else (),
+        necessary=tuple(_necessary(groups, limits)),
     )
+
+
+def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
+    """Yield the time of the operations that run near the rates of the hardware."""
+    near = [
+        group for group in groups if group.attained is not None and group.attained >= limits.near
+    ]
+    total_ms = sum(group.ms for group in near)
+    if total_ms:
+        attained = sum((group.attained or 0.0) * group.ms for group in near) / total_ms
+        why = f"the operations reach {percent(attained)} of what this hardware allows for their bytes and FLOPs"
+        yield PartTime(Stage.DEVICE, ms(total_ms), why)
 
 
 def _without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup | None:
@@ -291,13 +305,15 @@ def _dispatched(hot: HotWork) -> str:
 
 
 def _remedy(hot: HotWork) -> Remedy:
+    compiled = all(row.operation and row.operation.compiled for row in hot.groups[0].rows)
     if hot.short:
-        return Remedy(
-            "Can one operation on the whole batch or sequence replace these, or can XLA fuse them "
-            "(jit_compile=True)?",
-            at=hot.at,
-        )
+        fuse = "" if compiled else ", or can XLA fuse them (jit_compile=True)"
+        action = f"Can one operation on the whole batch or sequence replace these{fuse}?"
+        return Remedy(action, at=hot.at)
     kind = hot.groups[0].type
+    if hot.groups[0].is_matrix:
+        action = f"Can {kind} run on larger matrices, on widths that are multiples of 8, or in a 16-bit type?"
+        return Remedy(action, at=hot.at)
     return Remedy(
         f"Is {kind} needed in every step, on tensors of this size and type, or can the input pipeline do it?",
         at=hot.at,

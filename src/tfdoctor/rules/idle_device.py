@@ -75,7 +75,7 @@ def check(
     usable = device.visible if replicas.granted is None else min(device.visible, replicas.granted)
     evidence = (
         Measure("devices in the trace", count(device.visible)),
-        Measure("devices that TensorFlow may use", count(usable)),
+        Measure("devices that the run may use", count(usable)),
         Measure("devices in use", count(device.used)),
     )
     if device.used >= usable:

@@ -31,6 +31,7 @@ with CUDA, from TensorFlow 2.6 on.
 from dataclasses import dataclass
 
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
+from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
@@ -67,7 +68,11 @@ LIMITS = Limits()
 
 
 def check(
-    transfers: Transfers, steady: SteadySteps, breakdown: Breakdown, limits: Limits = LIMITS
+    transfers: Transfers,
+    steady: SteadySteps,
+    breakdown: Breakdown,
+    framework: Framework,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the copies that no kernel hides with the step."""
     if steady.unit != STEP:
@@ -88,7 +93,7 @@ def check(
     return Finding(
         summary=_summary(worst, breakdown),
         evidence=(measure, Table(COLUMNS, tuple(_row(copy) for copy in copies))),
-        remedies=_remedies(worst),
+        remedies=_remedies(worst, framework),
         effects=tuple(
             Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST)
             for copy in copies
@@ -125,17 +130,26 @@ def _row(copy: Transfer) -> tuple[str | Quantity, ...]:
     )
 
 
-def _remedies(worst: Transfer) -> tuple[Remedy, ...]:
+def _remedies(worst: Transfer, framework: Framework) -> tuple[Remedy, ...]:
     if worst.direction == D2H:
         return (Remedy("Keep results on the GPU and read them every 100 steps", READ),)
+    ahead, smaller = (PREFETCH, SMALLER)
+    if framework.foreign:
+        ahead, smaller = (PUT if framework.name == JAX else ""), ""
     return (
-        Remedy("Copy the next batch while the GPU trains on the current one", PREFETCH),
-        Remedy("Copy smaller data types and cast on the GPU", SMALLER),
+        Remedy("Copy the next batch while the GPU trains on the current one", ahead),
+        Remedy("Copy smaller data types and cast on the GPU", smaller),
     )
 
 
 PREFETCH = """\
 dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # the last transformation"""
+
+PUT = """\
+following = jax.device_put(next(batches))  # copies while the GPU computes
+for _ in range(steps):
+    batch, following = following, jax.device_put(next(batches))
+    params, loss = train_step(params, batch)"""
 
 SMALLER = """\
 # uint8 images have a quarter of the bytes of float32; the model's first layer casts and scales
@@ -157,7 +171,8 @@ def healthy() -> Verdict:
     return check(*_example(0.1))
 
 
-def _example(exposed_ms: float) -> tuple[Transfers, SteadySteps, Breakdown]:
+def _example(exposed_ms: float) -> tuple[Transfers, SteadySteps, Breakdown, Framework]:
     copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})
     step = Breakdown.of(transfer=exposed_ms, device=175.0)
-    return Transfers((copy,)), SteadySteps.of(Steps.uniform(10, step.step_ms)), step
+    steady = SteadySteps.of(Steps.uniform(10, step.step_ms))
+    return Transfers((copy,)), steady, step, Framework()

@@ -42,7 +42,7 @@ from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.framework import JAX, TENSORFLOW, Framework
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
@@ -290,9 +290,8 @@ def _remedies(
     steps: Steps, memory: DeviceMemory | None, framework: Framework, number: int, limits: Limits
 ) -> list[Remedy]:
     """Return first the change that leaves the training as it is."""
-    several = Remedy(
-        "Process several batches in one compiled call", "" if framework.foreign else LOOP
-    )
+    code = {JAX: SCAN, "": LOOP, TENSORFLOW: LOOP}.get(framework.name, "")
+    several = Remedy("Process several batches in one compiled call", code)
     if steps.source == StepSource.KERAS_FIT:
         several = Remedy(
             "Run several steps in one call", COMPILE.format(number), edit_id="steps-per-execution"
@@ -322,6 +321,11 @@ LOOP = """\
 def steps(iterator):
     for _ in tf.range(20):
         step(next(iterator))"""
+
+SCAN = """\
+@jax.jit
+def train_steps(params, batches):  # each array of batches has a first dimension of several batches
+    return jax.lax.scan(lambda params, batch: train_step(params, batch), params, batches)"""
 
 LARGER = "batch_size = 4 * batch_size\nlearning_rate = 4 * learning_rate  # a common start, with a warm-up"
 

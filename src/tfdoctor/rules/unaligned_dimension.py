@@ -13,6 +13,12 @@ The hardware computes whole tiles. 33 channels cost as much as 48 where the tile
 costs as much as 256 where it is 128. The padded part is computed and discarded. oneDNN pads the input channels of
 a convolution as well: between layers of 130 channels, 144 x 144 products are computed instead of 130 x 130.
 
+On a GPU the padding is the smaller part. In 16-bit precision, rows that are no multiple of 16 bytes cannot be
+loaded in whole vectors: cuDNN copies each tensor into a padded one, and kernels for single elements replace
+those of cuBLAS. On an NVIDIA H100 (JAX 0.11.2, CUDA 13, bfloat16, 2026-11-22) a step of six convolutions took
+15.5 ms with 130 channels and 3.9 ms with 128, and one of eight layers of 4096 x 4001 x 4001 17.3 ms, with 4000
+5.8 ms.
+
 ## How to fix
 
 Choose the multiple below (the step gets shorter) or the multiple above (a wider layer at no cost). Widths that
@@ -21,9 +27,11 @@ significant time. The units of the last dense layer, which are the classes, are 
 
 ## Holds for
 
-CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in bfloat16.
-The cost was measured on AMX in float32 and bfloat16; on other CPUs the saving is an upper bound. NVIDIA Tensor
-Cores in 16-bit precision (multiples of 8), TPUs (128 lanes; 256 from v6e on for the MXU).
+CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in
+bfloat16. The cost was measured on AMX in float32 and bfloat16; on other CPUs the saving is an upper bound.
+NVIDIA Tensor Cores in 16-bit precision (multiples of 8): where FLOPs and peak are known, kernels below half of
+the rate of aligned ones are reported, and the saving is an upper bound. TPUs (128 lanes; 256 from v6e on for
+the MXU).
 
 ## Sources
 
@@ -33,10 +41,11 @@ Cores in 16-bit precision (multiples of 8), TPUs (128 lanes; 256 from v6e on for
 - CPU figures: benchmarks/channels.py of this project
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from tfdoctor.facts.matmuls.aligned_times import AlignedTimes
 from tfdoctor.facts.matmuls.layer_matmuls import heads, is_gradient, owner
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -86,6 +95,12 @@ class Limits:
         "layer, which costs nothing but saves nothing either",
         most=1.0,
     )
+    slow: float = limit(
+        0.5,
+        "Largest share of the rate of aligned kernels at which a GPU's kernel for an unaligned width counts as "
+        "slow: on an H100 such convolutions and products reached 0.13 to 0.26 of it, aligned ones 0.85 to 0.95",
+        most=1.0,
+    )
     smallest: float = limit(
         0.5,
         "Smallest width that is checked, as a share of the hardware's multiple: smaller widths (ten classes, "
@@ -119,12 +134,20 @@ class Padded:
     layer: str = ""  # or the forward operation that has this width; "" when unknown
     depth: int = 0  # input channels that another layer has as its width, where they are padded too
     fixed: bool = False  # whether the data gives the width
+    least_ms: float | None = None  # of a GPU's kernels for aligned widths; None is unknown
 
     @property
     def is_wasteful(self) -> bool:
         """Whether it has enough padding, in calls that are long enough to get shorter."""
         is_long = self.row.ms >= self.limits.shortest_ms * self.row.calls
-        return is_long and 1.0 - self.useful >= self.limits.waste
+        return is_long and (self.is_slow or 1.0 - self.useful >= self.limits.waste)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether an unaligned width made a GPU use a slow kernel."""
+        unaligned = any(width % self.tile.multiple for width in self.chosen)
+        known = self.least_ms is not None and unaligned
+        return known and (self.least_ms or 0.0) <= self.limits.slow * self.row.ms
 
     @property
     def padded(self) -> int:
@@ -139,13 +162,20 @@ class Padded:
 
     @property
     def useful(self) -> float:
-        """The share of the computed multiplications that is used."""
-        return prod(width / _padded(width, self.tile) for width in self.chosen)
+        """The share of the computed multiplications that is used; of a slow kernel's time, that is needed."""
+        padded = prod(width / _padded(width, self.tile) for width in self.chosen)
+        return min(padded, (self.least_ms or 0.0) / self.row.ms) if self.is_slow else padded
 
     @property
     def is_padded(self) -> bool:
         """Whether its own width is one to change."""
         return not self.fixed and self.padded > self.width
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether only the line of its layer is known: XLA's programs name operations, not layers."""
+        operation = self.row.operation
+        return operation is not None and operation.compiled and self.row.at is not None
 
     @property
     def target(self) -> int:
@@ -173,6 +203,8 @@ class Padded:
     def effects(self) -> tuple[Effect, ...]:
         """What choosing the target does: fewer tiles, faster kernels, or only a wider layer."""
         time, bound = ms(self.row.ms), self.tile.bound
+        if self.is_slow:
+            return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
         scales = prod(
             self._target(w) / _padded(w, self.tile) for w in self.chosen if self._target(w) < w
         )
@@ -192,13 +224,22 @@ def _padded(width: int, tile: Tile) -> int:
     return ceil(width / tile.multiple) * tile.multiple
 
 
-def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
+def check(
+    operations: Operations,
+    hardware: Hardware,
+    aligned: AlignedTimes | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """Weigh each matmul's padding by its time."""
     tile = hardware.tile
     if tile is None:
         why = hardware.missing or f"tfdoctor knows no dimension that {hardware.name} pads"
         return NotApplicable(reason=why)
-    sized = _sized(operations, hardware, tile, limits)
+    aligned = aligned or AlignedTimes({})
+    sized = [
+        replace(padded, least_ms=aligned.least_ms.get(padded.row.name))
+        for padded in _sized(operations, hardware, tile, limits)
+    ]
     if not sized:
         return NotApplicable(reason=_why_unsized(operations, hardware))
     of_layers = _of_layers(sized, heads(operations.matrix))
@@ -210,7 +251,11 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
             summary=f"Avoidable padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step "
             f"in {counted(len(sized), 'matmul or convolution', 'matmuls and convolutions')}"
         )
-    return _finding(wasteful, tile, lost_ms, _elsewhere(wasteful, operations, hardware))
+    elsewhere = (
+        *_elsewhere(wasteful, operations, hardware),
+        *_beside_slow([padded for padded in wasteful if padded.is_slow], operations, aligned),
+    )
+    return _finding(wasteful, tile, lost_ms, elsewhere)
 
 
 def _sized(operations: Operations, hardware: Hardware, tile: Tile, limits: Limits) -> list[Padded]:
@@ -235,6 +280,29 @@ def _elsewhere(
         for row, result in results
         if result and result.tile and (width := result.width) and (target := targets.get(width))
     )
+
+
+def _beside_slow(
+    slow: list[Padded], operations: Operations, aligned: AlignedTimes
+) -> Iterator[Effect]:
+    """Yield what a GPU gains beside the slow kernels: their buffers, and other kernels of these widths.
+
+    Loads of whole vectors need aligned rows too, in any type.
+    """
+    for padded in slow:
+        if cleared_ms := aligned.cleared_ms.get(padded.row.name):
+            yield Effect(Stage.TRANSFER, 0.0, padded.row.name, ms(cleared_ms), bound=Bound.AT_MOST)
+    widths = {width for padded in slow for width in padded.chosen if width % padded.tile.multiple}
+    for row in operations.rows if widths else ():
+        least_ms = aligned.least_ms.get(row.name, row.ms)
+        if row.is_fused and least_ms < row.ms and widths & _last_dimensions(row):
+            yield Effect(Stage.DEVICE, least_ms / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
+
+
+def _last_dimensions(row: OperationTime) -> set[int | None]:
+    """Return the sizes of the last dimensions of what it reads and writes."""
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    return {shape[-1] for _, shape in tensors if shape}
 
 
 def _narrower(row: OperationTime, scales: float) -> Effect:
@@ -268,7 +336,8 @@ def _named(
     """Return an operation with its layer, and with its input channels where a layer chooses them."""
     kernel, layer = padded.row.kernel or (), _layer(padded, widths, owners)
     is_conv = padded.tile.both_sides and padded.row.type.startswith("Conv")
-    depth = kernel[-2] if is_conv and len(kernel) > 1 and kernel[-2] in free else 0
+    reads = is_conv or padded.least_ms is not None  # a GPU's kernels load both factors in vectors
+    depth = kernel[-2] if reads and len(kernel) > 1 and kernel[-2] in free else 0
     return replace(padded, layer=layer, depth=depth, fixed=layer in last_layers)
 
 
@@ -306,7 +375,7 @@ def _result(row: OperationTime) -> Array | None:
 def _why_unsized(operations: Operations, hardware: Hardware) -> str:
     matmuls, on_gpu = operations.matrix, hardware.kind == DeviceKind.GPU
     if not matmuls:
-        return operations.why_unnamed or "the step runs no matmul or convolution"
+        return operations.why_unlisted or "the step runs no matmul or convolution"
     if on_gpu and not any(row.precision in HALVES for row in matmuls):
         return (
             "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
@@ -324,11 +393,11 @@ def _finding(
     wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]
 ) -> Finding:
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
-    layers = counted(len(_one_per_layer(wasteful)), "layer")
+    summary, lost = _lost(wasteful, tile, lost_ms)
     return Finding(
-        summary=f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}",
+        summary=summary,
         evidence=(
-            Measure("time spent on padding per step", ms(lost_ms)),
+            *lost,
             Measure("multiple to which the hardware pads", count(tile.multiple)),
             _table(wasteful),
         ),
@@ -338,12 +407,35 @@ def _finding(
     )
 
 
+def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float) -> tuple[str, tuple[Measure, ...]]:
+    """Return what takes the time, in a sentence and in numbers."""
+    slow = [padded for padded in wasteful if padded.is_slow]
+    if not slow:
+        layers = counted(len(_one_per_layer(wasteful)), "layer")
+        summary = f"Padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step in {layers}"
+        return summary, (Measure("time spent on padding per step", ms(lost_ms)),)
+    slow_ms, least_ms = (
+        sum(padded.row.ms for padded in slow),
+        sum(padded.least_ms or 0.0 for padded in slow),
+    )
+    summary = (
+        f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
+        f"those for aligned widths need at least {milliseconds(least_ms)}"
+    )
+    measures = (
+        Measure("time in slow kernels per step", ms(slow_ms)),
+        Measure("least time of aligned kernels per step", ms(least_ms)),
+    )
+    return summary, measures
+
+
 def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
     """Return the most padded operation of each layer with a padded width, the layer that loses most first."""
     by_layer: dict[str, Padded] = {}
     for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
         if padded.is_padded:
-            by_layer.setdefault(padded.layer, padded)
+            place = f"{padded.width} {padded.row.at}" if padded.is_unnamed else padded.layer
+            by_layer.setdefault(place, padded)
     return list(by_layer.values())
 
 
@@ -361,25 +453,26 @@ def _table(wasteful: list[Padded]) -> Table:
 
 
 def _remedy(padded: Padded) -> Remedy:
-    if padded.target < padded.width:
-        effect = "fewer tiles"
-    elif padded.tile.faster_above:
+    if padded.is_slow or (padded.target > padded.width and padded.tile.faster_above):
         effect = "faster kernels"
+    elif padded.target < padded.width:
+        effect = "fewer tiles"
     else:
         effect = "wider at almost no cost; saves no time"
-    action = f"Choose {padded.target} instead of {padded.width} in {padded.layer}"
+    layer = "the layers of this line" if padded.is_unnamed else padded.layer
+    action = f"Choose {padded.target} instead of {padded.width} in {layer}"
     code = f"{padded.width}  ->  {padded.target}    # {effect}"
     return Remedy(action, code, padded.row.at)
 
 
 def sick() -> Verdict:
     """A convolution has 33 channels where the hardware pads to 16."""
-    return check(Operations((_conv(33),)), _hardware())
+    return check(Operations((_conv(33),)), _hardware(), None)
 
 
 def healthy() -> Verdict:
     """The convolution has 32 channels."""
-    return check(Operations((_conv(32),)), _hardware())
+    return check(Operations((_conv(32),)), _hardware(), None)
 
 
 def _hardware() -> Hardware:

@@ -1,12 +1,14 @@
 """The programs that XLA compiled, from a trace's plane /host:metadata."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from tfdoctor.trace.hlo_lines import SourceLines
+from tfdoctor.trace.hlo_matmul import HloMatmul, Shape, matmul_of
 from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
 
@@ -16,39 +18,8 @@ PROTO = "Hlo Proto"
 PROGRAM = re.compile(r"\((\d+)\)$")
 """The program's fingerprint at the end of "jit_train_step(12190760917235803885)"."""
 
-MATMUL_OPERANDS = 2
-"""The first operands of a dot or a convolution are its factors."""
-
 HOST_SPACE = 5
 """The number of the host's memory space in layouts: S(5)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The type, the sizes and the layout of an array; a tuple has several."""
-
-    dtype: str  # "bf16", "f32"
-    dims: tuple[int, ...]
-    minor_to_major: tuple[int, ...] = ()  # dimensions, fastest-varying first
-    tiles: tuple[tuple[int, ...], ...] = ()  # T(8,128)(2,1): ((8, 128), (2, 1))
-    space: int = 0  # memory space; 5 is the host's
-
-
-@dataclass(frozen=True, slots=True)
-class HloMatmul:
-    """The sizes of a dot or a convolution as a matmul: ``batch`` times m x k by k x n."""
-
-    batch: int
-    m: int
-    n: int
-    k: int
-    window: int = 1  # positions of a convolution's kernel, each with k input features
-    groups: int = 1  # of a grouped convolution
-
-    @property
-    def depthwise(self) -> bool:
-        """Whether each channel is convolved alone; the gradient of such weights has one group per channel."""
-        return self.groups > 1 and (self.k == 1 or self.groups == self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +33,8 @@ class Instruction:
     calls: tuple[int, ...]  # ids of the computations that it calls
     op_name: str = ""  # the framework's: "jit(train_step)/transpose(jvp(dense))/dot_general"
     matmul: HloMatmul | None = None
+    target: str = ""  # of a custom call: "__cublas$lt$matmul"
+    at: tuple[str, int] | None = None  # the innermost line of the user's source
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +46,8 @@ class HloProgram:
     computations: dict[int, tuple[Instruction, ...]]
     donates: bool  # buffers of inputs are reused for outputs, as by weight updates
     files: tuple[str, ...] = ()  # Python files with the functions that it was traced from
+    schedule: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The instructions of each computation in the order in which they run; empty where not recorded."""
 
     def instructions(self) -> Iterator[Instruction]:
         """Yield the instructions of all computations."""
@@ -108,19 +83,37 @@ def parse(data: bytes) -> HloProgram | None:
         module = description.message.FromString(data).hlo_module
     except DecodeError:
         return None
+    places = SourceLines(module.stack_frame_index)
     return HloProgram(
         module.name,
         module.entry_computation_id,
         {
-            computation.id: _computation(computation, description.element_types)
+            computation.id: _computation(computation, description.element_types, places)
             for computation in module.computations
         },
         bool(module.input_output_alias.entries),
         tuple(module.stack_frame_index.file_names),
+        _schedule(module),
     )
 
 
-def _computation(computation: Any, types: dict[int, str]) -> tuple[Instruction, ...]:  # noqa: ANN401 - a message
+def _schedule(module: Any) -> dict[int, tuple[str, ...]]:  # noqa: ANN401 - a message
+    names = {
+        instruction.id: instruction.name
+        for computation in module.computations
+        for instruction in computation.instructions
+    }
+    return {
+        number: tuple(names[at] for at in sequence.instruction_ids if at in names)
+        for number, sequence in module.schedule.sequences.items()
+    }
+
+
+def _computation(
+    computation: Any,  # noqa: ANN401 - a message
+    types: dict[int, str],
+    places: SourceLines,
+) -> tuple[Instruction, ...]:
     shapes = {message.id: _shapes(message.shape, types) for message in computation.instructions}
     names = {message.id: message.name for message in computation.instructions}
     return tuple(
@@ -131,11 +124,13 @@ def _computation(computation: Any, types: dict[int, str]) -> tuple[Instruction, 
             tuple(names.get(operand, "") for operand in message.operand_ids),
             tuple(message.called_computation_ids),
             message.metadata.op_name,
-            _matmul(
+            matmul_of(
                 message,
                 [shapes.get(operand, ()) for operand in message.operand_ids],
                 shapes[message.id],
             ),
+            message.custom_call_target,
+            places.of(message.metadata),
         )
         for message in computation.instructions
     )
@@ -148,56 +143,3 @@ def _shapes(shape: Any, types: dict[int, str]) -> tuple[Shape, ...]:  # noqa: AN
     tiles = tuple(tuple(tile.dimensions) for tile in layout.tiles)
     dtype, dims = types.get(shape.element_type, "").lower(), tuple(shape.dimensions)
     return (Shape(dtype, dims, tuple(layout.minor_to_major), tiles, layout.memory_space),)
-
-
-def _matmul(
-    instruction: Any,  # noqa: ANN401 - a message
-    operands: list[tuple[Shape, ...]],
-    result: tuple[Shape, ...],
-) -> HloMatmul | None:
-    arrays = [*operands[:2], result]
-    if (
-        instruction.opcode not in ("dot", "convolution")
-        or len(operands) < MATMUL_OPERANDS
-        or not all(arrays)
-    ):
-        return None
-    left, right = operands[0][0].dims, operands[1][0].dims
-    try:
-        if instruction.opcode == "dot":
-            return _dot(instruction.dot_dimension_numbers, left, right)
-        return _convolution(instruction, right, result[0].dims)
-    except IndexError:  # dimensions that the shapes lack: damage
-        return None
-
-
-def _dot(numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
-    batch, inner = list(numbers.lhs_batch_dimensions), list(numbers.lhs_contracting_dimensions)
-    not_n = [*numbers.rhs_batch_dimensions, *numbers.rhs_contracting_dimensions]
-    return HloMatmul(
-        _size(left, batch),
-        _size(left, [axis for axis in range(len(left)) if axis not in (*batch, *inner)]),
-        _size(right, [axis for axis in range(len(right)) if axis not in not_n]),
-        _size(left, inner),
-    )
-
-
-def _convolution(instruction: Any, kernel: tuple[int, ...], result: tuple[int, ...]) -> HloMatmul:  # noqa: ANN401 - a message
-    numbers = instruction.convolution_dimension_numbers
-    outputs = result[numbers.output_feature_dimension]
-    positions = [numbers.output_batch_dimension, *numbers.output_spatial_dimensions]
-    return HloMatmul(
-        1,
-        _size(result, positions),
-        outputs,
-        kernel[numbers.kernel_input_feature_dimension],
-        _size(kernel, list(numbers.kernel_spatial_dimensions)),
-        max(1, instruction.feature_group_count, instruction.batch_group_count),
-    )
-
-
-def _size(dims: tuple[int, ...], axes: list[int]) -> int:
-    size = 1
-    for axis in axes:
-        size *= dims[axis]
-    return size

@@ -61,6 +61,9 @@ ON = {
     "igemm_fwd_gtcx3_nhwc_fp16_bx0_ex0_bt128x128x32_wt32x32x8_ws1x1_wr2x2": "fp16",
     "void ck::kernel_gemm_xdlops_v2r3<ck::GridwiseGemm, _Float16>": "",
     "void ck_tile::kentry<ck_tile::gfx950_t, 2, ck_tile::FmhaFwdKernel<std::bfloat16_t>>": "bf16",
+    # of cuDNN on an H100, JAX 0.11.2
+    "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_10bfloat16_t"
+    "ENS_6layout40ColumnMajorTensorOpMultiplicandCongruousILi16ELi64EEE": "bf16",
 }  # fmt: skip
 
 DEVICE_KERNEL = (
@@ -131,6 +134,8 @@ MAYBE = [
 ]
 
 BESIDE = {
+    "void nhwcAddPaddingKernel<__nv_bfloat16, __nv_bfloat16, float, true>": KernelRole.HELPER,
+    "void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<int>": KernelRole.HELPER,
     "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>": KernelRole.HELPER,
     "void cudnn::winograd::generateWinogradTilesKernel<0, float, float>": KernelRole.HELPER,
     "void fft2d_r2c_32x32<float, false, 0u, false>": KernelRole.HELPER,

@@ -9,10 +9,13 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
-from tfdoctor.recording.samples import HostSample, MachineSample
+from tfdoctor.recording.samples import GpuSample, HostSample, MachineSample
 
 BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
+
+BUSY_PCT = 50
+"""Percent of the time with a kernel on the GPU from which it is busy."""
 
 GPU_PERIOD_S = 2.0
 """NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a
@@ -32,6 +35,7 @@ class Samples:
     run_bytes: float | None = None  # resident memory of the run, the maximum
     gpu_busy: float | None = None  # 0 to 1: share of time with any kernel (not matrix-unit use)
     tensor_active: float | None = None  # 0 to 1: share of time in which tensor cores worked (GPM)
+    tensor_share: float | None = None  # the same, of the time in which the GPUs were busy
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -56,7 +60,20 @@ class Samples:
             ),
             gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
             tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
+            tensor_share=_tensor_share(gpus) if long else None,
         )
+
+
+def _tensor_share(gpus: Sequence[GpuSample]) -> float | None:
+    """Return the Tensor Cores' share of the load of busy GPUs.
+
+    A reading of GPM covers half a second, so that those in which a GPU begins or ends its work hold idle time too:
+    the median leaves them out.
+    """
+    busy = [gpu for gpu in gpus if (gpu.gpu_pct or 0) >= BUSY_PCT]
+    active = [float(gpu.tensor_pct) for gpu in busy if gpu.tensor_pct is not None]
+    load = _mean((gpu.gpu_pct for gpu in busy), 1.0)
+    return min(1.0, float(np.median(active)) / load) if active and load else None
 
 
 def _window_s(recording: Recording) -> float:

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.matmuls.eligibility import eligibility
 from tfdoctor.facts.operations.kernel_kinds import Kernel, kernel, of_operation
 from tfdoctor.facts.operations.kernel_names import KernelRole
@@ -36,10 +37,13 @@ class MatrixUnit:
     unknown_ms: float = 0.0  # matrix work that ran on an unknown unit
     unused_ms: float = 0.0  # in operations that could have run on the unit as they are, but did not
     precisions: tuple[tuple[str, float], ...] = ()  # ms of the multiplying kernels, longest first
+    active: float | None = None  # share of the busy time in which the unit worked, as sampled (GPM)
     reasons: tuple[tuple[str, float], ...] = ()  # why operations could not use it; ms
 
     @classmethod
-    def measure(cls, operations: Operations, hardware: Hardware, device: Device) -> Self:
+    def measure(
+        cls, operations: Operations, hardware: Hardware, device: Device, samples: Samples | None
+    ) -> Self:
         """Compare what the matmuls and convolutions achieved with the unit's peak.
 
         Raises:
@@ -52,14 +56,16 @@ class MatrixUnit:
             )
         if not hardware.matrix_unit:
             raise Unavailable(hardware.missing)
-        return cls.of(operations, hardware)
+        return replace(
+            cls.of(operations, hardware), active=samples.tensor_share if samples else None
+        )
 
     @classmethod
     def of(cls, operations: Operations, hardware: Hardware) -> Self:
         """Compute the use from the operations' FLOPs and kernels."""
         rows, busy = operations.matrix, operations.total_ms
-        if not rows and operations.why_unnamed:
-            raise Unavailable(operations.why_unnamed)
+        if not rows and operations.why_unlisted:
+            raise Unavailable(operations.why_unlisted)
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)

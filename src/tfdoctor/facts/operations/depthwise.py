@@ -39,7 +39,7 @@ class Depthwise:
         """
         rows = tuple(row for row in operations.rows if row.is_depthwise)
         if not rows:
-            raise Unavailable(operations.why_unnamed or "the step runs no depthwise convolution")
+            raise Unavailable(operations.why_unlisted or "the step runs no depthwise convolution")
         precisions = {row.precision for row in rows}
         alike = [
             row

@@ -78,10 +78,13 @@ ATOM = r"SM(?:70|75|80|89|90|100|101|103|120)_\d+x\d+x\d+_|SM1\d\d_MMA_"
 """A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS"."""
 
 NVIDIA: tuple[Family, ...] = (
+    _row(r"nhwcAddPadding|init_device_workspace|ReduceSplitK|convertTensor_kernel", "NVIDIA cuDNN",
+         HELPER, OFF, SEEN),
     _row(r"simt|ffma|_dfma", "NVIDIA CUTLASS, cuDNN", MATMUL, OFF, DOCS),
     _row(r"scudnn_winograd|hcudnn_winograd", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
     _row(rf"(?<![a-z])[hsidczb]?f?{SHAPES}(?=gemm|cudnn|tf32|bf16|f16|f32|i8|fp|e4m3|e5m2|fprop|dgrad|wgrad"
          r"|conv)", "NVIDIA cuBLAS, cuDNN, CUTLASS", MATMUL, ON, DOCS),
+    _row(r"cutlass\w*Kernel\w*Gemm\w*TensorOpMultiplicand", "NVIDIA CUTLASS, cuDNN", MATMUL, ON, SEEN),
     _row(r"cutlass\w*tensorop", "NVIDIA CUTLASS", MATMUL, ON, DOCS),
     _row(rf"{ATOM}|MainloopSm\d+\w*[GU]mma", "NVIDIA CUTLASS 3", MATMUL, ON, DOCS),
     _row(r"(?<![a-z])(?:[hidq]mma|w?gmma|wgmma|utcmma|tcgen05|wmma)(?![a-z])", "NVIDIA", MATMUL, ON, DOCS),

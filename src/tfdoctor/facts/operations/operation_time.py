@@ -55,6 +55,11 @@ class OperationTime:
         return self.type in MATRIX_TYPES or xla or (self.type == UNNAMED and multiplies(self.ran))
 
     @property
+    def is_fused(self) -> bool:
+        """Whether it is an instruction of XLA's that may hold several operations of the program."""
+        return self.operation is not None and self.operation.compiled and not self.is_matrix
+
+    @property
     def is_depthwise(self) -> bool:
         """Whether it convolves each channel alone."""
         return self.type in DEPTHWISE

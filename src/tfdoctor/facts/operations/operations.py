@@ -109,10 +109,25 @@ class Operations:
                 if self.trains
                 else "the traced step contains no gradient, so it is not a whole training step"
             )
+        if any(row.is_fused for row in self.rows):
+            return f"XLA compiled {percent(self.unnamed)} of the compute time into kernels of several operations"
         return (
             f"the trace does not name the operations of {percent(self.unnamed)} of the compute time "
             "(XLA compiled them, or the profiler did not record their names)"
         )
+
+    @property
+    def why_unlisted(self) -> str:
+        """Why the absence of a matmul or convolution proves nothing: XLA's instructions show which they hold."""
+        unlisted = sum(row.ms for row in self.rows if row.type == UNNAMED)
+        known = any(row.is_fused for row in self.rows) and unlisted <= MOSTLY_NAMED * self.total_ms
+        return "" if known else self.why_unnamed
+
+    @property
+    def compiled(self) -> float:
+        """The share of the time in instructions of programs that XLA compiled."""
+        ms = sum(row.ms for row in self.rows if row.operation and row.operation.compiled)
+        return ms / self.total_ms if self.total_ms else 0.0
 
     @property
     def matrix(self) -> tuple[OperationTime, ...]:
@@ -122,7 +137,7 @@ class Operations:
     @property
     def unnamed(self) -> float:
         """The share of the time in operations that the trace does not name."""
-        unnamed = sum(row.ms for row in self.rows if row.type == UNNAMED)
+        unnamed = sum(row.ms for row in self.rows if row.type == UNNAMED or row.is_fused)
         return unnamed / self.total_ms if self.total_ms else 0.0
 
     @property
@@ -218,8 +233,10 @@ def _together(group: list[OperationTime]) -> OperationTime:
     if len(group) == 1:
         return group[0]
     first = max(group, key=lambda row: row.ms)
-    # A convolution is called as often as its multiplying kernel, not as those that convert its layout.
+    # A convolution is called as often as its multiplying kernel, not as those that convert its layout; an
+    # instruction of XLA's as often as the kernel that it launches once.
     multiplying = [row for row in group if multiplies(row.ran)]
+    compiled = first.operation is not None and first.operation.compiled
     return OperationTime(
         **{
             slot: getattr(first, slot)
@@ -227,7 +244,7 @@ def _together(group: list[OperationTime]) -> OperationTime:
             if slot not in ("ms", "ran", "ran_ms", "calls")
         },
         ms=sum(row.ms for row in group),
-        calls=max(row.calls for row in multiplying or group),
+        calls=(min if compiled else max)(row.calls for row in multiplying or group),
         ran=tuple(kernel for row in group for kernel in row.ran),
         ran_ms=tuple(time for row in group for time in row.ran_ms),
     )

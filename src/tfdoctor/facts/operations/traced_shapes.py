@@ -14,6 +14,7 @@ from typing import Self
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Tensor
+from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import operation_label
 from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
@@ -40,15 +41,19 @@ class TracedShapes:
     operations: Mapping[Key, Operation] = field(default_factory=dict)
 
     @classmethod
-    def measure(cls, trace: Trace, device: Device) -> Self:
-        """Read the shapes with the device's work, and the allocations on the host."""
+    def measure(cls, trace: Trace, device: Device, xla_operations: XlaOperations) -> Self:
+        """Read the shapes with the device's work, the allocations on the host, and XLA's programs."""
         inputs_by_key: dict[Key, tuple[Tensor, ...] | None] = {}
         for key, text in _shape_texts(device.busiest) if device.busiest else ():
             inputs = parse(text)
             if inputs_by_key.setdefault(key, inputs) != inputs:
                 inputs_by_key[key] = None  # its runs disagree
         known = {key: _operation(key, inputs) for key, inputs in inputs_by_key.items() if inputs}
-        return cls(_with_results(known, trace.host) if known else {})
+        compiled = {
+            (operation.name, operation.type): operation
+            for operation in xla_operations.operations.values()
+        }
+        return cls(compiled | (_with_results(known, trace.host) if known else {}))
 
 
 def _operation(key: Key, inputs: tuple[Tensor, ...]) -> Operation:

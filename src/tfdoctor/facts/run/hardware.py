@@ -23,6 +23,7 @@ from tfdoctor.facts.run.gpu_rates import (
     FIRST_TENSOR_CORES,
     GPU_RATES,
     PLAIN_TURING,
+    REACHED,
     SCALAR_RATES,
 )
 from tfdoctor.facts.run.matrix_units import (
@@ -62,6 +63,7 @@ class Hardware:
     multiplies: frozenset[str] = frozenset()  # types that a GPU's unit takes, as tensors have them
     strict: bool = False  # whether old libraries leave it unused for dimensions off the tile
     float32: Float32Time = FLOAT32  # what float32 saves of the time in float64
+    reached: float = 1.0  # share of the peak above which no matmul was measured; 1 where none was
     without_unit: bool = False  # known to have none; else "" in matrix_unit stands for unknown
 
     @classmethod
@@ -142,7 +144,7 @@ class Hardware:
             unknown_unit, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
             sixteen_bit=SixteenBit(dtype, full / half, Bound.AT_MOST, source, scalar and scalar / half),
             peak_flop_s=peak_rate(stats, half), multiplies=tensor_core_types(capability),
-            strict=capability < (8, 0),
+            strict=capability < (8, 0), reached=REACHED.get(capability, 1.0),
         )  # fmt: skip
 
     @classmethod

@@ -58,6 +58,7 @@ class Operation:
     at: Location | None = None
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
+    compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

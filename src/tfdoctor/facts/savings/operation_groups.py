@@ -81,7 +81,7 @@ class OperationGroups:
             place = placed.at or placed.layer or placed.name
             groups[placed.type, loop_of(placed.name), place].append(placed)
         found = [_group(rows, rates, known) for rows in groups.values()]
-        return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unnamed)
+        return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unlisted)
 
     @property
     def total_ms(self) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.timeline.device_work import work_by_stage
 from tfdoctor.facts.timeline.host_operations import (
@@ -42,7 +43,12 @@ class Activity:
 
     @classmethod
     def measure(
-        cls, trace: Trace, device: Device, framework: Framework, xla_programs: XlaPrograms
+        cls,
+        trace: Trace,
+        device: Device,
+        framework: Framework,
+        xla_programs: XlaPrograms,
+        xla_operations: XlaOperations,
     ) -> Self:
         """Sort all events of the host and of the busiest device."""
         wait = trainer_waits(trace.host_lines)
@@ -56,7 +62,7 @@ class Activity:
         if device.kind == DeviceKind.CPU:
             stages = _by_stage(computing)
             return cls(wait, stages, Intervals(), within_data=bool(training))
-        stages = work_by_stage(device, xla_programs) if device.busiest else {}
+        stages = work_by_stage(device, xla_programs, xla_operations) if device.busiest else {}
         return cls(wait, stages, computing.spans(), str(device.missing or ""), bool(training))
 
     def of(self, stage: Stage) -> Intervals:

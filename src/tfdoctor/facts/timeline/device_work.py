@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from tfdoctor.facts.run.device import Device, work_lines
+from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
+from tfdoctor.facts.timeline.compiled_kernels import CompiledKernels
 from tfdoctor.facts.timeline.work import Work, tabulate
 from tfdoctor.facts.timeline.xla_cpu_work import DEPTHWISE
 from tfdoctor.kinds import DeviceKind
@@ -19,10 +21,17 @@ from tfdoctor.trace.names import (
 from tfdoctor.verdict import Stage
 
 
-def work_by_stage(device: Device, xla_programs: XlaPrograms) -> dict[Stage, Work]:
+def work_by_stage(
+    device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations
+) -> dict[Stage, Work]:
     """Sort the events of the busiest GPU or TPU by stage."""
     stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
-    for line in work_lines(device.busiest) if device.busiest else ():
+    lines = work_lines(device.busiest) if device.busiest else ()
+    kernels = CompiledKernels()
+    if device.kind == DeviceKind.GPU:
+        events = (event for line in lines for event in line.events())
+        kernels = CompiledKernels.of(events, xla_programs, xla_operations)
+    for line in lines:
         for event in line.events():
             if event.type.stats.get("hlo_category") in CONTAINERS:
                 continue
@@ -32,6 +41,8 @@ def work_by_stage(device: Device, xla_programs: XlaPrograms) -> dict[Stage, Work
                 str(event.type.stats.get("program_id")), event.type.display_name
             ):
                 label = (label[0], DEPTHWISE, label[2])
+            if operation := kernels.find(event):
+                label = (operation.name, operation.type, label[2])
             row = (label, event.type, event.start_ps, event.end_ps)
             stages.setdefault(stage, []).append(row)
     return {stage: tabulate(rows) for stage, rows in stages.items()}

@@ -12,7 +12,8 @@ import numpy as np
 
 from tfdoctor.facts.run.xla_programs import XlaPrograms, entry
 from tfdoctor.trace import EventType, Line, Trace
-from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction
+from tfdoctor.trace.hlo import HloProgram, Instruction
+from tfdoctor.trace.hlo_matmul import HloMatmul
 from tfdoctor.trace.model import Value  # noqa: TC001 - beside its siblings
 
 DEPTHWISE = "DepthwiseConv2dNative"

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from math import ceil, prod
 
-from tfdoctor.trace.hlo import Shape
+from tfdoctor.trace.hlo_matmul import Shape
 
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")
 """A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space."""

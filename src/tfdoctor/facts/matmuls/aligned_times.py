@@ -1,0 +1,75 @@
+"""How long matmuls of 16-bit types would take on a GPU in the kernels for aligned widths, at least.
+
+Where a width is no multiple of 16 bytes, cuBLAS and cuDNN copy the tensors into padded ones or use kernels that
+load single elements, and XLA may take a kernel of its own instead of the library's.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedTimes:
+    """Times in ms per training step, by the operation's name.
+
+    ``least_ms`` of a matmul is that of its FLOPs at the rate that the best aligned kernels reach, or of its bytes;
+    of another operation that of its bytes. ``cleared_ms`` is the time in which buffers for it are cleared.
+    """
+
+    least_ms: Mapping[str, float]
+    cleared_ms: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def measure(
+        cls, operations: Operations, hardware: Hardware, activity: Activity, steps: Steps
+    ) -> Self:
+        """Compare the operations with the rates of the GPU.
+
+        Raises:
+            Unavailable: it is no GPU, or its peak rate is unknown.
+        """
+        if hardware.kind != DeviceKind.GPU or not hardware.peak_flop_s:
+            raise Unavailable("only the rates of known GPUs are compared")
+        least = {row.name: _least_ms(row, hardware) for row in operations.rows}
+        return cls({name: ms for name, ms in least.items() if ms}, _cleared(activity, steps))
+
+
+def _least_ms(row: OperationTime, hardware: Hardware) -> float:
+    """Return the least time of an operation; 0 where it is unknown."""
+    bandwidth = hardware.bandwidth_bytes_s
+    memory = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
+    if not row.is_matrix:
+        return min(row.ms, memory * row.calls * 1e3)
+    if not row.flops or not hardware.peak_flop_s or row.precision not in HALVES:
+        return 0.0
+    compute = row.flops / (hardware.peak_flop_s * hardware.reached)
+    return min(row.ms, max(memory, compute) * row.calls * 1e3)
+
+
+def _cleared(activity: Activity, steps: Steps) -> Mapping[str, float]:
+    """Return the time of the transfers that the trace assigns to an operation: clearing its buffers."""
+    work = activity.stages.get(Stage.TRANSFER)
+    if work is None or not len(work.label):
+        return {}
+    inside = StepSpans.of(steps).holds(work.start_ps)
+    number = sum(step.calls for step in steps.steady_steps)
+    sums = np.bincount(work.label[inside], work.attributed_ps()[inside], len(work.labels))
+    times: dict[str, float] = defaultdict(float)
+    for (name, _, _), time in zip(work.labels, (sums / number / PS_PER_MS).tolist(), strict=True):
+        times[name] += time
+    return {name: ms for name, ms in times.items() if name and ms}

@@ -1,0 +1,133 @@
+"""The instructions of XLA's programs as operations with shapes, types and lines, as facts expect them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from tfdoctor.facts.run.program import Operation, Tensor
+from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
+from tfdoctor.trace.hlo_matmul import HloMatmul, Pass, Shape
+from tfdoctor.verdict import Location
+
+TYPES = {
+    "bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64", "pred": "bool",
+    "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+}  # fmt: skip
+"""Names of types as tensors have them, by XLA's."""
+
+CONVOLUTION = {
+    Pass.FORWARD: "Conv2D",
+    Pass.INPUT: "Conv2DBackpropInput",
+    Pass.FILTER: "Conv2DBackpropFilter",
+}
+DEPTHWISE = {
+    Pass.FORWARD: "DepthwiseConv2dNative",
+    Pass.INPUT: "DepthwiseConv2dNativeBackpropInput",
+    Pass.FILTER: "DepthwiseConv2dNativeBackpropFilter",
+}
+"""TensorFlow's types of the same computation."""
+
+PARTIAL = frozenset({"dynamic-slice", "dynamic-update-slice", "gather", "scatter", "slice"})
+"""Opcodes that read or write a part of an array: its size says nothing about the bytes that are moved."""
+
+IDLE = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
+"""Opcodes that no kernel runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class XlaOperations:
+    """The instructions as operations, by the fingerprint of their program and their name."""
+
+    operations: Mapping[tuple[str, str], Operation] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, xla_programs: XlaPrograms) -> Self:
+        """Convert the instructions of all programs that have a fingerprint."""
+        return cls(
+            {
+                (fingerprint[1], instruction.name): operation
+                for module, program in xla_programs.programs.items()
+                if (fingerprint := PROGRAM.search(module))
+                for instruction, operation in _operations(program)
+            }
+        )
+
+
+def _operations(program: HloProgram) -> Iterator[tuple[Instruction, Operation]]:
+    """Yield the instructions that kernels run: those that no fusion contains."""
+    fused = {
+        call
+        for instruction in program.instructions()
+        if instruction.opcode == "fusion"
+        for call in instruction.calls
+    }
+    for number, computation in program.computations.items():
+        shapes = {instruction.name: instruction.shapes for instruction in computation}
+        for instruction in computation if number not in fused else ():
+            if instruction.opcode not in IDLE:
+                yield instruction, operation(program, instruction, shapes)
+
+
+def operation(
+    program: HloProgram, instruction: Instruction, shapes: Mapping[str, tuple[Shape, ...]]
+) -> Operation:
+    """Return an instruction as an operation; ``shapes`` are those of its computation's instructions by name."""
+    inner = list(program.inside(instruction))
+    named = instruction.op_name or next((one.op_name for one in inner if one.op_name), "")
+    at = instruction.at or next((one.at for one in inner if one.at), None)
+    kind, inputs, outputs = _tensors(instruction, inner, shapes, named)
+    return Operation(
+        name=f"{named}/{instruction.name}" if named else instruction.name,
+        type=kind,
+        inputs=inputs,
+        outputs=outputs,
+        at=Location(*at) if at else None,
+        compiled=True,
+    )
+
+
+def _tensors(
+    instruction: Instruction,
+    inner: list[Instruction],
+    shapes: Mapping[str, tuple[Shape, ...]],
+    named: str,
+) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the type, the inputs and the results of an instruction."""
+    matmuls = [one.matmul for one in inner if one.matmul]
+    if len(matmuls) == 1:
+        return _multiplying(matmuls[0], instruction.shapes[0])
+    kind = named.rpartition("/")[2] or instruction.opcode
+    if instruction.opcode == "fusion":
+        kind = f"{kind} (fused)"
+    if PARTIAL & {one.opcode for one in inner}:
+        return kind, (("float32", None),), ()
+    read = [shape for operand in instruction.operands for shape in shapes.get(operand, ())]
+    return kind, _named(read), _named(instruction.shapes)
+
+
+def _named(shapes: list[Shape] | tuple[Shape, ...]) -> tuple[Tensor, ...]:
+    return tuple((TYPES.get(shape.dtype, shape.dtype), shape.dims) for shape in shapes)
+
+
+def _multiplying(
+    matmul: HloMatmul, result: Shape
+) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return a matmul or convolution in TensorFlow's form, with all positions in one dimension."""
+    dtype, made = TYPES.get(matmul.dtype, matmul.dtype), TYPES.get(result.dtype, result.dtype)
+    if matmul.convolves is None:
+        batch = (matmul.batch,) if matmul.batch > 1 else ()
+        left, right = (*batch, matmul.m, matmul.k), (*batch, matmul.k, matmul.n)
+        kind = "BatchMatMulV2" if batch else "MatMul"
+        return kind, ((dtype, left), (dtype, right)), ((made, (*batch, matmul.m, matmul.n)),)
+    kinds = DEPTHWISE if matmul.depthwise else CONVOLUTION
+    features = matmul.k * matmul.groups
+    read, written = (dtype, (1, 1, matmul.m, features)), (dtype, (1, 1, matmul.m, matmul.n))
+    kernel, sizes = (dtype, (1, matmul.window, matmul.k, matmul.n)), ("int32", (4,))
+    inputs, outputs = {
+        Pass.FORWARD: ((read, kernel), (written,)),
+        Pass.INPUT: ((sizes, kernel, written), (read,)),
+        Pass.FILTER: ((read, sizes, written), (kernel,)),
+    }[matmul.convolves]
+    return kinds[matmul.convolves], inputs, tuple((made, dims) for _, dims in outputs)
