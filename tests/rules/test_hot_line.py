@@ -45,6 +45,12 @@ def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(HostLine(LINE, seen, time_ms)), kind)
 
 
+def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
+    line = HostLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+    assert isinstance(check(line), Finding)
+    assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
+
+
 def test_explained_time_is_not_reported_again() -> None:
     breakdown, lines = Breakdown.of(host=8.0), HostLines({Stage.HOST: (HostLine(LINE, 20, 8.0),)})
     assert isinstance(hot_line.check(Unexplained(), breakdown, lines), Healthy)

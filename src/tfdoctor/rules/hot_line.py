@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
+from tfdoctor.facts.step_time.slow_calls import slow_call
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -127,7 +128,10 @@ def _hot(
     part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
 ) -> Iterator[HotLine]:
     """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
-    left = [line for line in lines.own(part) if NAMED.get(line.work) not in unexplained.subjects]
+    named = unexplained.subjects
+    left = [line for line in lines.own(part) if NAMED.get(line.work) not in named]
+    if StepWork.SLOW_CALLS in named:
+        left = [line for line in left if slow_call(line.main_call) is None]
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
     yield from (HotLine(part, line) for line in long)

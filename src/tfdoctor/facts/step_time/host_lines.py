@@ -177,6 +177,18 @@ class HostTime:
             counts[place, work] = len(inside) - waits
         return {key: count for key, count in counts.items() if count}
 
+    def part(self, time_ps: int, others: Mapping[Stage, NDArray[np.int64]]) -> Stage | None:
+        """Return the part of a steady step at a time: one of the others, the host's, or between calls.
+
+        ``others`` has (spans, 2) starts and ends of each part in which other work counts first. None is a part
+        that is not in it.
+        """
+        at = np.array([time_ps])
+        if _inside(at, self.busy_ps)[0]:
+            return next((stage for stage, spans in others.items() if _inside(at, spans)[0]), None)
+        latest = np.searchsorted(self.spans.starts_ps, time_ps, side="right") - 1
+        return Stage.BETWEEN if time_ps >= self.call_ends_ps[latest] else Stage.HOST
+
     def _between_operations(self, times_ps: NDArray[np.int64]) -> int:
         """Return how many times lie after a call's first operation and before its last."""
         works = self.works_ps[np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1]
@@ -187,14 +199,16 @@ class HostTime:
         latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
         between = times_ps >= self.call_ends_ps[latest]
         part = between if stage is Stage.BETWEEN else ~between
-        return self.spans.holds(times_ps) & part & ~self._busy(times_ps)
+        return self.spans.holds(times_ps) & part & ~_inside(times_ps, self.busy_ps)
 
-    def _busy(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if not len(self.busy_ps):
-            return np.zeros(len(times_ps), bool)
-        latest = np.searchsorted(self.busy_ps[:, 0], times_ps, side="right") - 1
-        inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < self.busy_ps[latest, 1])
-        return inside
+
+def _inside(times_ps: NDArray[np.int64], spans_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return (n,) whether times lie in one of (spans, 2) starts and ends."""
+    if not len(spans_ps):
+        return np.zeros(len(times_ps), bool)
+    latest = np.searchsorted(spans_ps[:, 0], times_ps, side="right") - 1
+    inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < spans_ps[latest, 1])
+    return inside
 
 
 def _edges(work: Intervals) -> tuple[int, int]:
