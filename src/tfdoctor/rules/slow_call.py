@@ -3,15 +3,16 @@
 ## What it checks
 
 Samples of the Python stack in calls that are made for a whole run or epoch: `predict`, `evaluate`, `get_weights`,
-`set_weights`, `clone_model`, saving, `clear_session`. Those count that are seen in most of the traced steps; a call
-once per epoch or every 100 steps is not reported. The time in compiled functions of such a call is left out, for
-that is its useful work.
+`set_weights`, `clone_model`, saving, `clear_session`; and in models called outside of a `tf.function`. Those count
+that are seen in most of the traced steps; a call once per epoch or every 100 steps is not reported. The time in
+compiled functions of such a call is left out, for that is its useful work.
 
 ## Why it matters
 
 `predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a batch
 that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable by
-variable. `clone_model` builds every layer again.
+variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation from
+Python.
 
 ## How to fix
 
@@ -22,6 +23,7 @@ variable. `clone_model` builds every layer again.
 | `get_weights`, `set_weights` for a slow copy of a model | `variable.assign` in a `tf.function`; `use_ema=True` |
 | `clone_model` | clone once, before the loop |
 | `save`, `save_weights` | every 1,000 steps or once per epoch |
+| `model(x)` outside of a `tf.function`, beside a step that is one | a `tf.function` that calls the model |
 | `clear_session` | once before each model is built |
 
 ## Holds for
@@ -34,6 +36,7 @@ time as well.
 
 - [Keras FAQ: the difference between predict() and calling a model](https://keras.io/getting_started/faq/#whats-the-difference-between-model-methods-predict-and-call)
 - [Model training APIs: predict_on_batch](https://keras.io/api/models/model_training_apis/#predict_on_batch-method)
+- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
 - [tf.Variable.assign](https://www.tensorflow.org/api_docs/python/tf/Variable#assign)
 - [Optimizers: use_ema](https://keras.io/api/optimizers/)
 """
@@ -104,6 +107,11 @@ def update_targets():
     for slow, variable in zip(target.variables, model.variables):
         slow.assign(tau * variable + (1 - tau) * slow)"""
 
+CALL = """\
+@tf.function
+def act(state):
+    return model(state, training=False)"""
+
 RARELY = """\
 if step % 1000 == 0:
     model.save_weights(path)"""
@@ -114,6 +122,7 @@ INSTEAD = {
     SlowCall.WEIGHTS: Advice("Update the variables in place, in a tf.function", ASSIGN),
     SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
     SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
+    SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
     SlowCall.CLEAR: Advice("Clear the session once, before the model is built", ""),
 }
 """What to do instead of each call; the sources are linked on the rule's page."""
@@ -140,10 +149,11 @@ def check(slow: SlowCalls, breakdown: Breakdown, limits: Limits = LIMITS) -> Ver
 
 def _summary(slow: SlowCalls) -> str:
     """Name the kind of call that takes most of the time, and its line that does."""
-    first = _first_of_each(slow.lines)[0]
+    first, *others = _first_of_each(slow.lines)
     time_ms = sum(line.ms for line in slow.lines if line.call is first.call)
     of = f"{milliseconds(time_ms)} of each step"
-    return f"Calling {first.call} in every step takes about {of}, mostly at {location(first.at)}"
+    text = f"Calling {first.call} in every step takes about {of}, mostly at {location(first.at)}"
+    return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
 
 
 def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:

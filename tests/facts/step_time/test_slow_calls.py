@@ -34,8 +34,8 @@ def place(
     return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when, **more}
 
 
-def found(*places: dict[str, Any], **python: Any) -> SlowCalls:
-    rows = [row for n in range(STEPS) for row in step(n)]
+def found(*places: dict[str, Any], rows: list[Row] | None = None, **python: Any) -> SlowCalls:
+    rows = rows or [row for n in range(STEPS) for row in step(n)]
     python = {"began_unix_ns": BEGAN_NS, "places": list(places), **python}
     recorded = replace(trace(host=[line("python", *rows)]), started_unix_ns=BEGAN_NS)
     return chart(recorded, recording({"python": python}, manifest=manifest())).fact(SlowCalls)
@@ -49,6 +49,9 @@ def found(*places: dict[str, Any], **python: Any) -> SlowCalls:
         ("tf_keras.src.engine.training.Model.evaluate", SlowCall.EVALUATE),
         ("tensorflow.python.checkpoint.checkpoint.Checkpoint.save", SlowCall.SAVE),
         ("keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict_on_batch", None),
+        ("keras.src.layers.layer.Layer.__call__", SlowCall.MODEL),
+        ("keras.src.engine.base_layer.__call__", SlowCall.MODEL),
+        ("keras.src.losses.loss.Loss.__call__", None),
         ("sklearn.svm.SVC.predict", None),
         ("numpy.save", None),
         ("", None),
@@ -67,7 +70,11 @@ def test_the_time_of_a_call_is_its_samples() -> None:
 
 
 def test_the_compiled_function_of_a_call_is_its_useful_work() -> None:
-    runs = {"calls": PREDICT, "runs": "tensorflow.execute.quick_execute", "inside": True}
+    runs: dict[str, Any] = {
+        "calls": PREDICT,
+        "runs": "tensorflow.execute.quick_execute",
+        "inside": True,
+    }
     slow = found(place(3, 5.0, calls=PREDICT), place(3, 6.0, **runs))
     assert slow.ms == pytest.approx(5.0, rel=0.06)
 
@@ -86,7 +93,7 @@ def test_a_call_in_few_steps_is_left_out(every: int, *, reported: bool) -> None:
 
 
 def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() -> None:
-    caller = {"caller": ["/home/me/train.py", 74]}
+    caller: dict[str, Any] = {"caller": ["/home/me/train.py", 74]}
     slow = found(
         place(54, 5.0, calls=GET, **caller),
         place(57, 6.0, **caller),
@@ -94,6 +101,22 @@ def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() ->
         place(60, 8.0, **caller),
     )
     assert sorted(one.at.line for one in slow.lines) == [54, 57, 58]
+
+
+@pytest.mark.parametrize(("kernel_ms", "reported"), [(0.5, True), (5.0, False)])
+def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(
+    kernel_ms: float, *, reported: bool
+) -> None:
+    rows: list[Row] = []
+    for n in range(STEPS):
+        eager = ("EagerLocalExecute: MatMul", 10.0 * n + 4.5, 10.0 * n + 4.5 + kernel_ms)
+        rows += [
+            *step(n),
+            ("EagerLocalExecute: __inference_train_9", 10.0 * n, 10.0 * n + 4),
+            eager,
+        ]
+    slow = found(place(3, 8.0, calls="keras.src.layers.layer.Layer.__call__"), rows=rows)
+    assert bool(slow.lines) is reported
 
 
 def test_samples_without_a_time_tell_nothing() -> None:

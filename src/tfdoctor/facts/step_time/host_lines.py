@@ -34,12 +34,19 @@ class LineWork(StrEnum):
     DISPATCHING = (
         "dispatching"  # waits in one between two of its operations: not the line's own work
     )
+    LOOPING = "looping"  # the framework's own work for each step: Keras' iterator and metrics, checks of arguments
     OPERATIONS = "operations"  # runs TensorFlow operations one by one, or Python code of TensorFlow and Keras
     PYTHON = "python"  # Python's own work and that of other packages
 
 
-WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING)
-"""What TensorFlow does for a compiled function: apart from the work of the line that calls it."""
+WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING, LineWork.LOOPING)
+"""What TensorFlow and Keras do for a compiled function: apart from the work of the line that calls it."""
+
+LOOPS = ("fit", "train_on_batch")
+"""Functions of Keras that train: what they do besides is not the choice of the line that calls them."""
+
+CALL = "polymorphic_function.Function.__call__"
+"""The end of the name of TensorFlow's way into a compiled function, which compares the arguments with known ones."""
 
 READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
 """Methods of tensors and variables that copy the value to the host."""
@@ -53,7 +60,8 @@ CONVERTS = frozenset(
 ENTERS = "quick_execute"
 """The function of TensorFlow that runs a compiled function, in every version since 2.0."""
 
-LIBRARIES = ("tensorflow", "keras", "tf_keras")
+KERAS = ("keras", "tf_keras")
+LIBRARIES = ("tensorflow", *KERAS)
 """Packages whose functions run TensorFlow operations."""
 
 
@@ -284,7 +292,12 @@ def work_of(place: SeenPlace) -> LineWork:
         place.inside and runs in CONVERTS
     ):  # of the compiled function's arguments
         return LineWork.CONVERTING
-    return LineWork.ENTERING if place.inside and runs == ENTERS else LineWork.OPERATIONS
+    if place.inside and runs == ENTERS:
+        return LineWork.ENTERING
+    of_keras = place.calls.partition(".")[0] in KERAS and calls in LOOPS
+    of_call = place.inside and place.calls.endswith(CALL)
+    own = (of_keras or of_call) and not place.callback
+    return LineWork.LOOPING if own else LineWork.OPERATIONS
 
 
 def shown(place: SeenPlace) -> str:

@@ -13,6 +13,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import (
     PS_PER_NS,
     PS_PER_US,
@@ -41,6 +42,7 @@ class SlowCall(StrEnum):
     CLONE = "clone_model"
     SAVE = "save"
     CLEAR = "clear_session"
+    MODEL = "a model outside of a tf.function"
 
 
 FUNCTIONS = {
@@ -56,13 +58,18 @@ FUNCTIONS = {
 }
 """Names of functions of Keras (2 and 3) and of TensorFlow's checkpoints; nothing else there has these names."""
 
+LAYER_CALL = "layer.__call__"
+"""The end of the full name in lower case: of Layer in Keras, or of its module before Python 3.11."""
+
 PACKAGES = ("keras", "tf_keras", "tensorflow")
 
 
 def slow_call(function: str) -> SlowCall | None:
     """Return what a function is, by its full name ("keras.src.models.cloning.clone_model"); None for any other."""
     package, name = function.partition(".")[0], function.rpartition(".")[2]
-    return FUNCTIONS.get(name) if package in PACKAGES else None
+    if package not in PACKAGES:
+        return None
+    return SlowCall.MODEL if function.lower().endswith(LAYER_CALL) else FUNCTIONS.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ class SlowCalls:
     step_count: int = 0  # steady steps that were sampled
 
     @classmethod
-    def measure(
+    def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
         cls,
         recording: Recording,
         trace: Trace,
@@ -106,8 +113,9 @@ class SlowCalls:
         activity: Activity,
         breakdown: Breakdown,
         framework: Framework,
+        eager: EagerWork | None,
     ) -> Self:
-        """Count the samples of the steady steps.
+        """Count the samples of the steady steps; of a step that itself runs eagerly, no calls of models.
 
         Raises:
             Unavailable: the stack was not sampled, or the samples have no time in the trace.
@@ -127,6 +135,8 @@ class SlowCalls:
         locate = Places.of(recording)
         lines = [_line(kind, group, each_ms, locate) for kind, group in groups]
         regular = _regular(groups, count)
+        if eager and eager.operations_ms > eager.functions_ms:
+            regular -= {SlowCall.MODEL}
         kept = [line for line in lines if line and line.call in regular]
         return cls(tuple(sorted(kept, key=lambda line: -line.ms)), count)
 
