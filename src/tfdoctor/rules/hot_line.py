@@ -22,8 +22,8 @@ pipeline?
 Recordings of `tfdoctor profile` with TensorFlow 2.5 and later. The time of a line is its share of the samples times
 the measured host time: with 10 samples it is uncertain by a third. A line that runs for much less than 0.1 ms at
 a time can be counted at the next call of TensorFlow. The saving is an upper bound. What Keras and TensorFlow do
-for each training call (`fit`'s iterator, checks of arguments) is not named: no line of yours chooses it, and it is less per
-sample with larger batches or `steps_per_execution`.
+for each training call (`fit`'s iterator, checks of arguments) is not named: no line of yours chooses it, and it is
+less per sample with larger batches or `steps_per_execution`.
 
 ## Sources
 

@@ -46,7 +46,7 @@ LOOPS = ("fit", "train_on_batch")
 """Functions of Keras that train: what they do besides is not the choice of the line that calls them."""
 
 CALL = "polymorphic_function.Function.__call__"
-"""The end of the name of TensorFlow's way into a compiled function, which compares the arguments with known ones."""
+"""The end of the name of TensorFlow's way into a compiled function, which checks the arguments."""
 
 READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
 """Methods of tensors and variables that copy the value to the host."""
