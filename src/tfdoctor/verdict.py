@@ -47,6 +47,7 @@ class StepWork(StrEnum):
     BETWEEN_CALLS = "other work"
     MAKING_BATCHES = "batch"
     LOOP_BODY = "the loop's own Python"
+    SLOW_CALLS = "slow calls"
     CONVERSION = "conversion"
     INTERPRETER = "interpreter"
     LAUNCHING = "launching"

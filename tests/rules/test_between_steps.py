@@ -4,9 +4,10 @@ import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import between_steps
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Table, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 
@@ -17,11 +18,13 @@ def check(
     step: float = 20.0,
     retracing: Retracing | None = None,
     new_arguments: tuple[tuple[int, ...], ...] = (),
+    slow: SlowCalls | None = None,
 ) -> Verdict:
     return between_steps.check(
         Breakdown.of(between=between, device=step - between),
         StackSamples(places, new_arguments=new_arguments) if places else None,
         retracing,
+        slow,
     )
 
 
@@ -76,6 +79,16 @@ def test_making_batches_is_left_to_python_input() -> None:
     places = SampledLine(MAKES, 18, makes=True), SampledLine(LOGS, 2, makes=False)
     assert isinstance(check(8.0, *places, new_arguments=((128, 32),)), Healthy)
     assert isinstance(check(12.0, *places, new_arguments=((128, 32),)), Finding)
+
+
+def test_slow_calls_are_left_to_slow_call() -> None:
+    """Trap: nearly all of the time between steps is in a line that calls predict."""
+    slow = SlowCalls((SlowLine(MAKES, SlowCall.PREDICT, 18, 18, {Stage.BETWEEN: 7.2}),), 20)
+    places = SampledLine(MAKES, 18), SampledLine(LOGS, 2)
+    assert isinstance(check(8.0, *places, slow=slow), Healthy)
+    finding = check(12.0, *places, slow=slow)
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].at == LOGS
 
 
 def test_lines_that_make_what_stays_the_same_make_no_batch() -> None:

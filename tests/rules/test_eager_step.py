@@ -5,8 +5,9 @@ import pytest
 from tests.builders import chart, line, markers, trace
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import eager_step
-from tfdoctor.verdict import Finding, Healthy, Stage, Verdict
+from tfdoctor.verdict import Finding, Healthy, Location, Stage, Verdict
 
 
 def check(
@@ -16,10 +17,12 @@ def check(
     *,
     asked: bool | None = None,
     least: float = 0.0,
+    slow: SlowCalls | None = None,
 ) -> Verdict:
     return eager_step.check(
         EagerWork(operations, single, whole, asked=asked, least_ms=least),
         Breakdown.of(host=10.0, device=5.0),
+        slow,
     )
 
 
@@ -37,6 +40,13 @@ def test_operations_next_to_a_function_are_no_eager_step(
 ) -> None:
     """Trap: metrics and losses that are read next to a step that is a function."""
     assert isinstance(check(operations, single, whole), kind)
+
+
+@pytest.mark.parametrize(("time_ms", "kind"), [(3.0, Finding), (4.0, Healthy)])
+def test_operations_within_slow_calls_are_no_step(time_ms: float, kind: type) -> None:
+    """Trap: predict builds its input pipeline operation by operation, beside a step that is a function."""
+    line = SlowLine(Location("train.py", 9), SlowCall.PREDICT, 9, 9, {Stage.BETWEEN: time_ms})
+    assert isinstance(check(60.0, 5.0, 1.0, slow=SlowCalls((line,), 10)), kind)
 
 
 def test_the_call_of_one_function_remains() -> None:

@@ -11,6 +11,7 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Location,
+    Measure,
     NotApplicable,
     Stage,
     StepWork,
@@ -43,6 +44,25 @@ def check(
 )
 def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(HostLine(LINE, seen, time_ms)), kind)
+
+
+def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
+    line = HostLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+    assert isinstance(check(line), Finding)
+    assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
+
+
+@pytest.mark.parametrize(("time_ms", "kind"), [(3.0, Healthy), (3.1, Finding)])
+def test_the_usual_start_of_a_function_is_not_named(time_ms: float, kind: type) -> None:
+    """Trap: on a busy machine, starting a function takes a tenth of a step, traced."""
+    assert isinstance(check(HostLine(LINE, 20, time_ms, work=LineWork.ENTERING)), kind)
+
+
+def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None:
+    """Trap: fit's own iterator takes 15 % of short steps, and its line has nothing to change."""
+    healthy = check(HostLine(LINE, 20, 3.0, work=LineWork.LOOPING), HostLine(OTHER, 2, 0.3))
+    assert isinstance(healthy, Healthy)
+    assert [e.value.value for e in healthy.evidence if isinstance(e, Measure)] == [22.0, 3.0]
 
 
 def test_explained_time_is_not_reported_again() -> None:

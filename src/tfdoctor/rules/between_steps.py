@@ -4,8 +4,8 @@
 
 The time from the end of one training call to the start of the next in which the device does nothing:
 callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor profile` samples the stack of
-the training thread and names the callback and the line. Retracing a function and making batches in the loop
-also fall between steps; retracing and python-input report them.
+the training thread and names the callback and the line. Retracing a function, making batches in the
+loop and calls such as `model.predict` also fall between steps; retracing, python-input and slow-call report them.
 
 ## Why it matters
 
@@ -37,6 +37,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
@@ -96,13 +97,15 @@ def check(
     breakdown: Breakdown,
     samples: StackSamples | None,
     retracing: Retracing | None,
+    slow: SlowCalls | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
     if not breakdown.step_ms:
         return NotApplicable(reason="the traced steps have no duration; record the run again")
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
-    time_ms = _other_work_ms(breakdown, known, retracing)
+    elsewhere = _elsewhere(known, slow)
+    time_ms = _other_work_ms(breakdown, known, retracing, elsewhere)
     share = time_ms / breakdown.step_ms
     measures = (
         Measure("time between training calls per step", ms(breakdown[Stage.BETWEEN])),
@@ -120,7 +123,7 @@ def check(
             (PartTime(Stage.BETWEEN, ms(breakdown[Stage.BETWEEN]), LOOP_COST),) if short else ()
         )
         return Healthy(summary=summary, evidence=measures, necessary=needed)
-    hotspots = _hotspots(known) if known else []
+    hotspots = _hotspots(known, elsewhere) if known else []
     return Finding(
         summary=summary + _mostly(hotspots),
         evidence=(*measures, *_table(hotspots, time_ms)),
@@ -143,12 +146,23 @@ def _of_it(breakdown: Breakdown, time_ms: float) -> str:
 
 
 def _other_work_ms(
-    breakdown: Breakdown, samples: StackSamples | None, retracing: Retracing | None
+    breakdown: Breakdown,
+    samples: StackSamples | None,
+    retracing: Retracing | None,
+    elsewhere: Sequence[SampledLine],
 ) -> float:
-    """Return the time between steps without tracing, calling functions and making batches."""
+    """Return the time between steps without tracing and calling functions, and without lines reported elsewhere."""
     functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
     rest_ms = max(0.0, breakdown[Stage.BETWEEN] - functions_ms)
-    return rest_ms * (1.0 - samples.share(samples.makers)) if samples else rest_ms
+    return rest_ms * (1.0 - samples.share(elsewhere)) if samples else rest_ms
+
+
+def _elsewhere(samples: StackSamples | None, slow: SlowCalls | None) -> tuple[SampledLine, ...]:
+    """Return the lines that python-input (they make batches) and slow-call report."""
+    if samples is None:
+        return ()
+    calls, makers = slow.places if slow else frozenset(), samples.makers
+    return tuple(place for place in samples.places if place in makers or place.at in calls)
 
 
 def _effect(hotspots: Sequence[Hotspot], time_ms: float) -> Effect:
@@ -159,11 +173,11 @@ def _effect(hotspots: Sequence[Hotspot], time_ms: float) -> Effect:
     return Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(time_ms), bound=Bound.AT_MOST)
 
 
-def _hotspots(samples: StackSamples) -> list[Hotspot]:
-    """Return what the stack samples show besides making batches, most first; a callback's lines are summed."""
+def _hotspots(samples: StackSamples, elsewhere: Sequence[SampledLine]) -> list[Hotspot]:
+    """Return what the stack samples show besides lines reported elsewhere, most first; of a callback as one."""
     lines: dict[str | Location | None, Counter[Location | None]] = {}
     for place in samples.places:
-        if place not in samples.makers:
+        if place not in elsewhere:
             lines.setdefault(place.callback or place.at, Counter())[place.at] += place.seen
     hotspots = [
         Hotspot(key if isinstance(key, str) else "", seen.most_common(1)[0][0], seen.total())
@@ -223,9 +237,9 @@ def sick() -> Verdict:
     """A callback takes 7 ms of each 13 ms step."""
     line = Location("train.py", 27)
     samples = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
-    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing())
+    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing(), None)
 
 
 def healthy() -> Verdict:
     """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing())
+    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None)

@@ -4,7 +4,8 @@
 
 The number of operations that Python runs one by one in each step, and whether they take more time than the
 functions (`tf.function`, Keras' train function). A few operations outside of a function, such as a metric or
-reading the loss, are not reported.
+reading the loss, are not reported. Operations within calls such as `model.predict` and `set_weights` are no step:
+slow-call reports these.
 
 ## Why it matters
 
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
@@ -68,7 +70,12 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(eager: EagerWork, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(
+    eager: EagerWork,
+    breakdown: Breakdown,
+    slow: SlowCalls | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
     """Compare the operations that run one by one with the functions."""
     measures = (
         Measure("operations outside of tf.functions per step", count(eager.operations)),
@@ -76,7 +83,8 @@ def check(eager: EagerWork, breakdown: Breakdown, limits: Limits = LIMITS) -> Ve
         Measure("time in tf.functions", ms(eager.functions_ms)),
     )
     few = eager.operations < limits.operations
-    if few or eager.operations_ms <= eager.functions_ms:
+    own_ms = eager.operations_ms - (slow.ms if slow else 0.0)
+    if few or own_ms <= eager.functions_ms:
         return Healthy(
             summary=f"Python runs {eager.operations:.0f} operations per step outside of tf.functions",
             evidence=measures,
@@ -130,9 +138,9 @@ def sick() -> Verdict:
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     at = Location("train.py", 19)
     eager = EagerWork(525.0, 12.0, 0.0, asked=True, at=at, least_ms=4.0)
-    return check(eager, Breakdown.of(host=34.0, device=12.0))
+    return check(eager, Breakdown.of(host=34.0, device=12.0), None)
 
 
 def healthy() -> Verdict:
     """The same model without run_eagerly: one function per step."""
-    return check(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3))
+    return check(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3), None)

@@ -21,7 +21,9 @@ pipeline?
 
 Recordings of `tfdoctor profile` with TensorFlow 2.5 and later. The time of a line is its share of the samples times
 the measured host time: with 10 samples it is uncertain by a third. A line that runs for much less than 0.1 ms at
-a time can be counted at the next call of TensorFlow. The saving is an upper bound.
+a time can be counted at the next call of TensorFlow. The saving is an upper bound. What Keras and TensorFlow do
+for each training call (`fit`'s iterator, checks of arguments) is not named: no line of yours chooses it, and it is
+less per sample with larger batches or `steps_per_execution`.
 
 ## Sources
 
@@ -36,6 +38,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
+from tfdoctor.facts.step_time.slow_calls import slow_call
 from tfdoctor.humanize import location, milliseconds, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -82,6 +85,11 @@ class Limits:
     samples: float = limit(
         5.0, "Stack samples in a line before it is named; with 5 its time is uncertain by 45 %"
     )
+    entry_ms: float = limit(
+        3.0,
+        "Longest time in ms to start a compiled function that needs no explanation, while traced; small-batch "
+        "judges shorter ones",
+    )
 
 
 LIMITS = Limits()
@@ -113,7 +121,17 @@ def check(
         )
     return Healthy(
         summary=f"No line of Python takes {percent(limits.share)} of the step in the host's time",
-        evidence=(Measure("stack samples in the host's time", count(seen)),),
+        evidence=(Measure("stack samples in the host's time", count(seen)), *_loop(parts, lines)),
+    )
+
+
+def _loop(parts: Iterable[Stage], lines: HostLines) -> tuple[Measure, ...]:
+    """Return what the framework takes for each call, which no line chooses; () where it was not seen."""
+    own = [line for part in parts for line in lines.own(part) if line.work is LineWork.LOOPING]
+    if not own:
+        return ()
+    return (
+        Measure("time of the framework's own work for each call", ms(sum(line.ms for line in own))),
     )
 
 
@@ -127,7 +145,11 @@ def _hot(
     part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
 ) -> Iterator[HotLine]:
     """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
-    left = [line for line in lines.own(part) if NAMED.get(line.work) not in unexplained.subjects]
+    named = unexplained.subjects
+    own = (line for line in lines.own(part) if line.work is not LineWork.LOOPING)
+    left = [line for line in own if NAMED.get(line.work) not in named]
+    if StepWork.SLOW_CALLS in named:
+        left = [line for line in left if slow_call(line.main_call) is None]
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
     yield from (HotLine(part, line) for line in long)
@@ -135,7 +157,8 @@ def _hot(
 
 
 def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
-    return line.ms >= least_ms and line.seen >= limits.samples
+    usual_ms = limits.entry_ms if line.work is LineWork.ENTERING else 0.0
+    return line.ms >= least_ms and line.ms > usual_ms and line.seen >= limits.samples
 
 
 def _finding(

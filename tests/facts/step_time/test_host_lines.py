@@ -87,6 +87,10 @@ def test_samples_without_a_time_tell_nothing(missing: dict[str, Any]) -> None:
         (CALLS, "tensorflow.constant_op.convert_to_eager_tensor", True, LineWork.CONVERTING),
         ("tensorflow._slice", "tensorflow.convert_to_eager_tensor", False, LineWork.OPERATIONS),
         (CALLS, RUNS, True, LineWork.ENTERING),
+        (CALLS, "tensorflow.ops._EagerTensorBase.shape", True, LineWork.LOOPING),
+        ("keras.src.trainer.Trainer.fit", RUNS, True, LineWork.ENTERING),
+        ("keras.src.trainer.Trainer.fit", "tensorflow.optional_has_value", True, LineWork.LOOPING),
+        ("keras.src.trainer.Trainer.call", "tensorflow.add", False, LineWork.OPERATIONS),
         (CALLS, RUNS, False, LineWork.OPERATIONS),
     ],
 )

@@ -9,8 +9,9 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.loop_lines import LoopLines
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.verdict import Location
+from tfdoctor.verdict import Location, Stage
 
 LOG, LOAD, LOOP = (Location("train.py", n) for n in (36, 33, 31))
 GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
@@ -51,23 +52,29 @@ def test_the_body_is_divided_by_the_samples() -> None:
             SampledLine(None, 1),
         )
     )
-    found = LoopLines.measure(samples, LoopBody(5.0, 3.0), GRAPH)
+    found = LoopLines.measure(samples, LoopBody(5.0, 3.0), GRAPH, None)
     assert [(one.at, one.aside) for one in found.lines] == [(LOG, True)]
     assert found.seen == 6
     assert found.total_ms == pytest.approx(3.0)
 
 
 def test_a_line_of_unknown_use_is_not_aside() -> None:
-    found = LoopLines.measure(StackSamples((SampledLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH)
+    found = LoopLines.measure(StackSamples((SampledLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH, None)
     assert [one.aside for one in found.lines] == [False]
 
 
+def test_slow_calls_are_left_to_their_rule() -> None:
+    slow = SlowCalls((SlowLine(LOG, SlowCall.SAVE, 6, 6, {Stage.HOST: 5.0}),), 6)
+    samples = StackSamples((SampledLine(LOG, 6, makes=False),))
+    assert LoopLines.measure(samples, LoopBody(5.0, 0.0), GRAPH, slow).lines == ()
+
+
 def test_without_samples_no_line_is_blamed() -> None:
-    found = LoopLines.measure(StackSamples(), LoopBody(5.0, 0.0), GRAPH)
+    found = LoopLines.measure(StackSamples(), LoopBody(5.0, 0.0), GRAPH, None)
     assert (found.lines, found.sample_count, found.body_ms) == ((), 0, 5.0)
 
 
 def test_a_step_that_runs_operation_by_operation_has_no_separate_loop() -> None:
     samples = StackSamples((SampledLine(LOG, 6),))
     with pytest.raises(Unavailable, match="operation by operation"):
-        LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1))
+        LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None)

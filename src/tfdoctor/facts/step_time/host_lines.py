@@ -34,12 +34,19 @@ class LineWork(StrEnum):
     DISPATCHING = (
         "dispatching"  # waits in one between two of its operations: not the line's own work
     )
+    LOOPING = "looping"  # the framework's own work for each step: Keras' iterator and metrics, checks of arguments
     OPERATIONS = "operations"  # runs TensorFlow operations one by one, or Python code of TensorFlow and Keras
     PYTHON = "python"  # Python's own work and that of other packages
 
 
-WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING)
-"""What TensorFlow does for a compiled function: apart from the work of the line that calls it."""
+WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING, LineWork.LOOPING)
+"""What TensorFlow and Keras do for a compiled function: apart from the work of the line that calls it."""
+
+LOOPS = ("fit", "train_on_batch")
+"""Functions of Keras that train: what they do besides is not the choice of the line that calls them."""
+
+CALL = "polymorphic_function.Function.__call__"
+"""The end of the name of TensorFlow's way into a compiled function, which checks the arguments."""
 
 READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
 """Methods of tensors and variables that copy the value to the host."""
@@ -53,7 +60,8 @@ CONVERTS = frozenset(
 ENTERS = "quick_execute"
 """The function of TensorFlow that runs a compiled function, in every version since 2.0."""
 
-LIBRARIES = ("tensorflow", "keras", "tf_keras")
+KERAS = ("keras", "tf_keras")
+LIBRARIES = ("tensorflow", *KERAS)
 """Packages whose functions run TensorFlow operations."""
 
 
@@ -177,6 +185,18 @@ class HostTime:
             counts[place, work] = len(inside) - waits
         return {key: count for key, count in counts.items() if count}
 
+    def part(self, time_ps: int, others: Mapping[Stage, NDArray[np.int64]]) -> Stage | None:
+        """Return the part of a steady step at a time: one of the others, the host's, or between calls.
+
+        ``others`` has (spans, 2) starts and ends of each part in which other work counts first. None is a part
+        that is not in it.
+        """
+        at = np.array([time_ps])
+        if _inside(at, self.busy_ps)[0]:
+            return next((stage for stage, spans in others.items() if _inside(at, spans)[0]), None)
+        latest = np.searchsorted(self.spans.starts_ps, time_ps, side="right") - 1
+        return Stage.BETWEEN if time_ps >= self.call_ends_ps[latest] else Stage.HOST
+
     def _between_operations(self, times_ps: NDArray[np.int64]) -> int:
         """Return how many times lie after a call's first operation and before its last."""
         works = self.works_ps[np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1]
@@ -187,14 +207,16 @@ class HostTime:
         latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
         between = times_ps >= self.call_ends_ps[latest]
         part = between if stage is Stage.BETWEEN else ~between
-        return self.spans.holds(times_ps) & part & ~self._busy(times_ps)
+        return self.spans.holds(times_ps) & part & ~_inside(times_ps, self.busy_ps)
 
-    def _busy(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if not len(self.busy_ps):
-            return np.zeros(len(times_ps), bool)
-        latest = np.searchsorted(self.busy_ps[:, 0], times_ps, side="right") - 1
-        inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < self.busy_ps[latest, 1])
-        return inside
+
+def _inside(times_ps: NDArray[np.int64], spans_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return (n,) whether times lie in one of (spans, 2) starts and ends."""
+    if not len(spans_ps):
+        return np.zeros(len(times_ps), bool)
+    latest = np.searchsorted(spans_ps[:, 0], times_ps, side="right") - 1
+    inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < spans_ps[latest, 1])
+    return inside
 
 
 def _edges(work: Intervals) -> tuple[int, int]:
@@ -270,7 +292,12 @@ def work_of(place: SeenPlace) -> LineWork:
         place.inside and runs in CONVERTS
     ):  # of the compiled function's arguments
         return LineWork.CONVERTING
-    return LineWork.ENTERING if place.inside and runs == ENTERS else LineWork.OPERATIONS
+    if place.inside and runs == ENTERS:
+        return LineWork.ENTERING
+    of_keras = place.calls.partition(".")[0] in KERAS and calls in LOOPS
+    of_call = place.inside and place.calls.endswith(CALL)
+    own = (of_keras or of_call) and not place.callback
+    return LineWork.LOOPING if own else LineWork.OPERATIONS
 
 
 def shown(place: SeenPlace) -> str:

@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.verdict import Location
 
@@ -25,8 +26,8 @@ class LoopLines:
     """The time of LoopBody within the marked step by its lines, the longest first; ``seen`` samples are in these.
 
     A line's time is its share of ``sample_count`` stack samples outside of training calls. Left out are lines that
-    make the arguments of the training call, the line of the loop and of the call itself, and installed packages.
-    ``body_ms`` is the time of them all.
+    make the arguments of the training call, the line of the loop and of the call itself, calls of SlowCalls, and
+    installed packages. ``body_ms`` is the time of them all.
     """
 
     lines: tuple[LoopLine, ...]
@@ -35,7 +36,9 @@ class LoopLines:
     body_ms: float
 
     @classmethod
-    def measure(cls, samples: StackSamples, body: LoopBody, eager: EagerWork) -> Self:
+    def measure(
+        cls, samples: StackSamples, body: LoopBody, eager: EagerWork, slow: SlowCalls | None
+    ) -> Self:
         """Divide the body's time by the samples.
 
         Raises:
@@ -46,7 +49,7 @@ class LoopLines:
                 "the step itself runs operation by operation, so the loop has no separate work"
             )
         each_ms = body.host_ms / max(1, samples.sample_count)
-        calls = {samples.called_at, eager.at}
+        calls = {samples.called_at, eager.at, *(slow.places if slow else ())}
         seen: Counter[tuple[Location, bool]] = Counter()
         for place in samples.places:
             if place.at is not None and not place.makes and place.at not in calls:

@@ -7,6 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall
 from tfdoctor.verdict import Location
@@ -20,6 +21,7 @@ class SampledLine:
     seen: int
     callback: str = ""  # the method of a Keras callback: "Weights.on_train_batch_end"
     makes: bool | None = None  # it makes the arguments of the training function; None is unknown
+    call: SlowCall | None = None  # what it calls, where that is costly per call
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class StackSamples:
         place, fed = Places.of(recording), record.fed or FedCall()
         return cls(
             tuple(
-                SampledLine(place(line.at), line.seen, line.callback, line.makes)
+                SampledLine(
+                    place(line.at), line.seen, line.callback, line.makes, slow_call(line.calls)
+                )
                 for line in record.places
                 if not line.inside
             ),
@@ -65,8 +69,9 @@ class StackSamples:
 
     @property
     def makers(self) -> tuple[SampledLine, ...]:
-        """The lines that make the arguments of the training function."""
-        return tuple(place for place in self.places if place.makes) if self.new_arguments else ()
+        """The lines that make the arguments of the training function, other than by calls that are slow."""
+        made = (place for place in self.places if place.makes and place.call is None)
+        return tuple(made) if self.new_arguments else ()
 
     def share(self, places: Iterable[SampledLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""

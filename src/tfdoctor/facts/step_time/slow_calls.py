@@ -1,0 +1,272 @@
+"""Calls of TensorFlow and Keras that cost much per call, made in every step, by stack samples."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.host_lines import (
+    PS_PER_NS,
+    PS_PER_US,
+    HostTime,
+    LineWork,
+    work_of,
+)
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import SeenPlace
+from tfdoctor.trace import Trace
+from tfdoctor.verdict import Location, Stage
+
+SPREAD = 0.5
+"""Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.
+Samples of a call in every second step are seen in half as many steps or more."""
+
+
+class SlowCall(StrEnum):
+    """A kind of call that is made for a whole run or epoch, and costs much more than the work of one batch."""
+
+    PREDICT = "predict"
+    EVALUATE = "evaluate"
+    WEIGHTS = "get_weights and set_weights"
+    CLONE = "clone_model"
+    SAVE = "save"
+    CLEAR = "clear_session"
+    MODEL = "a model outside of a tf.function"
+
+
+FUNCTIONS = {
+    "predict": SlowCall.PREDICT,
+    "evaluate": SlowCall.EVALUATE,
+    "get_weights": SlowCall.WEIGHTS,
+    "set_weights": SlowCall.WEIGHTS,
+    "clone_model": SlowCall.CLONE,
+    "save": SlowCall.SAVE,
+    "save_weights": SlowCall.SAVE,
+    "save_model": SlowCall.SAVE,
+    "clear_session": SlowCall.CLEAR,
+}
+"""Names of functions of Keras (2 and 3) and of TensorFlow's checkpoints; nothing else there has these names."""
+
+LAYER_CALL = "layer.__call__"
+"""The end of the full name in lower case: of Layer in Keras, or of its module before Python 3.11."""
+
+PACKAGES = ("keras", "tf_keras", "tensorflow")
+
+
+def slow_call(function: str) -> SlowCall | None:
+    """Return what a function is, by its full name ("keras.src.models.cloning.clone_model"); None for any other."""
+    package, name = function.partition(".")[0], function.rpartition(".")[2]
+    if package not in PACKAGES:
+        return None
+    return SlowCall.MODEL if function.lower().endswith(LAYER_CALL) else FUNCTIONS.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLine:
+    """A line of the user's that makes such a call; ms per training step by the part of the step it falls into.
+
+    The parts are the host's, between calls, the device's (operations that the call runs one by one), and waits for
+    the input pipeline that the call has built. The time in which it runs a compiled function is left out: that is
+    its useful work. ``steps`` is how many traced steps show it.
+    """
+
+    at: Location
+    call: SlowCall
+    seen: int
+    steps: int
+    parts_ms: Mapping[Stage, float]
+
+    @property
+    def ms(self) -> float:
+        """The time of all parts, in ms per training step."""
+        return sum(self.parts_ms.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCalls:
+    """The lines whose samples are mostly in such calls, longest first; only calls spread over the steps.
+
+    A call that runs once per epoch or every 100 steps is seen in few steps and is left out. Lines between a
+    ``get_weights`` and a ``set_weights`` of the same function count as one work with them.
+    """
+
+    lines: tuple[SlowLine, ...] = ()
+    step_count: int = 0  # steady steps that were sampled
+
+    @classmethod
+    def measure(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
+        cls,
+        recording: Recording,
+        trace: Trace,
+        steps: Steps,
+        activity: Activity,
+        breakdown: Breakdown,
+        framework: Framework,
+        eager: EagerWork | None,
+    ) -> Self:
+        """Count the samples of the steady steps; of a step that itself runs eagerly, no calls of models.
+
+        Raises:
+            Unavailable: the stack was not sampled, or the samples have no time in the trace.
+        """
+        record = recording.program.python if recording.program else None
+        if record is None:
+            raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
+        if record.began_unix_ns is None or trace.started_unix_ns is None:
+            raise Unavailable("the stack samples have no time in the trace")
+        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
+        time, others = HostTime.of(steps, activity), _others(activity)
+        sampled = [Sampled.of(place, origin_ps, time, others) for place in record.places]
+        total = sum(one.seen for one in sampled)
+        each_ms = breakdown.step_ms / max(1, total)
+        count = len(steps.steady_steps)
+        groups = _slow_groups([one for one in sampled if one.seen])
+        locate = Places.of(recording)
+        lines = [_line(kind, group, each_ms, locate) for kind, group in groups]
+        regular = _regular(groups, count)
+        if eager and eager.operations_ms > eager.functions_ms:
+            regular -= {SlowCall.MODEL}
+        kept = [line for line in lines if line and line.call in regular]
+        return cls(tuple(sorted(kept, key=lambda line: -line.ms)), count)
+
+    @property
+    def ms(self) -> float:
+        """The time of all lines, in ms per training step."""
+        return sum(line.ms for line in self.lines)
+
+    def part_ms(self, stage: Stage) -> float:
+        """Return the time of all lines in one part of the step, in ms per training step."""
+        return sum(line.parts_ms.get(stage, 0.0) for line in self.lines)
+
+    @property
+    def places(self) -> frozenset[Location]:
+        """The lines themselves."""
+        return frozenset(line.at for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """The samples of a place in steady steps: their steps and the part of the step that each falls into."""
+
+    place: SeenPlace
+    steps: NDArray[np.int64]  # (seen,) numbers of steady steps
+    parts: tuple[Stage | None, ...]  # (seen,) None is a part that no line is responsible for
+
+    @classmethod
+    def of(
+        cls,
+        place: SeenPlace,
+        origin_ps: int,
+        time: HostTime,
+        others: Mapping[Stage, NDArray[np.int64]],
+    ) -> Self:
+        """Sort the samples of a place."""
+        times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
+        times = times[time.spans.holds(times)] if len(times) else times
+        steps = np.searchsorted(time.spans.starts_ps, times, side="right") - 1
+        return cls(place, steps, tuple(time.part(int(at), others) for at in times))
+
+    @property
+    def seen(self) -> int:
+        """The number of samples."""
+        return len(self.parts)
+
+    @property
+    def call(self) -> SlowCall | None:
+        """The kind of the call that the place's line makes."""
+        return slow_call(self.place.calls)
+
+
+def _others(activity: Activity) -> dict[Stage, NDArray[np.int64]]:
+    """Return when operations run and when a batch is awaited: what a call does there is its own, too."""
+    waits = activity.of(Stage.INPUT) | activity.wait
+    return {
+        stage: np.array(when.spans, np.int64).reshape(-1, 2)
+        for stage, when in ((Stage.DEVICE, activity.of(Stage.DEVICE)), (Stage.INPUT, waits))
+    }
+
+
+Group = list[Sampled]
+
+
+def _slow_groups(sampled: Iterable[Sampled]) -> list[tuple[SlowCall, Group]]:
+    """Return the lines that are mostly in slow calls, and those that compute weights between two of them."""
+    by_line: dict[object, Group] = defaultdict(list)
+    for one in sampled:
+        if one.place.at is not None:
+            by_line[one.place.at].append(one)
+    kinds = {at: _kind(group) for at, group in by_line.items()}
+    weights = [
+        one
+        for at, group in by_line.items()
+        if kinds[at] is SlowCall.WEIGHTS
+        for one in group
+        if one.place.caller
+    ]
+    return [
+        (kind, group)
+        for at, group in by_line.items()
+        if (kind := kinds[at] or _between_weights(group, weights))
+    ]
+
+
+def _kind(group: Sequence[Sampled]) -> SlowCall | None:
+    """Return the slow call that at least half of a line's samples are in."""
+    counts: Counter[SlowCall | None] = Counter()
+    for one in group:
+        counts[one.call] += one.seen
+    kind, seen = max(counts.items(), key=lambda item: item[1] if item[0] else 0)
+    return kind if 2 * seen >= counts.total() else None
+
+
+def _between_weights(group: Sequence[Sampled], weights: Sequence[Sampled]) -> SlowCall | None:
+    """Return WEIGHTS for a line between two such lines of one function that the same line calls."""
+    for one in group:
+        same = [
+            other.place.at[1]
+            for other in weights
+            if other.place.at
+            and one.place.at
+            and (other.place.at[0], other.place.caller) == (one.place.at[0], one.place.caller)
+        ]
+        if same and one.place.at and min(same) < one.place.at[1] < max(same):
+            return SlowCall.WEIGHTS
+    return None
+
+
+def _regular(groups: Iterable[tuple[SlowCall, Group]], step_count: int) -> set[SlowCall]:
+    """Return the calls whose samples are spread over the steps as those of work in every step are."""
+    steps: dict[SlowCall, list[int]] = defaultdict(list)
+    for kind, group in groups:
+        steps[kind] += [int(step) for one in group for step in one.steps]
+    return {kind for kind, seen in steps.items() if _spread(seen, step_count)}
+
+
+def _spread(steps: Sequence[int], step_count: int) -> bool:
+    """Compare the steps seen with those that as many samples would hit by chance."""
+    expected = step_count * (1.0 - float(np.exp(-len(steps) / step_count)))
+    return len(set(steps)) >= SPREAD * expected
+
+
+def _line(kind: SlowCall, group: Group, each_ms: float, locate: Places) -> SlowLine | None:
+    at = locate(group[0].place.at)
+    if at is None:
+        return None
+    counts: Counter[Stage] = Counter()
+    for one in group:
+        if work_of(one.place) is not LineWork.ENTERING:
+            counts.update(part for part in one.parts if part is not None)
+    steps = {int(step) for one in group for step in one.steps}
+    parts = {stage: seen * each_ms for stage, seen in counts.items()}
+    return SlowLine(at, kind, counts.total(), len(steps), parts)

@@ -1,0 +1,55 @@
+"""slow-call: costly calls of Keras in every step, by line."""
+
+import pytest
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.rules import slow_call
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
+
+READ, SET = Location("train.py", 54), Location("train.py", 58)
+
+
+def line(
+    ms: float,
+    at: Location = READ,
+    call: SlowCall = SlowCall.WEIGHTS,
+    seen: int = 20,
+    part: Stage = Stage.BETWEEN,
+) -> SlowLine:
+    return SlowLine(at, call, seen, 10, {part: ms})
+
+
+def check(*lines: SlowLine) -> Verdict:
+    breakdown = Breakdown.of(between=10.0, device=6.0, input=4.0)
+    return slow_call.check(SlowCalls(lines, 20), breakdown)
+
+
+@pytest.mark.parametrize(
+    ("ms", "seen", "kind"),
+    [(1.0, 5, Finding), (0.99, 50, Healthy), (8.0, 4, Healthy), (0.0, 0, Healthy)],
+)
+def test_both_limits_decide(ms: float, seen: int, kind: type) -> None:
+    assert isinstance(check(line(ms, seen=seen)), kind)
+
+
+def test_the_kind_that_takes_most_comes_first_with_its_longest_line() -> None:
+    predict = line(4.0, Location("train.py", 9), SlowCall.PREDICT)
+    finding = check(predict, line(3.0, SET), line(2.0, READ))
+    assert isinstance(finding, Finding)
+    assert "get_weights" in finding.summary
+    assert "5.00 ms" in finding.summary
+    assert [remedy.at for remedy in finding.remedies] == [SET, predict.at]
+
+
+def test_the_saving_is_at_most_the_time_of_the_calls() -> None:
+    finding = check(line(4.0), line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT))
+    assert isinstance(finding, Finding)
+    assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
+    saved = {e.stage: e.of.value for e in finding.effects if e.of}
+    assert saved == {Stage.BETWEEN: 4.0, Stage.DEVICE: 1.0}
+    assert [e.scales for e in finding.effects if e.stage is Stage.INPUT] == [0.75]
+
+
+def test_every_call_has_an_answer() -> None:
+    assert set(slow_call.INSTEAD) == set(SlowCall)
