@@ -131,6 +131,18 @@ class RecordedDataset:
 
 
 @dataclass(frozen=True, slots=True)
+class DebugAid:
+    """An aid for debugging that is on: "check_numerics", "functions_eagerly" or "data_debug_mode".
+
+    ``ms`` is the time of Python in the checks of the whole window, of operations that Python runs.
+    """
+
+    aid: str
+    at: SourceLine | None = None
+    ms: Amount = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """The settings of the run; None is unknown."""
 
@@ -147,6 +159,7 @@ class RunSettings:
     strategy: str | None = None
     replicas: Size | None = None
     devices: tuple[str, ...] | None = None
+    debugging: tuple[DebugAid, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
