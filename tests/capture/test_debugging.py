@@ -1,5 +1,6 @@
 """Which aids for debugging are on, and how long Python checks values."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,8 @@ class Callback:
 
 
 @pytest.fixture
-def aids(tmp_path: Path) -> Any:
+def aids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(__file__="/tf/__init__.py"))
     return agent.load("debugging").DebugAids(agent.load("journal").Journal(str(tmp_path)))
 
 
@@ -30,7 +32,7 @@ def modules(aids: Any) -> tuple[Any, Any, Any]:
             disable_check_numerics=lambda: "off",
             CheckNumericsCallback=kind,
         ),
-        SimpleNamespace(run_functions_eagerly=lambda eagerly: eagerly),
+        SimpleNamespace(run_functions_eagerly=lambda run_eagerly: run_eagerly),
         SimpleNamespace(enable_debug_mode=lambda: "debug"),
     )
     for module, acts in zip(made, debugging.hooks(aids).values(), strict=True):
@@ -48,11 +50,11 @@ def test_an_aid_is_on_from_its_call_until_it_is_switched_off(aids: Any) -> None:
     numerics, functions, data = modules(aids)
     assert named(aids) == []
     assert numerics.enable_check_numerics(30) == "on"
-    assert functions.run_functions_eagerly(True) is True
+    assert functions.run_functions_eagerly(run_eagerly=True) is True
     assert data.enable_debug_mode() == "debug"
     assert named(aids) == ["check_numerics", "functions_eagerly", "data_debug_mode"]
     assert numerics.disable_check_numerics() == "off"
-    assert functions.run_functions_eagerly(False) is False
+    assert functions.run_functions_eagerly(run_eagerly=False) is False
     assert named(aids) == ["data_debug_mode"]
 
 

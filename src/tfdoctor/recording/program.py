@@ -77,6 +77,7 @@ class RecordedLayer:
     module: str = ""
     config: LayerConfig = LayerConfig()
     compute_dtype: str = ""
+    trainable: bool | None = None  # None: not recorded
     at: SourceLine | None = None
 
 

@@ -69,6 +69,7 @@ class Layer:
     module: str = ""
     config: LayerConfig = field(default=LayerConfig())
     compute_dtype: str = ""
+    trainable: bool | None = None  # None: not recorded
     at: Location | None = None
 
 
@@ -268,6 +269,7 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
         module=record.module,
         config=record.config,
         compute_dtype=record.compute_dtype,
+        trainable=record.trainable,
         at=place(record.at),
     )
 
