@@ -52,6 +52,15 @@ class RecordedOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class Zeros:
+    """What some rows of a matrix hold: the share of zeros, 0 to 1, and the most other values in a row."""
+
+    share: float
+    fullest: Count = 0
+    diagonal: bool = False  # all of these are on the diagonal of a square matrix
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedGraph:
     """The operations of one traced tf.function, and the argument types that it was traced for."""
 
@@ -59,6 +68,9 @@ class RecordedGraph:
     name: str = ""
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
+    zeros: Mapping[str, Zeros] | None = (
+        None  # of captured matrices, by their placeholders; None: not recorded
+    )
 
 
 @dataclass(frozen=True, slots=True)
