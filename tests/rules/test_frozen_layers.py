@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.operations.frozen_work import FrozenWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.rules import frozen_layers
 from tfdoctor.rules.frozen_layers import LIMITS
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, Verdict

@@ -58,6 +58,7 @@ class Zeros:
     share: float
     fullest: Count = 0
     diagonal: bool = False  # all of these are on the diagonal of a square matrix
+    name: str = ""  # of its placeholder in the graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,7 @@ class RecordedGraph:
     name: str = ""
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
-    zeros: Mapping[str, Zeros] | None = (
-        None  # of captured matrices, by their placeholders; None: not recorded
-    )
+    zeros: tuple[Zeros, ...] | None = None  # of captured matrices; None: not recorded
 
 
 @dataclass(frozen=True, slots=True)

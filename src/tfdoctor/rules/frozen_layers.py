@@ -32,9 +32,9 @@ CNN whose teacher was frozen took 29 ms per step, and 9 ms with the teacher's lo
 from dataclasses import dataclass
 
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.operations.frozen_work import FrozenWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.humanize import counted, milliseconds, number, percent, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio

@@ -32,9 +32,9 @@ at 3 %. XLA does not compile sparse products.
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.matmuls.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.facts.run.program import Zeros
 from tfdoctor.humanize import counted, milliseconds, percent
 from tfdoctor.rule import Topic, limit

@@ -60,7 +60,7 @@ def describe(
         "outer": getattr(outer, "name", None),
         "given": _given(graph),
         "operations": [_operation(op, owner, numbers) for op in operations],
-        "zeros": {} if of_data else zeros.describe(graph),
+        "zeros": [] if of_data else zeros.describe(graph),
     }
 
 

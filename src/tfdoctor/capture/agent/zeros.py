@@ -8,9 +8,10 @@ if TYPE_CHECKING:
 
     from .declared import Foreign, Graph
 
-    class Zeros(TypedDict):
+    class MatrixZeros(TypedDict):
         """What some rows of a matrix hold; `share` is that of their zeros, 0 to 1."""
 
+        name: str  # of its placeholder in the graph
         share: float
         fullest: int  # the largest number of other values in a row
         diagonal: bool  # whether all of them are on the diagonal of a square matrix
@@ -29,13 +30,11 @@ MATRIX = 2
 """The rank of a matrix."""
 
 
-def describe(graph: Graph) -> dict[str, Zeros]:
-    """Return the zeros of the matrices that a graph captured, by the name of their placeholder or constant."""
-    found: dict[str, Zeros] = {}
-    for held, placeholder in getattr(graph, "captures", ()):
-        if len(found) < MOST_MATRICES and _is_matrix(held):
-            found[placeholder.op.name] = _of(held)
-    return found
+def describe(graph: Graph) -> list[MatrixZeros]:
+    """Return the zeros of the matrices that a graph captured."""
+    captured = getattr(graph, "captures", ())
+    matrices = [(held, inner.op.name) for held, inner in captured if _is_matrix(held)]
+    return [_of(held, name) for held, name in matrices[:MOST_MATRICES]]
 
 
 def _is_matrix(held: Foreign) -> bool:
@@ -47,13 +46,14 @@ def _is_matrix(held: Foreign) -> bool:
     return bool(held.dtype.is_floating) and FEWEST <= values <= MOST
 
 
-def _of(matrix: Foreign) -> Zeros:
+def _of(matrix: Foreign, name: str) -> MatrixZeros:
     rows, columns = matrix.shape.as_list()
     stride = max(1, rows // ROWS)
     some = matrix._numpy()[::stride] != 0  # no operation, which would be traced
     each = some.sum(axis=1)
     own = [int(row[at * stride]) for at, row in enumerate(some)] if rows == columns else []
     return {
+        "name": name,
         "share": 1.0 - int(each.sum()) / some.size,
         "fullest": int(each.max()),
         "diagonal": bool(own) and sum(own) == int(each.sum()),

@@ -244,8 +244,9 @@ class Places:
 
 def _operations(graph: RecordedGraph, place: Places) -> Iterator[Operation]:
     names = [operation.name for operation in graph.operations]
+    zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
     for operation in graph.operations:
-        yield _operation(operation, place, names, (graph.zeros or {}).get(operation.name))
+        yield _operation(operation, place, names, zeros.get(operation.name))
 
 
 def _operation(

@@ -3,8 +3,8 @@
 import pytest
 
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.frozen_work import ExampleGraph
 from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.savings.frozen_work import ExampleGraph
 
 FLOAT = ("float32", (8, 4))
 

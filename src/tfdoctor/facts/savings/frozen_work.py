@@ -73,10 +73,11 @@ class FrozenWork:
         rows = tuple(
             row for row in operations.rows if row.operation and row.operation.name in names
         )
+        ran = {row.operation.layer for row in operations.rows if row.operation}
         settings, arrays = program.settings, program.input_kind == "arrays"
         known = properties.passes if properties else None
         return cls(
-            layers=tuple(sorted({operation.layer for operation in graph.frozen})),
+            layers=tuple(sorted({operation.layer for operation in graph.frozen} & ran)),
             rows=rows,
             features_bytes=graph.boundary_bytes(names),
             passes=float(settings.epochs) if arrays and settings.epochs else known,
