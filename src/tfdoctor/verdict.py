@@ -57,6 +57,7 @@ class StepWork(StrEnum):
     SLOWEST_REPLICA = "the slowest replica"
     STEP_ENTRY = "the way into a step"
     SCHEDULING = "starting operations"
+    CHECKS = "starting checks"
 
 
 class Concern(StrEnum):

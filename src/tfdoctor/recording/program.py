@@ -52,6 +52,16 @@ class RecordedOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class Zeros:
+    """What some rows of a matrix hold: the share of zeros, 0 to 1, and the most other values in a row."""
+
+    share: float
+    fullest: Count = 0
+    diagonal: bool = False  # all of these are on the diagonal of a square matrix
+    name: str = ""  # of its placeholder in the graph
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedGraph:
     """The operations of one traced tf.function, and the argument types that it was traced for."""
 
@@ -59,6 +69,7 @@ class RecordedGraph:
     name: str = ""
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
+    zeros: tuple[Zeros, ...] | None = None  # of captured matrices; None: not recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,7 @@ class RecordedLayer:
     module: str = ""
     config: LayerConfig = LayerConfig()
     compute_dtype: str = ""
+    trainable: bool | None = None  # None: not recorded
     at: SourceLine | None = None
 
 
@@ -131,6 +143,18 @@ class RecordedDataset:
 
 
 @dataclass(frozen=True, slots=True)
+class DebugAid:
+    """An aid for debugging that is on: "check_numerics", "functions_eagerly" or "data_debug_mode".
+
+    ``ms`` is the time of Python in the checks of the whole window, of operations that Python runs.
+    """
+
+    aid: str
+    at: SourceLine | None = None
+    ms: Amount = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """The settings of the run; None is unknown."""
 
@@ -147,6 +171,7 @@ class RunSettings:
     strategy: str | None = None
     replicas: Size | None = None
     devices: tuple[str, ...] | None = None
+    debugging: tuple[DebugAid, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

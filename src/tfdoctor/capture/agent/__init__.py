@@ -58,7 +58,7 @@ def install(plan: AgentPlan, log: journal.Journal | None = None) -> Installed:
 
 def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return all hooks, by the module that they patch, in the order in which they act."""
-    from . import keras_loop, lending, registry, session_loop, tf_hooks
+    from . import debugging, keras_loop, lending, registry, session_loop, tf_hooks
 
     trainers = keras_loop.trainers(parts)
     parts.trainers = list(trainers.values())
@@ -69,6 +69,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         {name: [keras.patch] for name, keras in trainers.items()},
         session_loop.hooks(parts),
         lending.hooks(parts),
+        debugging.hooks(parts.aids),
     ):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)

@@ -69,6 +69,32 @@ class SessionModule(Protocol):
     _tfdoctor_made: bool
 
 
+class CallbackClass(Protocol):
+    """`CheckNumericsCallback`: looks at each operation that Python runs or builds."""
+
+    callback: Callable[..., object]
+
+
+class NumericsModule(Protocol):
+    """`tensorflow.python.debug.lib.check_numerics_callback`."""
+
+    CheckNumericsCallback: CallbackClass
+    enable_check_numerics: Callable[..., object]
+    disable_check_numerics: Callable[..., object]
+
+
+class EagerRunModule(Protocol):
+    """`tensorflow.python.eager.polymorphic_function.eager_function_run`."""
+
+    run_functions_eagerly: Callable[..., object]
+
+
+class DebugDataModule(Protocol):
+    """`tensorflow.python.data.ops.debug_mode`."""
+
+    enable_debug_mode: Callable[..., object]
+
+
 class ProfilerModule(Protocol):
     """`tensorflow.python.profiler.profiler_v2`: one profiler a process, which is `_profiler`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import zeros
 from .stack import traced_line
 
 TYPE_CHECKING = False
@@ -59,6 +60,7 @@ def describe(
         "outer": getattr(outer, "name", None),
         "given": _given(graph),
         "operations": [_operation(op, owner, numbers) for op in operations],
+        "zeros": [] if of_data else zeros.describe(graph),
     }
 
 

@@ -44,6 +44,7 @@ class Installed:
         self.local = ThreadLoops(self.window)
         self.arguments = CallArguments(log)
         self.lengths = self.registry.lengths
+        self.aids = self.registry.aids
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)
         self.trainers: Sequence[FitWatcher] = ()
@@ -51,10 +52,12 @@ class Installed:
         self.window.after_start.append(self.watch.begin)
         self.window.after_open.append(self._opened)
         self.window.after_steps.append(self.samples.end)
+        self.window.after_steps.append(self.aids.end)
 
     def _opened(self, source: StepCounter) -> None:
         """A window begins at a step of this source; samples cannot separate a session's calls from the rest."""
         self.arguments.begin()
+        self.aids.begin()
         self.samples.begin(None if source.kind is StepKind.SESSION else self.local.loops)
 
     def again(self, plan: AgentPlan) -> None:

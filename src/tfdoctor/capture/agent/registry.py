@@ -6,6 +6,7 @@ import functools
 import weakref
 
 from . import tensorflow_api
+from .debugging import DebugAids
 from .frames import hide
 from .journal import guarded
 from .numbering import Numbering
@@ -60,6 +61,7 @@ class Registry:
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
         self.lengths = SequenceLengths(log)
+        self.aids = DebugAids(log)
         # Of each dataset: its line, the function called there, and all lines on the way to its making.
         self.lines: weakref.WeakKeyDictionary[TfDataset, Line | None] = weakref.WeakKeyDictionary()
         self.makers: weakref.WeakKeyDictionary[TfDataset, str] = weakref.WeakKeyDictionary()

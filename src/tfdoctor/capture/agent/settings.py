@@ -33,6 +33,7 @@ def describe(registry: Registry) -> dict[str, object]:
         "fit_at": registry.fit.get("at"),
         "epochs": registry.fit.get("epochs"),
         "steps_per_epoch": registry.fit.get("steps_per_epoch"),
+        "debugging": registry.aids.describe(),
     }
     settings.update(_tensorflow(model, registry))
     return settings

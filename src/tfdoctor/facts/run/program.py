@@ -24,6 +24,7 @@ from tfdoctor.recording.program import (
     Setting,
     SourceLine,
     TensorType,
+    Zeros,
 )
 from tfdoctor.trace.names import GRADIENT
 from tfdoctor.verdict import Location
@@ -39,6 +40,7 @@ __all__ = [
     "Places",
     "Program",
     "RunSettings",
+    "Zeros",
 ]
 
 Shape = tuple[int | None, ...]
@@ -59,6 +61,7 @@ class Operation:
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
+    zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,7 @@ class Layer:
     module: str = ""
     config: LayerConfig = field(default=LayerConfig())
     compute_dtype: str = ""
+    trainable: bool | None = None  # None: not recorded
     at: Location | None = None
 
 
@@ -106,6 +110,7 @@ class Program:
     datasets: tuple[Dataset, ...] = ()
     feeds: int | None = None
     input_kind: str = ""
+    zeros_recorded: bool = False  # whether captured matrices were looked at
     settings: RunSettings = field(default=RunSettings())
 
     @classmethod
@@ -134,6 +139,7 @@ class Program:
             tuple(_dataset(dataset, place) for dataset in record.datasets),
             record.feeds,
             record.input_kind,
+            any(graph.zeros is not None for graph in record.graphs),
             record.run,
         )
 
@@ -239,11 +245,14 @@ class Places:
 
 def _operations(graph: RecordedGraph, place: Places) -> Iterator[Operation]:
     names = [operation.name for operation in graph.operations]
+    zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
     for operation in graph.operations:
-        yield _operation(operation, place, names)
+        yield _operation(operation, place, names, zeros.get(operation.name))
 
 
-def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -> Operation:
+def _operation(
+    record: RecordedOperation, place: Places, names: Sequence[str], zeros: Zeros | None
+) -> Operation:
     return Operation(
         name=record.name,
         type=record.type,
@@ -254,6 +263,7 @@ def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -
         at=place(record.at),
         direct=record.direct and not GRADIENT.search(record.name),
         sources=tuple(_named(names, at) for at in record.sources),
+        zeros=zeros,
     )
 
 
@@ -269,6 +279,7 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
         module=record.module,
         config=record.config,
         compute_dtype=record.compute_dtype,
+        trainable=record.trainable,
         at=place(record.at),
     )
 

@@ -1,0 +1,79 @@
+"""Products with captured matrices that are mostly zeros."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import MATMULS
+from tfdoctor.facts.run.program import Operation, Program, Zeros
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class SparseOperand:
+    """A captured matrix, and the products with it, forward and backward; ms per training step."""
+
+    name: str  # of its placeholder
+    shape: tuple[int | None, ...]
+    zeros: Zeros
+    rows: tuple[OperationTime, ...]
+
+    @property
+    def ms(self) -> float:
+        """The time of the products."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def density(self) -> float:
+        """The share of values that are not zero, 0 to 1."""
+        return 1.0 - self.zeros.share
+
+    @property
+    def at(self) -> Location | None:
+        """The line of its slowest product, the forward pass first: a gradient has the line of the tape."""
+        rows = sorted(self.rows, key=lambda row: ("gradient" in row.name, -row.ms))
+        lines = (row.operation.at if row.operation else None for row in rows)
+        return next((line for line in lines if line), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SparseOperands:
+    """The captured matrices that products use, whatever their density; the slowest products first."""
+
+    operands: tuple[SparseOperand, ...]
+
+    @classmethod
+    def measure(cls, operations: Operations, dataflow: Dataflow, program: Program) -> Self:
+        """Find the products' operands among the captured matrices that the agent looked at.
+
+        Raises:
+            Unavailable: the recording does not say what captured matrices hold.
+        """
+        if not program.zeros_recorded:
+            raise Unavailable(
+                "the recording does not say how many zeros matrices hold; record again"
+            )
+        groups: dict[str, list[OperationTime]] = defaultdict(list)
+        for row in operations.rows:
+            matrix = _captured(row, dataflow) if row.type in MATMULS else None
+            if matrix is not None:
+                groups[matrix.name].append(row)
+        found = [_operand(program.by_name[name], rows) for name, rows in groups.items()]
+        return cls(tuple(sorted(found, key=lambda operand: -operand.ms)))
+
+
+def _captured(row: OperationTime, dataflow: Dataflow) -> Operation | None:
+    """Return the captured matrix that a product multiplies; None where it has none."""
+    if row.operation is None:
+        return None
+    sources = (dataflow.source(row.operation, position) for position in (0, 1))
+    return next((source for source in sources if source and source.zeros), None)
+
+
+def _operand(matrix: Operation, rows: list[OperationTime]) -> SparseOperand:
+    shape = matrix.outputs[0][1] if matrix.outputs else None
+    return SparseOperand(matrix.name, shape or (), matrix.zeros or Zeros(0.0), tuple(rows))

@@ -1,0 +1,95 @@
+"""The operations that only check values, and what Python does for them."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import DebugAid
+from tfdoctor.verdict import Location, Stage
+
+NUMERICS = frozenset(
+    ("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2")
+)
+"""Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger."""
+
+ASSERTION = re.compile(r"(?:^|/)assert_\w+/")
+"""The name scope of tf.debugging.assert_*: its comparison, its reduction and its Assert."""
+
+CHECK_NUMERICS = "check_numerics"
+"""The agent's name of tf.debugging.enable_check_numerics."""
+
+PYTHON = "EagerLocalExecute: "
+"""How operations that Python runs one by one begin in the trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class DebugChecks:
+    """The operations that only check values; ms per training step.
+
+    ``python_ms`` is Python's time for checks of single operations, without the checks themselves; ``starting_ms``
+    is the host's time to start the checks within graphs: their part, by number, of what Python does not take.
+    """
+
+    rows: tuple[OperationTime, ...]
+    python_ms: float = 0.0
+    starting_ms: float = 0.0
+    everywhere: bool = False  # enable_check_numerics is on, as recorded or as its operations show
+    at: Location | None = None  # the line that switched it on
+
+    @classmethod
+    def measure(
+        cls,
+        operations: Operations,
+        breakdown: Breakdown,
+        steps: Steps,
+        recording: Recording,
+        program: Program | None,
+    ) -> Self:
+        """Find the checks among the operations, and share out the host's time."""
+        rows = tuple(row for row in operations.rows if is_check(row))
+        aid = _aid(program)
+        host_ms, traced = breakdown[Stage.HOST], sum(step.calls for step in steps.steps)
+        single = sum(row.ms for row in rows if any(name.startswith(PYTHON) for name in row.ran))
+        python_ms = (
+            min(host_ms, max(0.0, (aid.ms if aid else 0.0) / traced - single)) if traced else 0.0
+        )
+        calls = sum(row.calls for row in operations.rows)
+        part = sum(row.calls for row in rows) / calls if calls else 0.0
+        return cls(
+            rows,
+            python_ms,
+            part * (host_ms - python_ms),
+            everywhere=aid is not None or any(row.type == "DebugNumericSummaryV2" for row in rows),
+            at=Places.of(recording)(aid.at) if aid else None,
+        )
+
+    @property
+    def ms(self) -> float:
+        """The time of the operations."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def calls(self) -> float:
+        """Their number per step."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def host_ms(self) -> float:
+        """The time of the host for them."""
+        return self.python_ms + self.starting_ms
+
+
+def is_check(row: OperationTime) -> bool:
+    """Say whether an operation only checks values: by its type, or by the scope of an assertion."""
+    return row.type in NUMERICS or row.type == "Assert" or bool(ASSERTION.search(row.name))
+
+
+def _aid(program: Program | None) -> DebugAid | None:
+    aids = (program.settings.debugging if program else None) or ()
+    return next((aid for aid in aids if aid.aid == CHECK_NUMERICS), None)

@@ -1,0 +1,56 @@
+"""How many zeros captured matrices hold, and at what is not looked."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.capture import agent
+
+
+class Tensor:
+    """Stands for an eager tensor."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        size = values.size
+        self.shape = SimpleNamespace(
+            rank=values.ndim, num_elements=lambda: size, as_list=lambda: list(values.shape)
+        )
+        self.dtype = SimpleNamespace(is_floating=values.dtype.kind == "f")
+
+    def _numpy(self) -> Any:
+        return self.values
+
+
+def described(values: Any) -> Any:
+    placeholder = SimpleNamespace(op=SimpleNamespace(name="m"))
+    graph = SimpleNamespace(captures=[(Tensor(values), placeholder)])
+    return agent.load("zeros").describe(graph)
+
+
+def test_a_diagonal_matrix() -> None:
+    found = described(np.eye(300, dtype="float32"))[0]
+    assert found["share"] == pytest.approx(299 / 300)
+    assert (found["fullest"], found["diagonal"]) == (1, True)
+
+
+def test_one_hot_rows_are_no_diagonal() -> None:
+    values = np.zeros((300, 300), "float32")
+    values[:, 7] = 1.0
+    found = described(values)[0]
+    assert (found["fullest"], found["diagonal"]) == (1, False)
+
+
+def test_a_full_matrix() -> None:
+    found = described(np.ones((300, 400), "float32"))[0]
+    assert (found["share"], found["fullest"], found["diagonal"]) == (0.0, 400, False)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros((255, 256), "float32"), np.zeros(70_000, "float32"), np.zeros((300, 300), int)],
+)
+def test_what_is_small_or_no_matrix_of_floats_is_left_out(values: Any) -> None:
+    assert described(values) == []

@@ -1,0 +1,66 @@
+"""What depends on the examples alone: through frozen weights, and not through trained or random ones."""
+
+import pytest
+
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.facts.savings.frozen_work import ExampleGraph
+
+FLOAT = ("float32", (8, 4))
+
+
+def op(name: str, kind: str, *sources: str, layer: str = "") -> Operation:
+    return Operation(name=name, type=kind, outputs=(FLOAT,), sources=sources, layer=layer)
+
+
+def graph(*more: Operation, before: str = "x", trainable: bool = False) -> ExampleGraph:
+    """A base of one product on what ``before`` makes, and a trained product behind it."""
+    operations = (
+        op("x", "Placeholder"),
+        op("w", "Placeholder", layer="base"),
+        op("v", "Placeholder", layer="head"),
+        op("resize", "ResizeBilinear", "x"),
+        op("drop", "StatelessRandomUniformV2", "x"),
+        op("base/read", "ReadVariableOp", "w", layer="base"),
+        op("head/read", "ReadVariableOp", "v", layer="head"),
+        op("head/first", "MatMul", "x", "head/read", layer="head"),
+        op("base/mul", "MatMul", before, "base/read", layer="base"),
+        op("base/relu", "Relu", "base/mul", layer="base"),
+        op("head/mul", "MatMul", "base/relu", "head/read", layer="head"),
+        op("sgd", "AssignSubVariableOp", "v", "head/mul"),
+        *more,
+    )
+    layers = (
+        Layer(name="base", kind="Dense", trainable=trainable),
+        Layer(name="head", kind="Dense", trainable=True),
+    )
+    return ExampleGraph(Dataflow(Program(operations, layers)))
+
+
+def test_the_frozen_part_and_what_prepares_its_input() -> None:
+    found = graph(before="resize")
+    names = found.repeated()
+    assert {"resize", "base/mul", "base/relu"} <= names
+    assert not {"head/mul", "head/first", "sgd", "x"} & names
+    assert found.boundary_bytes(names) == 8 * 4 * 4
+
+
+@pytest.mark.parametrize("before", ["drop", "head/first"])
+def test_random_and_trained_operations_before_it(before: str) -> None:
+    """Trap: a perceptual loss on what a trained network makes."""
+    assert not {"base/mul", "base/relu"} & graph(before=before).repeated()
+
+
+def test_a_layer_that_may_be_trained_is_not_frozen() -> None:
+    """Trap: the discriminator in the generator's step trains in a step of its own."""
+    assert graph(trainable=True).frozen == ()
+
+
+def test_a_layer_that_another_graph_changes_is_not_frozen() -> None:
+    """Trap: a teacher that is a moving average of the student."""
+    assert graph(op("ema", "AssignVariableOp", "w", "base/relu")).frozen == ()
+
+
+def test_what_an_opaque_operation_does_is_unknown() -> None:
+    call = op("call", "StatefulPartitionedCall", "base/relu")
+    assert "call" not in graph(call).repeated()

@@ -1,0 +1,70 @@
+"""debug-checks: both sides of its share, whose time counts, and what is no check."""
+
+import pytest
+
+from tfdoctor.facts.operations.debug_checks import DebugChecks, is_check
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules import debug_checks
+from tfdoctor.rules.debug_checks import LIMITS
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork, Verdict
+
+REST = OperationTime(name="gradient_tape/conv", type="Conv2DBackpropFilter", ms=90.0)
+
+
+def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> OperationTime:
+    return OperationTime(name=name or kind, type=kind, ms=ms, at=Location("train.py", 9))
+
+
+def check(*rows: OperationTime, host_ms: float = 0.0, everywhere: bool = True) -> Verdict:
+    checks = DebugChecks(rows, 0.0, host_ms, everywhere=everywhere, at=Location("train.py", 5))
+    return debug_checks.check(
+        checks, Operations((*rows, REST)), Breakdown.of(host=50.0, device=50.0)
+    )
+
+
+@pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (1.99, Healthy)])
+def test_both_sides_of_the_share(ms: float, kind: type) -> None:
+    assert isinstance(check(row(ms)), kind)
+
+
+def test_the_time_to_start_checks_counts() -> None:
+    finding = check(row(1.0), host_ms=9.0)
+    assert isinstance(finding, Finding)
+    assert [(effect.stage, effect.scales) for effect in finding.effects] == [
+        (Stage.DEVICE, 0.0),
+        (Stage.HOST, 0.0),
+    ]
+    assert finding.effects[1].subject == StepWork.CHECKS
+    assert finding.remedies[0].at == Location("train.py", 5)
+
+
+def test_checks_of_the_users_own_are_named_by_their_line() -> None:
+    finding = check(row(9.0, "CheckNumerics"), everywhere=False)
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].at == Location("train.py", 9)
+    assert "enable" not in finding.remedies[0].action
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        ("Assert", "Assert/Assert", True),
+        ("Equal", "model/assert_equal_1/Equal", True),
+        ("DebugNumericSummaryV2", "DebugNumericSummaryV2_3", True),
+        ("IsFinite", "clip_by_global_norm/IsFinite", False),
+        ("IsFinite", "loss_scale_optimizer/IsFinite", False),
+        ("Mul", "assertive_layer/mul", False),
+        ("Equal", "accuracy/Equal", False),
+    ],
+)
+def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expected: bool) -> None:
+    """Trap: clipping gradients and scaling a loss look for infinity, too, and use the answer."""
+    assert is_check(row(kind=kind, name=name)) is expected
+
+
+def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
+    unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
+    verdict = debug_checks.check(DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0))
+    assert isinstance(verdict, NotApplicable)
