@@ -9,6 +9,7 @@ from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
@@ -55,6 +56,7 @@ def check(
     memory: HostMemory | Unavailable = ROOM,
     contention: CpuContention = ALONE,
     fit_at: Location | None = None,
+    prefixes: tuple[RepeatablePrefix, ...] = (),
 ) -> Verdict:
     """Each dataset with a function works for 10 ms."""
     chain = tuple(reversed(datasets))
@@ -77,6 +79,7 @@ def check(
         properties,
         pipeline,
         RepeatedWork.measure(cacheable, properties, pipeline),
+        RepeatablePrefixes(prefixes),
         Breakdown.of(input=wait, device=40.0 - wait),
         memory,
         contention,
