@@ -22,22 +22,23 @@ ARGUMENT = "Placeholder"
 class RepeatablePrefix:
     """What one cache could keep if the function were divided before its first random operation.
 
-    ``ms`` is the work of the repeatable operations in ms per step, summed over threads, of the ``stage``'s own.
+    ``share``, 0 to 1, is that of the repeatable operations in the time of all operations of the ``stage``'s function.
+    What the function takes between its operations is divided alike.
     ``nbytes`` are those of the tensors that the rest of the function takes, or that it returns, for one element;
     None where a shape is open. ``heaviest`` are the types of the longest repeatable operations.
     """
 
     part: CacheablePart
     stage: StageTime
-    ms: float
+    share: float
     nbytes: int | None
     heaviest: tuple[str, ...] = ()
     drawn_at: Location | None = None  # the first random operation's line
 
     @property
-    def share(self) -> float:
-        """The share of the stage's work, 0 to 1."""
-        return min(1.0, self.ms / self.stage.work_ms) if self.stage.work_ms else 0.0
+    def ms(self) -> float:
+        """The repeatable part of the stage's work in ms per step, summed over threads."""
+        return self.share * self.stage.work_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,11 @@ def _prefix(
     times = {op.name: stage.operations.get(op.name, 0.0) for op in kept}
     longest = sorted(kept, key=lambda op: -times[op.name])[:3]
     drawn = next(op for op, random in zip(graph.operations, reached, strict=True) if random)
-    total = sum(times.values())
+    total, ran = sum(times.values()), sum(stage.operations.values())
     return RepeatablePrefix(
         part,
         stage,
-        total,
+        total / ran if ran else 0.0,
         _passed_on(graph.operations, reached),
         tuple(op.type for op in longest if times[op.name] >= LONG * total),
         graphs.at(drawn),
