@@ -22,8 +22,8 @@ ARGUMENT = "Placeholder"
 class RepeatablePrefix:
     """What one cache could keep if the function were divided before its first random operation.
 
-    ``share``, 0 to 1, is that of the repeatable operations in the time of all operations of the ``stage``'s function.
-    What the function takes between its operations is divided alike.
+    ``share``, 0 to 1, is that of the repeatable operations in the time of all operations of the ``stage``'s
+    function. What the function takes between its operations is divided alike.
     ``nbytes`` are those of the tensors that the rest of the function takes, or that it returns, for one element;
     None where a shape is open. ``heaviest`` are the types of the longest repeatable operations.
     """
