@@ -16,8 +16,8 @@ shrink, such as encoded images and sound, still take the full time.
 ## How to fix
 
 Write local copies without compression: `tf.io.TFRecordWriter(path)`, and read them without `compression_type`. If
-disk space is short, compress single features that shrink well (`tf.io.encode_png`, `tf.io.encode_jpeg`); the map that
-decodes them runs on many threads. If the files must stay, split them, and read several at a time.
+disk space is short, compress single features that shrink well (`tf.io.encode_png`, `tf.io.encode_jpeg`); the map
+that decodes them runs on many threads. If the files must stay, split them, and read several at a time.
 
 ## Holds for
 

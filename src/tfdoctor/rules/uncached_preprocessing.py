@@ -14,7 +14,8 @@ complete, for example after an infinite `repeat`, is judged by cache-order.
 
 A function that draws random numbers is divided in thought before its first random operation: operations that no
 random result reaches are repeatable, and the trace shows their time. If they are most of the function's work, as
-where one function reads, decodes and resizes an image and flips it last, the rule advises to divide it.
+where one function reads, decodes and resizes an image and flips it last, the rule advises to divide it, if the step
+waits for input.
 
 ## Why it matters
 
@@ -125,9 +126,10 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
         return NotApplicable(reason=NEVER)
     divided = [prefix for prefix in prefixes.prefixes if prefix.share >= limits.before_random]
     work = repeated.ms + sum(prefix.ms for prefix in divided)
-    crowds_out = contention.taken_ms(work) >= limits.taken * breakdown.step_ms
-    if not breakdown.waits_for_input and not crowds_out:
-        return _not_waiting(pipeline, breakdown, work, contention, limits)
+    if not breakdown.waits_for_input:
+        if contention.taken_ms(repeated.ms) < limits.taken * breakdown.step_ms:
+            return _not_waiting(pipeline, breakdown, work, contention, limits)
+        divided, work = [], repeated.ms
     ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
     parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
     if not parts and not divided:
