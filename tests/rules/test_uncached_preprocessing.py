@@ -337,7 +337,7 @@ def test_most_of_a_random_function_may_come_before_its_first_draw(share: float, 
 def test_a_function_is_not_divided_for_cores_alone() -> None:
     """How much the compute gains is a ceiling: a trial that divided such a function gained little."""
     found = prefix(0.99)
-    verdict = check(source(), found.part.last, prefixes=(found,), wait=2.0, contention=CROWDED)
+    verdict = check(source(), found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
     assert isinstance(verdict, NotApplicable)
     assert "only a trial" in verdict.reason
 
