@@ -1,4 +1,4 @@
-"""Each window of a series is a dataset of its own.
+"""Each window of a series is a dataset.
 
 ## What it checks
 
