@@ -6,6 +6,7 @@ import pytest
 
 from tests.builders import recording
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -150,7 +151,8 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
         ),
     )
     program = Program(datasets=datasets, feeds=3)
-    return MapFunctions.measure(program, recording({"graphs": list(graphs)})).by_dataset.get(1)
+    recorded = FunctionGraphs.measure(program, recording({"graphs": list(graphs)}))
+    return MapFunctions.measure(program, recorded).by_dataset.get(1)
 
 
 def test_a_function_is_read_from_the_graph_of_its_name() -> None:

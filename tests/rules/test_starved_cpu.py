@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
@@ -172,3 +173,25 @@ def test_a_cpus_compute_gains_what_the_input_leaves(device: Device, stages: set[
     verdict = check(device=device)
     assert isinstance(verdict, Finding)
     assert {effect.stage for effect in verdict.effects} == stages
+
+
+@pytest.mark.parametrize(
+    ("decoded", "share", "kind"),
+    [((200, 200), 0.5, NotApplicable), ((199, 200), 0.5, Finding), ((200, 200), 0.49, Finding)],
+)
+def test_images_larger_than_used_are_left_to_their_own_rule(
+    decoded: tuple[int, int], share: float, kind: type
+) -> None:
+    slow = stage(76.0)
+    image = DecodedImage(slow, "DecodeJpeg", decoded, (100, 100), share)
+    breakdown = Breakdown.of(input=15.0, device=5.0)
+    verdict = starved_cpu.check(
+        InputPipeline.of(AHEAD, slow),
+        breakdown,
+        FULL,
+        ON_CPU,
+        None,
+        CpuContention.measure(ON_CPU, FULL, breakdown),
+        DecodedImages((image,)),
+    )
+    assert isinstance(verdict, kind)

@@ -5,15 +5,18 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules import uncached_preprocessing
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
@@ -55,6 +58,7 @@ def check(
     memory: HostMemory | Unavailable = ROOM,
     contention: CpuContention = ALONE,
     fit_at: Location | None = None,
+    prefixes: tuple[RepeatablePrefix, ...] = (),
 ) -> Verdict:
     """Each dataset with a function works for 10 ms."""
     chain = tuple(reversed(datasets))
@@ -77,6 +81,7 @@ def check(
         properties,
         pipeline,
         RepeatedWork.measure(cacheable, properties, pipeline),
+        RepeatablePrefixes(prefixes),
         Breakdown.of(input=wait, device=40.0 - wait),
         memory,
         contention,
@@ -311,3 +316,87 @@ def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells(
     some = CpuContention(crowded=True, cores=cores, compute_ms=40.0)
     verdict = check(source(), mapped(1, "DecodePng"), wait=0.0, contention=some)
     assert isinstance(verdict, kind)
+
+
+def prefix(share: float, nbytes: int | None = 1000, **more: Any) -> RepeatablePrefix:
+    dataset = mapped(1, "DecodePng", "RandomUniform", name="load", **more)
+    work = StageTime(path="Root::Prefetch::1", kind="Map", work_ms=10.0, dataset=dataset)
+    return RepeatablePrefix(CacheablePart(dataset, ()), work, share, nbytes, ("DecodePng",))
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.5, Finding), (0.49, Healthy)])
+def test_most_of_a_random_function_may_come_before_its_first_draw(share: float, kind: type) -> None:
+    found = prefix(share)
+    verdict = check(source(), found.part.last, prefixes=(found,))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        assert verdict.effects[0].scales == 1.0 - share
+        assert "load_random" in verdict.remedies[0].code
+
+
+def test_a_function_is_not_divided_for_cores_alone() -> None:
+    """How much the compute gains is a ceiling: a trial that divided such a function gained little."""
+    found = prefix(0.99)
+    verdict = check(source(), found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
+    assert isinstance(verdict, NotApplicable)
+    assert "only a trial" in verdict.reason
+
+
+def test_a_division_without_known_size_is_not_advised() -> None:
+    found = prefix(0.9, None)
+    assert isinstance(check(source(), found.part.last, prefixes=(found,)), NotApplicable)
+
+
+def measured(*operations: tuple[str, list[int], float]) -> RepeatablePrefix | None:
+    """Measure a function by its operations: (type, sources, ms), each with 4000 bytes."""
+    names = [f"{kind}_{at}" for at, (kind, _, _) in enumerate(operations)]
+    graph = RecordedGraph(
+        tuple(
+            RecordedOperation(name, kind, outputs=(("float32", (1000,)),), sources=tuple(sources))
+            for name, (kind, sources, _) in zip(names, operations, strict=True)
+        )
+    )
+    data = mapped(1, "DecodePng", "RandomUniform", name="load")
+    times = {name: ms for name, (_, _, ms) in zip(names, operations, strict=True)}
+    work = StageTime(path="Root::1", kind="Map", work_ms=20.0, operations=times, dataset=data)
+    properties = DatasetProperties((data, source()), 4.0)
+    found = RepeatablePrefixes.measure(
+        Cacheable.measure(properties), InputPipeline.of(work), FunctionGraphs({1: graph})
+    )
+    return found.prefixes[0] if found.prefixes else None
+
+
+def test_work_before_the_first_draw_is_repeatable() -> None:
+    found = measured(
+        ("Placeholder", [], 0.0),
+        ("DecodePng", [0], 9.0),
+        ("RandomUniform", [], 0.5),
+        ("Mul", [1, 2], 0.5),
+    )
+    assert found is not None
+    assert (found.share, found.ms, found.nbytes) == (0.9, 18.0, 4000)
+    assert found.heaviest == ("DecodePng",)
+
+
+def test_work_on_a_random_result_is_not_repeatable() -> None:
+    found = measured(
+        ("Placeholder", [], 0.0),
+        ("RandomUniform", [], 0.5),
+        ("Add", [0, 1], 0.5),
+        ("ResizeBilinear", [2], 9.0),
+    )
+    assert found is not None
+    assert found.share == 0.0
+
+
+def test_branches_count_as_random() -> None:
+    """What they call is not recorded."""
+    found = measured(("Placeholder", [], 0.0), ("If", [0], 5.0), ("DecodePng", [1], 5.0))
+    assert found is not None
+    assert found.share == 0.0
+
+
+def test_a_result_that_needs_no_draw_is_cached_too() -> None:
+    found = measured(("Placeholder", [], 0.0), ("Cast", [0], 5.0), ("RandomUniform", [0], 5.0))
+    assert found is not None
+    assert found.nbytes == 8000

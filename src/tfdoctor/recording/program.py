@@ -34,6 +34,7 @@ class Attributes:
     equation: str = ""
     transpose_a: bool = False
     adj_x: bool = False
+    ratio: int = 1  # of DecodeJpeg, which divides the size
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class DatasetParameters:
     drop_remainder: bool | None = None
     num_parallel_calls: int | None = None  # -1 is AUTOTUNE
     reshuffle_each_iteration: bool | None = None
+    compression_type: str = ""  # "GZIP", "ZLIB"; "" is none or not recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,9 @@ class FileList:
     count: Count | None = None
     scheme: str = ""  # "gs", "s3": the file system across a network
     nbytes: Count | None = field(default=None, metadata={KEY: "bytes"})  # of one of them
+    image: tuple[
+        int, ...
+    ] = ()  # height and width in pixels, the median of a few; () is unknown or none
 
 
 @dataclass(frozen=True, slots=True)

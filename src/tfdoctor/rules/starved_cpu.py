@@ -39,6 +39,7 @@ is not checked.
 
 from dataclasses import dataclass
 
+from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
@@ -114,6 +115,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     device: Device,
     pressure: CpuPressure | None,
     contention: CpuContention,
+    decodes: DecodedImages | None = None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the core time that the input takes with what the cores offer."""
@@ -131,6 +133,8 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
         return Healthy(summary=summary, evidence=evidence)
     if doubt := _doubt(pipeline.critical, cores, limits):
         return NotApplicable(reason=doubt)
+    if decodes and _oversized(pipeline.critical, decodes, limits):
+        return NotApplicable(reason=OVERSIZED)
     outcome = "more threads do not help" if waits else "the input takes them from the compute"
     spared = _images(pipeline.critical, limits) or work
     gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()
@@ -147,6 +151,22 @@ def _images(critical: StageTime | None, limits: Limits) -> float:
     if critical is None or critical.image_ms < limits.images * critical.work_ms:
         return 0.0
     return critical.image_ms
+
+
+def _oversized(critical: StageTime | None, decodes: DecodedImages, limits: Limits) -> bool:
+    """Whether the slowest stage mostly decodes images that are larger than it uses."""
+    return any(
+        critical is not None
+        and image.stage.path == critical.path
+        and image.times >= OVERSIZED_TIMES
+        and image.share >= limits.images
+        for image in decodes.images
+    )
+
+
+OVERSIZED = (
+    "decoding images that are larger than used takes most of the core time; see oversized-decode"
+)
 
 
 def _decoding(pipeline: InputPipeline) -> tuple[Evidence, ...]:

@@ -12,6 +12,11 @@ of them up to its own first random operation. Datasets that a library builds, su
 `keras.utils.image_dataset_from_directory`, count as well: the cache goes behind the call. A cache that is never
 complete, for example after an infinite `repeat`, is judged by cache-order.
 
+A function that draws random numbers is divided in thought before its first random operation: operations that no
+random result reaches are repeatable, and the trace shows their time. If they are most of the function's work, as
+where one function reads, decodes and resizes an image and flips it last, the rule advises to divide it, if the step
+waits for input.
+
 ## Why it matters
 
 An image that was decoded and resized in the first epoch is the same image in the second. A cache does that
@@ -21,7 +26,8 @@ work once; after the first epoch, the pipeline only copies.
 
 Put `.cache()` directly after the last function with identical output: before augmentation, because a cache
 after a random function freezes its draws, and before `shuffle` and `repeat`, because a cache keeps the
-order in which it was filled and is filled only when a pass ends. If a library shuffles and batches the elements
+order in which it was filled and is filled only when a pass ends. Divide a function that ends with a random
+operation into two, and cache between them. If a library shuffles and batches the elements
 itself, call it with `batch_size=None`, and cache, shuffle and batch what it returns. Output that does not fit
 into memory can go to a fast local disk: `.cache("/path/to/file")`.
 
@@ -37,6 +43,7 @@ before they are read.
 - [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
@@ -44,6 +51,7 @@ from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
@@ -51,14 +59,17 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import number, percent, quantity
 from tfdoctor.rule import Topic, limit
-from tfdoctor.units import count, ms, nbytes
+from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
+    Bound,
+    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
+    Stage,
     Table,
     Verdict,
 )
@@ -88,6 +99,12 @@ class Limits:
         "benchmarks/accuracy saved 15, 3 and -6 %",
         most=1.0,
     )
+    before_random: float = limit(
+        0.5,
+        "Smallest share of a random function's work before its first random operation at which dividing the "
+        "function is advised; below it, most of the work remains",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -98,6 +115,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     properties: DatasetProperties,
     pipeline: InputPipeline,
     repeated: RepeatedWork,
+    prefixes: RepeatablePrefixes,
     breakdown: Breakdown,
     memory: HostMemory | Unavailable,
     contention: CpuContention,
@@ -106,15 +124,17 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     """Find work that is identical in every pass, and check whether its output fits into memory."""
     if cacheable.never is not None:
         return NotApplicable(reason=NEVER)
-    work = repeated.ms
-    crowds_out = contention.taken_ms(work) >= limits.taken * breakdown.step_ms
-    if not breakdown.waits_for_input and not crowds_out:
-        return _not_waiting(pipeline, breakdown, work, contention, limits)
+    divided = [prefix for prefix in prefixes.prefixes if prefix.share >= limits.before_random]
+    work = repeated.ms + sum(prefix.ms for prefix in divided)
+    if not breakdown.waits_for_input:
+        if contention.taken_ms(repeated.ms) < limits.taken * breakdown.step_ms:
+            return _not_waiting(pipeline, breakdown, work, contention, limits)
+        divided, work = [], repeated.ms
     ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
     parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
-    if not parts:
+    if not parts and not divided:
         return _nothing_to_cache(cacheable)
-    verdict = _judged(parts, repeated, properties, memory, limits)
+    verdict = _judged(_Caches(parts, divided, repeated), properties, memory, limits)
     if not isinstance(verdict, Finding):
         return verdict
     return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
@@ -163,18 +183,58 @@ def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
     return Healthy(summary=f"No identical work is repeated in every epoch{cause}{frozen}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Caches:
+    """Where caches would be: behind whole functions, and within random ones, which replaces those before them."""
+
+    parts: list[CacheablePart]
+    divided: list[RepeatablePrefix]
+    repeated: RepeatedWork
+
+    @property
+    def recomputes(self) -> str:
+        """The main clause of the finding."""
+        return _recomputes(self.repeated.stages, self.divided)
+
+    def behind(self) -> list[CacheablePart]:
+        """Return the parts that no cache within a later function keeps."""
+        within = {stage.id for prefix in self.divided for stage in prefix.part.kept}
+        return [part for part in self.parts if part.last.id not in within]
+
+    def sizes(self, properties: DatasetProperties) -> list[int | None]:
+        """Return the bytes of each cache; None is unknown."""
+        whole = [_size(part, properties) for part in self.behind()]
+        return whole + [_prefix_size(prefix, properties) for prefix in self.divided]
+
+    def remedies(self, properties: DatasetProperties) -> tuple[Remedy, ...]:
+        """Return what to do, each once."""
+        whole = [_remedy(part, properties) for part in self.behind()]
+        return tuple(dict.fromkeys((*whole, *map(_division, self.divided))))
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What the caches save."""
+        return (*self.repeated.effects, *map(_prefix_effect, self.divided))
+
+
+def _prefix_size(prefix: RepeatablePrefix, properties: DatasetProperties) -> int | None:
+    number = properties.elements(prefix.part.last)
+    return None if number is None or prefix.nbytes is None else number * prefix.nbytes
+
+
+def _prefix_effect(prefix: RepeatablePrefix) -> Effect:
+    """Return what remains of a function's work after its repeatable beginning; reading the cache is not counted."""
+    work = ms(prefix.stage.work_ms)
+    return Effect(Stage.INPUT, 1.0 - prefix.share, prefix.stage.path, work, bound=Bound.AT_MOST)
+
+
 def _judged(
-    parts: list[CacheablePart],
-    repeated: RepeatedWork,
-    properties: DatasetProperties,
-    memory: HostMemory | Unavailable,
-    limits: Limits,
+    caches: _Caches, properties: DatasetProperties, memory: HostMemory | Unavailable, limits: Limits
 ) -> Verdict:
     """Check how often a cache would be read, and whether it fits into memory."""
-    passes, recomputes = properties.passes, _recomputes(repeated.stages)
-    sizes = [_size(part, properties) for part in parts]
+    passes, sizes = properties.passes, caches.sizes(properties)
     if passes is None:
-        return NotApplicable(reason=f"{recomputes}, but {UNKNOWN_PASSES}")
+        return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_PASSES}")
     if passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
         return Healthy(
@@ -182,33 +242,35 @@ def _judged(
         )
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
-        return NotApplicable(reason=f"{recomputes}, but {UNKNOWN_SIZE}")
+        return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_SIZE}")
     if isinstance(memory, Unavailable):
         return NotApplicable(
             reason=f"a cache would take {quantity(nbytes(sum(known)))}, but {memory}"
         )
-    remedies = tuple(dict.fromkeys(_remedy(part, properties) for part in parts))
-    return _weighed(repeated, remedies, (passes, sum(known)), memory, limits)
+    return _weighed(caches, properties, sum(known), memory, limits)
 
 
 def _weighed(
-    repeated: RepeatedWork,
-    remedies: tuple[Remedy, ...],
-    amount: tuple[float, int],
-    memory: HostMemory,
-    limits: Limits,
+    caches: _Caches, properties: DatasetProperties, size: int, memory: HostMemory, limits: Limits
 ) -> Verdict:
     """Compare the size of a cache with the memory that it may take."""
-    passes, size = amount
     budget = limits.memory * (memory.total - memory.used)
     measures = (
-        Measure("passes over the data", count(passes), count(limits.passes)),
+        Measure("passes over the data", count(properties.passes or 0.0), count(limits.passes)),
         Measure("memory of the cache", nbytes(size), nbytes(budget)),
+        *(
+            Measure(
+                f"share of {prefix.stage.title}'s work before its first random operation",
+                ratio(prefix.share),
+                ratio(limits.before_random),
+            )
+            for prefix in caches.divided
+        ),
     )
     if size <= budget:
-        return _finding(repeated, measures, remedies)
+        return _finding(caches, measures, caches.remedies(properties))
     summary = (
-        f"{_recomputes(repeated.stages)}, but {quantity(nbytes(size))} do not fit into the "
+        f"{caches.recomputes}, but {quantity(nbytes(size))} do not fit into the "
         f"{quantity(nbytes(budget))} of memory that a cache may take"
     )
     return Healthy(summary=summary, evidence=measures)
@@ -222,8 +284,16 @@ UNKNOWN_SIZE = (
 )
 
 
-def _recomputes(stages: tuple[StageTime, ...]) -> str:
+def _recomputes(stages: tuple[StageTime, ...], divided: Sequence[RepeatablePrefix] = ()) -> str:
     """Return the main clause: "decode recomputes identical elements every epoch"."""
+    if divided and not any(stage.dataset and stage.dataset.function_at for stage in stages):
+        names = list(dict.fromkeys(_name(prefix.stage) for prefix in divided))
+        verb = "repeats" if len(names) == 1 else "repeat"
+        share = percent(min(prefix.share for prefix in divided))
+        return (
+            f"{' and '.join(names)} {verb} identical work every epoch: {share} of it comes before the first "
+            "random operation"
+        )
     own = [stage for stage in stages if stage.dataset and stage.dataset.function_at]
     working = own or [stage for stage in stages if stage.dataset and stage.dataset.function]
     names = list(dict.fromkeys(map(_name, working or stages)))
@@ -246,17 +316,42 @@ METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
 
 
 def _finding(
-    repeated: RepeatedWork, measures: tuple[Measure, ...], remedies: tuple[Remedy, ...]
+    caches: _Caches, measures: tuple[Measure, ...], remedies: tuple[Remedy, ...]
 ) -> Finding:
-    rows = tuple(
-        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in repeated.stages
-    )
+    rows = [
+        (stage.title, stage.at or "unknown", ms(stage.work_ms)) for stage in caches.repeated.stages
+    ] + [
+        (
+            f"{prefix.stage.title} before its first random operation"
+            + (f" ({', '.join(prefix.heaviest)})" if prefix.heaviest else ""),
+            prefix.stage.at or "unknown",
+            ms(prefix.ms),
+        )
+        for prefix in caches.divided
+    ]
     return Finding(
-        summary=_recomputes(repeated.stages),
-        evidence=(*measures, Table(("stage", "your line", "work per step"), rows)),
+        summary=caches.recomputes,
+        evidence=(*measures, Table(("stage", "your line", "work per step"), tuple(rows))),
         remedies=remedies,
-        effects=repeated.effects,
+        effects=caches.effects,
     )
+
+
+def _division(prefix: RepeatablePrefix) -> Remedy:
+    """Advise to divide a function before its first random operation."""
+    last, kinds = prefix.part.last, sorted({kind_of(moved).lower() for moved in prefix.part.moved})
+    name = last.function if last.function.isidentifier() else "function"
+    before = f" (line {prefix.drawn_at.line})" if prefix.drawn_at else ""
+    lines = [
+        f"dataset = dataset.map({name}_before_random, num_parallel_calls=tf.data.AUTOTUNE)",
+        CACHE,
+        *([REPEAT] if "repeat" in kinds else []),
+        *([SHUFFLE] if "shuffle" in kinds else []),
+        f"dataset = dataset.map({name}_random, num_parallel_calls=tf.data.AUTOTUNE)",
+    ]
+    after = f"; move {' and '.join(kinds)} after the cache" if kinds else ""
+    action = f"Divide {name} before its first random operation{before}, and cache between the parts{after}"
+    return Remedy(action, "\n".join(lines), last.at)
 
 
 def _remedy(part: CacheablePart, properties: DatasetProperties) -> Remedy:
@@ -341,6 +436,7 @@ def _example(passes: float) -> Verdict:
         properties,
         pipeline,
         RepeatedWork.measure(cacheable, properties, pipeline),
+        RepeatablePrefixes(),
         Breakdown.of(input=30.0, device=10.0),
         HostMemory(total=16e9, used=4e9),
         CpuContention(crowded=False),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from . import image_sizes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +24,9 @@ MOST_SIZES = 16
 
 
 def describe(dataset: TfDataset) -> dict[str, object] | None:
-    """Return {count, scheme, bytes} of a list of paths, or None; bytes is the median of a few sizes.
+    """Return {count, scheme, bytes, image} of a list of paths, or None; bytes is the median of a few sizes.
+
+    image is the median [height, width] of a few files, None where they are not images.
 
     A dataset that reads records has the files that it was given.
     """
@@ -52,7 +56,19 @@ def _described(tensor: Tensor) -> dict[str, object] | None:
     if not all(map(os.path.isfile, paths)):
         return None
     sizes = sorted(map(os.path.getsize, paths))
-    return {"count": int(count), "scheme": "", "bytes": sizes[len(sizes) // 2]}
+    return {
+        "count": int(count),
+        "scheme": "",
+        "bytes": sizes[len(sizes) // 2],
+        "image": _image(paths),
+    }
+
+
+def _image(paths: list[str]) -> list[int] | None:
+    try:
+        return image_sizes.median(paths)
+    except OSError:  # a file that is gone, or that the user may not read
+        return None
 
 
 def _first(row: Foreign) -> bytes:

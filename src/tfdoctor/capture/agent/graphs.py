@@ -27,6 +27,7 @@ ATTRIBUTES = frozenset(
         "is_training",
         "ksize",
         "padding",
+        "ratio",
         "strides",
         "transpose_a",
         "transpose_b",

@@ -43,12 +43,15 @@ class Cacheable:
     repeatable, each has a part of its own. ``frozen`` is a function that draws random numbers before a cache
     of the user's, so that all epochs see the same draws. ``never`` is a cache that is never complete: all of
     an infinite repetition would have to pass, or a later take() ends each pass early. It counts as no cache.
+    ``random`` are the functions at which parts end because they draw random numbers; each with the stages that
+    would have to move behind a cache within it.
     """
 
     parts: tuple[CacheablePart, ...] = ()
     why: str = ""
     frozen: Dataset | None = None
     never: Dataset | None = None
+    random: tuple[CacheablePart, ...] = ()
     unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
     @property
@@ -73,6 +76,7 @@ class Cacheable:
             walks[-1].why,
             frozen,
             never,
+            tuple(walk.random for walk in walks if walk.random),
             any(walk.unknown for walk in walks),
         )
 
@@ -113,6 +117,7 @@ class _RepeatableStages:
         self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
         self.moved: list[Dataset] = []
         self.why = why
+        self.random: CacheablePart | None = None
         self.unknown = False
 
     def take(self, stage: Dataset) -> None:
@@ -151,6 +156,9 @@ class _RepeatableStages:
                 f"it is unknown whether {name} gives the same result in every pass"
             )  # fmt: skip
             self.unknown = same is None
+            if same is False and stage.function:
+                kept = (*self.kept, *self.pending)
+                self.random = CacheablePart(stage, kept, tuple(self.moved))
             return
         self.keep(stage)
 

@@ -142,6 +142,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         reading_ms=node.reading_ps * scale,
         reads=node.reads / made * per_step,
         image_ms=node.image_ps * scale,
+        operations={name: time * scale for name, time in node.operations.items()},
         asynchronous=node.asynchronous,
         parallelism=node.parallelism,
         dataset=None if node.path in ROOTS else _dataset(node.name, datasets),

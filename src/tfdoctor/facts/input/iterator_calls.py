@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.steps.steps import StepSpans
-from tfdoctor.facts.timeline.host_events import executors
+from tfdoctor.facts.timeline.host_events import executors, operation_label
 from tfdoctor.trace import Event, Intervals, Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE
 
@@ -147,6 +147,25 @@ def _add_operations(line: Line, owners: dict[int, Node]) -> None:
         node.reads += 1
     for node, duration in _inside(line, owners, IMAGES):
         node.image_ps += duration
+    _add_times(line, owners)
+
+
+def _add_times(line: Line, owners: dict[int, Node]) -> None:
+    """Add the time of each operation on this thread to the stage whose function runs it, by its name."""
+    starts, ends, ids = executors(line)
+    labels = [operation_label(kind) for kind in line.types] if len(starts) else []
+    chosen = np.flatnonzero(
+        np.array([bool(label) for label in labels])[line.kind] if labels else ()
+    )
+    at = np.searchsorted(starts, line.start_ps[chosen], side="right") - 1
+    owned = np.array([run in owners for run in ids], dtype=bool)
+    inside = (
+        (at >= 0) & (line.start_ps[chosen] < ends[at]) & owned[at] if len(at) else at.astype(bool)
+    )
+    for event, stretch in zip(chosen[inside].tolist(), at[inside].tolist(), strict=True):
+        label, times = labels[line.kind[event]], owners[ids[stretch]].operations
+        if label:
+            times[label[0]] = times.get(label[0], 0) + int(line.duration_ps[event])
 
 
 def _inside(

@@ -1,21 +1,16 @@
 """What the functions of the pipeline's maps compute for each element."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
 from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Program
-from tfdoctor.recording import Recording
+from tfdoctor.facts.input.function_graphs import FunctionGraphs, tensor_bytes
+from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.recording.program import RecordedGraph
 
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))
 """Types of operations that compute nothing."""
-
-NAMED = "Dataset_map_"
-"""The prefix of tf.data's name for the graph of a map's function."""
 
 BETWEEN = frozenset(
     ("Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Repeat", "Cache", "Take", "Skip")
@@ -60,29 +55,19 @@ class MapFunctions:
     by_dataset: Mapping[int, MapFunction] = field(default_factory=dict)
 
     @classmethod
-    def measure(cls, program: Program, recording: Recording) -> Self:
-        """Match the recorded graphs of maps with the datasets, by the function's name.
-
-        Raises:
-            Unavailable: the record has no such graph.
-        """
-        graphs: dict[str, list[RecordedGraph]] = {}
-        for graph in recording.program.graphs if recording.program else ():
-            if graph.kind == "dataset" and graph.name.startswith(NAMED):
-                graphs.setdefault(graph.name.removeprefix(NAMED), []).append(graph)
-        if not graphs:
-            raise Unavailable("the functions of the pipeline's maps were not recorded")
+    def measure(cls, program: Program, graphs: FunctionGraphs) -> Self:
+        """Read the recorded graph of each map's function."""
         functions = {
-            dataset.id: _function(graphs[name][0], dataset, program)
+            dataset.id: _function(graph, dataset, program)
             for dataset in program.datasets
-            if len(graphs.get(name := dataset.function.strip("<>"), ())) == 1
+            if (graph := graphs.of(dataset))
         }
         return cls(functions)
 
 
 def _function(graph: RecordedGraph, dataset: Dataset, program: Program) -> MapFunction:
     working = [operation for operation in graph.operations if operation.type not in GIVEN]
-    written = [_nbytes(*output) for operation in working for output in operation.outputs]
+    written = [tensor_bytes(*output) for operation in working for output in operation.outputs]
     return MapFunction(
         types=frozenset(operation.type for operation in working)
         | (dataset.types or frozenset()) - GIVEN,
@@ -91,15 +76,6 @@ def _function(graph: RecordedGraph, dataset: Dataset, program: Program) -> MapFu
         batch=_batch(dataset, program),
         fixed=_fixed(dataset, program),
     )
-
-
-def _nbytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:
-    """Return a tensor's bytes; texts and handles count nothing, open shapes are None."""
-    if dtype not in WIDTHS:
-        return 0
-    if shape is None or None in shape:
-        return None
-    return WIDTHS[dtype] * prod(size or 0 for size in shape)
 
 
 def _batch(dataset: Dataset, program: Program) -> int:

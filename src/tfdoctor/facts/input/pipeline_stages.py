@@ -1,7 +1,7 @@
 """The stages of the input pipeline, and the segments that work in parallel."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.verdict import Location
@@ -28,6 +28,9 @@ class StageTime:
     reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
     reads: float = 0.0  # of whole files, per training step
     image_ms: float = 0.0  # decoding and resizing images
+    operations: Mapping[str, float] = field(
+        default_factory=dict, hash=False
+    )  # of its function, by name
     asynchronous: bool = False
     parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None

@@ -1,0 +1,198 @@
+"""Local records are decompressed in every epoch.
+
+## What it checks
+
+Whether a pipeline that the step waits for reads records (`TFRecordDataset`, `TextLineDataset`,
+`FixedLengthRecordDataset`) with a `compression_type` from local files, and how long one record takes. In the long
+run each step needs as many records as its batch has examples, even if the traced steps take them from a shuffle
+buffer that was filled at the start of the epoch.
+
+## Why it matters
+
+One thread decompresses a file from its start to its end, so this work cannot be divided. Compression pays where a
+network is slower than the decompression; a local disk and the page cache usually deliver faster. Data that hardly
+shrink, such as encoded images and sound, still take the full time.
+
+## How to fix
+
+Write local copies without compression: `tf.io.TFRecordWriter(path)`, and read them without `compression_type`. If
+disk space is short, compress single features that shrink well (`tf.io.encode_png`, `tf.io.encode_jpeg`); the map
+that decodes them runs on many threads. If the files must stay, split them, and read several at a time.
+
+## Holds for
+
+TensorFlow 2.3 and later, in recordings of `tfdoctor profile`. Remote files are not checked. The time of a record
+also contains waiting for the disk, so the saving is an upper bound. No saving is predicted if the traced steps took
+their records from a shuffle buffer.
+
+## Sources
+
+- [tf.data.TFRecordDataset](https://www.tensorflow.org/api_docs/python/tf/data/TFRecordDataset)
+- [tf.io.TFRecordOptions](https://www.tensorflow.org/api_docs/python/tf/io/TFRecordOptions)
+"""
+
+import re
+from dataclasses import dataclass
+from math import prod
+
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+
+READER = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
+"""The stages that read records from files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When decompression matters."""
+
+    share: float = limit(
+        0.1,
+        "Smallest share of the step that reading a step's records must take; smaller shares are hidden behind the "
+        "compute",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    pipeline: InputPipeline,
+    properties: DatasetProperties,
+    breakdown: Breakdown,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Compare the reading of a step's compressed records with the step."""
+    compressed = [data for data in properties.chain if data.parameters.compression_type]
+    if not compressed:
+        return Healthy(summary="The pipeline reads no compressed records")
+    kinds = ", ".join(sorted({data.parameters.compression_type for data in compressed}))
+    schemes = {data.files.scheme for data in properties.chain if data.files}
+    if schemes != {""}:
+        where = f"remote ({', '.join(sorted(schemes))})" if schemes else "unknown"
+        return NotApplicable(
+            reason=f"the records are compressed ({kinds}), but their place is {where}"
+        )
+    reader = _reader(pipeline)
+    if reader is None:
+        return NotApplicable(reason="no compressed record was read in the traced steps")
+    if not breakdown.waits_for_input:
+        return Healthy(
+            summary=f"Decompressing records does not slow training: {breakdown.little_wait}"
+        )
+    return _judged(reader, compressed[0], properties, breakdown, pipeline, limits)
+
+
+def _reader(pipeline: InputPipeline) -> StageTime | None:
+    stages = (s for s in pipeline.stages if READER.fullmatch(s.kind) and s.calls and s.wall_ms)
+    return max(stages, key=lambda stage: stage.work_ms, default=None)
+
+
+def _judged(
+    reader: StageTime,
+    dataset: Dataset,
+    properties: DatasetProperties,
+    breakdown: Breakdown,
+    pipeline: InputPipeline,
+    limits: Limits,
+) -> Verdict:
+    each, records = reader.wall_ms / reader.calls, _records(properties)
+    taken = each * records
+    share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
+    measures = (
+        Measure("time per compressed record", ms(each)),
+        Measure("records per step", count(records)),
+        Measure("records read in a traced step", count(reader.calls)),
+        Measure(
+            "share of a step's time needed to read its records", ratio(share), ratio(limits.share)
+        ),
+    )
+    kind = dataset.parameters.compression_type
+    summary = f"Reading the {kind} records of a step takes {milliseconds(taken)} on one thread"
+    if share < limits.share:
+        return Healthy(summary=summary, evidence=measures)
+    limiting = pipeline.slowest is not None and reader.path in pipeline.slowest.stages
+    work = ms(reader.work_ms)
+    effect = Effect(Stage.INPUT, 0.0, reader.path, work, bound=Bound.AT_MOST)
+    return Finding(
+        summary=summary,
+        evidence=measures,
+        remedies=(Remedy("Store local records without compression", WRITE, dataset.at),),
+        effects=(effect,) if limiting else (),
+    )
+
+
+def _records(properties: DatasetProperties) -> float:
+    """Return how many records a step takes in the long run: the size of its batch."""
+    sizes = (
+        data.parameters.batch_size or 1
+        for data in properties.chain
+        if kind_of(data) in {"Batch", "PaddedBatch", "ParallelBatch"}
+    )
+    return float(prod(sizes))
+
+
+WRITE = """\
+with tf.io.TFRecordWriter(path) as writer:  # no compression
+    for record in tf.data.TFRecordDataset(compressed_path, compression_type="GZIP"):
+        writer.write(record.numpy())
+dataset = tf.data.TFRecordDataset(path)"""
+
+
+def sick() -> Verdict:
+    """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
+    return _example("GZIP")
+
+
+def healthy() -> Verdict:
+    """The same records without compression."""
+    return _example("")
+
+
+def _example(compression: str) -> Verdict:
+    records = Dataset(
+        id=0,
+        kind="TFRecordDatasetV2",
+        parameters=DatasetParameters(compression_type=compression),
+        files=FileList(1),
+        at=Location("train.py", 46),
+    )
+    batch = Dataset(
+        id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32)
+    )
+    reader = StageTime(
+        path="Root::Prefetch::Batch::TFRecord",
+        kind="TFRecord",
+        work_ms=4.8,
+        wall_ms=4.8,
+        calls=32.0,
+        dataset=records,
+    )
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    return check(
+        InputPipeline.of(ahead, reader),
+        DatasetProperties((batch, records)),
+        Breakdown.of(input=4.0, device=4.0),
+    )

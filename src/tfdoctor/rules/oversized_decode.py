@@ -1,0 +1,195 @@
+"""Images are decoded larger than they are used.
+
+## What it checks
+
+The size of the stored JPEG or PNG images (the headers of a few files), compared with the size to which the
+pipeline resizes them directly after decoding, and the time of decoding and resizing. It speaks if the step waits
+for input, or if the input takes cores from the compute of a CPU run.
+
+## Why it matters
+
+Decoding takes time in proportion to the number of stored pixels. A network that takes 96 by 96 pixels needs one
+of 75 pixels of a photo of 960 by 720.
+
+## How to fix
+
+Store the images once at the size that the model takes, or twice that if they are cropped at random later. If the
+files must stay, JPEG can be decoded at a half, a quarter or an eighth of the size:
+`tf.io.decode_jpeg(data, ratio=4)` saves part of the decoding, and resizing after it gives slightly different
+pixels. If only a part of each image is used, `tf.io.decode_and_crop_jpeg` decodes that part.
+
+## Holds for
+
+TensorFlow 2.3 and later, for local files in recordings of `tfdoctor profile`. Images that are cropped before they
+are resized, and images within records, are not checked. The saving is an upper bound: it assumes stored images of
+the used size; `ratio` saves less.
+
+## Sources
+
+- [tf.io.decode_jpeg](https://www.tensorflow.org/api_docs/python/tf/io/decode_jpeg)
+- [tf.io.decode_and_crop_jpeg](https://www.tensorflow.org/api_docs/python/tf/io/decode_and_crop_jpeg)
+- [libjpeg-turbo: scaling while decoding](https://github.com/libjpeg-turbo/libjpeg-turbo/blob/main/doc/libjpeg.txt)
+"""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImage, DecodedImages
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.humanize import milliseconds
+from tfdoctor.rule import Topic, limit
+from tfdoctor.units import count, ms, ratio
+from tfdoctor.verdict import (
+    Bound,
+    Effect,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Remedy,
+    Stage,
+    Table,
+    Verdict,
+)
+
+TOPIC = Topic.INPUT
+SINCE = "0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When decoded images are too large, and when that matters."""
+
+    times: float = limit(
+        OVERSIZED_TIMES,
+        "Factor by which both sides of the decoded image must exceed the used size; from it on, JPEG's own "
+        "`ratio` applies",
+        least=1.0,
+    )
+    share: float = limit(
+        0.2,
+        "Smallest share of the stage's work spent decoding and resizing; below it, other work limits the stage",
+        most=1.0,
+    )
+    taken: float = limit(
+        0.2,
+        "Smallest share of the step that this work takes from the compute, on a CPU run that does not wait for "
+        "input; as in uncached-preprocessing",
+        most=1.0,
+    )
+
+
+LIMITS = Limits()
+
+
+def check(
+    images: DecodedImages | Unavailable,
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    contention: CpuContention,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Compare the sizes of images before and after resizing."""
+    if isinstance(images, Unavailable):
+        return NotApplicable(reason=str(images))
+    if not images.images:
+        return Healthy(summary="No image is decoded and resized in one function")
+    worst = max(images.images, key=lambda image: image.work_ms * (1.0 - image.kept))
+    summary = f"{worst.stage.title} decodes images of {_text(worst.decoded)} pixels and uses {_text(worst.used)}"
+    spared = worst.work_ms * (1.0 - worst.kept)
+    measures = (
+        Measure("factor between the sides of the images", count(worst.times), count(limits.times)),
+        Measure(
+            "share of the work in decoding and resizing", ratio(worst.share), ratio(limits.share)
+        ),
+        Measure("decoding and resizing, per step", ms(worst.work_ms)),
+    )
+    if worst.times < limits.times or worst.share < limits.share:
+        return Healthy(summary=summary, evidence=measures)
+    limiting = pipeline.slowest is not None and worst.stage.path in pipeline.slowest.stages
+    waits = breakdown.waits_for_input and limiting
+    if not waits and contention.taken_ms(spared) < limits.taken * breakdown.step_ms:
+        return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
+    return _finding(
+        worst, f"{summary}: {milliseconds(worst.work_ms)} per step", measures, contention
+    )
+
+
+def _text(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
+
+
+def _finding(
+    image: DecodedImage, summary: str, measures: tuple[Measure, ...], contention: CpuContention
+) -> Finding:
+    work = ms(image.stage.work_ms)
+    remaining = 1.0 - image.share * (1.0 - image.kept)
+    columns = ("operation", "your line", "decoded, height", "width", "used, height", "width ")
+    row = (image.type, image.at or "unknown", *map(count, (*image.decoded, *image.used)))
+    return Finding(
+        summary=summary,
+        evidence=(*measures, Table(columns, (row,))),
+        remedies=tuple(_remedies(image)),
+        effects=(
+            Effect(Stage.INPUT, remaining, image.stage.path, work, bound=Bound.AT_MOST),
+            *contention.relief(image.work_ms * (1.0 - image.kept)),
+        ),
+    )
+
+
+def _remedies(image: DecodedImage) -> list[Remedy]:
+    at = image.at or image.stage.at
+    remedies = [Remedy("Store smaller copies of the images", _copies(image), at)]
+    divisor = max((divisor for divisor in (2, 4, 8) if divisor <= image.times), default=1)
+    ours = image.stage.dataset is not None and image.stage.dataset.function_at is not None
+    if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
+        code = f"image = tf.io.decode_jpeg(data, channels=3, ratio={divisor})"
+        remedies.insert(0, Remedy(f"Decode at 1/{divisor} of the size", code, at))
+    return remedies
+
+
+def _copies(image: DecodedImage) -> str:
+    return f"""\
+# once, before training:
+small = tf.image.resize(tf.io.decode_image(tf.io.read_file(path)), {image.used}, antialias=True)
+tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))"""
+
+
+def sick() -> Verdict:
+    """Photos of 960 by 720 pixels are resized to 96 by 96."""
+    return _example((720, 960))
+
+
+def healthy() -> Verdict:
+    """The same network with stored images of 128 by 128."""
+    return _example((128, 128))
+
+
+def _example(decoded: tuple[int, int]) -> Verdict:
+    stage = StageTime(
+        path="Root::Prefetch::ParallelMapV2",
+        kind="ParallelMapV2",
+        work_ms=60.0,
+        wall_ms=30.0,
+        asynchronous=True,
+        dataset=Dataset(
+            id=1,
+            kind="_ParallelMapDataset",
+            function="load",
+            function_at=Location("train.py", 12),
+            at=Location("train.py", 20),
+        ),
+    )
+    image = DecodedImage(stage, "DecodeJpeg", decoded, (96, 96), 0.9, 1, Location("train.py", 14))
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    return check(
+        DecodedImages((image,)),
+        InputPipeline.of(ahead, stage),
+        Breakdown.of(input=20.0, device=10.0),
+        CpuContention(crowded=False),
+    )

@@ -1,0 +1,135 @@
+"""oversized-decode: images that are decoded larger than the pipeline uses them."""
+
+from typing import Any
+
+import pytest
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
+from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset, FileList
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
+from tfdoctor.rules import oversized_decode
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Verdict
+
+AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+LOAD = Dataset(
+    id=1,
+    kind="_MapDataset",
+    inputs=(0,),
+    function="load",
+    function_at=Location("train.py", 3),
+)
+PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
+CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
+ALONE = CpuContention(crowded=False)
+
+
+def stage(**more: Any) -> StageTime:
+    parts: dict[str, Any] = {"path": "Root::Prefetch::Map", "kind": "Map", "work_ms": 10.0}
+    return StageTime(**(parts | {"wall_ms": 10.0, "dataset": LOAD, "image_ms": 9.0} | more))
+
+
+def check(
+    decoded: tuple[int, int] = (400, 600),
+    share: float = 0.9,
+    wait: float = 8.0,
+    contention: CpuContention = ALONE,
+    **more: Any,
+) -> Verdict:
+    """Images of 100 by 150 pixels are used in steps of 10 ms."""
+    image = DecodedImage(stage(), "DecodeJpeg", decoded, (100, 150), share, **more)
+    return oversized_decode.check(
+        DecodedImages((image,)),
+        InputPipeline.of(AHEAD, image.stage),
+        Breakdown.of(input=wait, device=10.0 - wait),
+        contention,
+    )
+
+
+@pytest.mark.parametrize(
+    ("decoded", "kind"), [((200, 300), Finding), ((199, 600), Healthy), ((100, 150), Healthy)]
+)
+def test_both_sides_must_be_larger(decoded: tuple[int, int], kind: type) -> None:
+    assert isinstance(check(decoded), kind)
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.2, Finding), (0.19, Healthy)])
+def test_decoding_must_be_a_part_of_the_work(share: float, kind: type) -> None:
+    assert isinstance(check(share=share), kind)
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.44, Finding), (0.4, Healthy)])
+def test_without_a_wait_it_must_take_cores_from_the_compute(share: float, kind: type) -> None:
+    """15/16 of the pixels are spared: of 4.27 ms on two cores, 2 ms of the step of 10 ms."""
+    assert isinstance(check(share=share, wait=0.1, contention=CROWDED), kind)
+    assert isinstance(check(share=share, wait=0.1), Healthy)
+
+
+def test_jpeg_is_decoded_at_a_fraction_that_stays_large_enough() -> None:
+    verdict = check()
+    assert isinstance(verdict, Finding)
+    assert "ratio=4" in verdict.remedies[0].code
+    assert verdict.effects[0].scales == pytest.approx(1.0 - 0.9 * 15 / 16)
+    divided = check(ratio=2)
+    assert isinstance(divided, Finding)
+    assert not any("ratio" in remedy.code for remedy in divided.remedies)
+
+
+def test_unknown_sizes_are_not_judged() -> None:
+    verdict = oversized_decode.check(
+        Unavailable("text"),
+        InputPipeline.of(AHEAD, stage()),
+        Breakdown.of(input=8.0, device=2.0),
+        ALONE,
+    )
+    assert isinstance(verdict, NotApplicable)
+
+
+def measured(*operations: tuple[str, tuple[int, ...]], ratio: int = 1) -> DecodedImages:
+    rows = tuple(
+        RecordedOperation(
+            kind,
+            kind,
+            outputs=(("float32", (1, 100, 150, 3) if kind.startswith("Resize") else None),),
+            sources=sources,
+            attrs=Attributes(ratio=ratio),
+        )
+        for kind, sources in operations
+    )
+    work = stage(operations={kind: 2.0 for kind, _ in operations})
+    return DecodedImages.measure(
+        InputPipeline.of(AHEAD, work),
+        DatasetProperties((LOAD, PATHS)),
+        FunctionGraphs({1: RecordedGraph(rows)}),
+    )
+
+
+def test_an_image_is_followed_to_the_operation_that_resizes_it() -> None:
+    (image,) = measured(
+        ("ReadFile", ()), ("DecodeJpeg", (0,)), ("ExpandDims", (1,)), ("ResizeBilinear", (2,))
+    ).images
+    assert (image.decoded, image.used, image.share) == ((400, 600), (100, 150), 0.5)
+
+
+def test_a_ratio_divides_the_stored_size() -> None:
+    (image,) = measured(("DecodeJpeg", ()), ("ResizeBilinear", (0,)), ratio=4).images
+    assert image.decoded == (100, 150)
+
+
+def test_a_crop_before_the_resizing_uses_the_full_size() -> None:
+    """The part may be as large as what it is resized to."""
+    cropped = (("DecodeJpeg", ()), ("StridedSlice", (0,)), ("ResizeBilinear", (1,)))
+    assert not measured(*cropped).images
+
+
+def test_without_recorded_sizes_nothing_is_said() -> None:
+    with pytest.raises(Unavailable, match="size of the stored images"):
+        DecodedImages.measure(
+            InputPipeline.of(stage()), DatasetProperties((LOAD,)), FunctionGraphs({})
+        )

@@ -1,0 +1,95 @@
+"""window-datasets: windows that are datasets of their own, in a pipeline that the step waits for."""
+
+import pytest
+
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.window_stages import WindowJoin, WindowJoins
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules import window_datasets
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Verdict
+
+ROOT = "Root::Prefetch"
+AHEAD = StageTime(path=ROOT, kind="Prefetch", asynchronous=True)
+JOINED = f"{ROOT}::FlatMap"
+SPEC = "DatasetSpec(TensorSpec(shape=(2,), dtype=tf.float32, name=None), TensorShape([]))"
+JOIN = Dataset(id=2, kind="_FlatMapDataset", inputs=(1,), function="<lambda>")
+CHAIN = (
+    Dataset(id=4, kind="_BatchDataset", inputs=(3,), parameters=DatasetParameters(batch_size=64)),
+    Dataset(id=3, kind="_MapDataset", inputs=(2,), function="cut", types=frozenset(("Slice",))),
+    JOIN,
+    Dataset(id=1, kind="_WindowDataset", inputs=(0,), element=SPEC),
+    Dataset(id=0, kind="_TensorSliceDataset"),
+)
+
+
+def stage(path: str, work: float, calls: float = 64.0, dataset: Dataset | None = None) -> StageTime:
+    kind = path.rpartition("::")[2]
+    return StageTime(path=path, kind=kind, work_ms=work, wall_ms=work, calls=calls, dataset=dataset)
+
+
+def judged(
+    work: float = 6.4, calls: float = 64.0, nbytes: float | None = 320.0, wait: float = 8.0
+) -> Verdict:
+    join = stage(JOINED, work, calls, JOIN)
+    return window_datasets.check(
+        WindowJoins((WindowJoin(join, nbytes=nbytes, batch=64),)),
+        InputPipeline.of(AHEAD, join),
+        Breakdown.of(input=wait, device=10.0 - wait),
+        CpuContention(crowded=False),
+    )
+
+
+def test_windows_that_are_datasets_are_found_with_their_maps() -> None:
+    pipeline = InputPipeline.of(
+        AHEAD,
+        stage(f"{ROOT}::Map", 1.0, dataset=CHAIN[1]),
+        stage(JOINED, 4.0, dataset=JOIN),
+        stage(f"{JOINED}::BatchV2", 1.0, calls=128.0),
+        stage(f"{JOINED}::BatchV2::Window", 0.5, calls=64.0 * 41),
+        stage(f"{JOINED}::Window", 0.5),
+        stage(f"{JOINED}::Window::TensorSlice", 0.1),
+    )
+    (found,) = WindowJoins.measure(pipeline, DatasetProperties(CHAIN)).joins
+    assert [inner.path.removeprefix(JOINED) for inner in found.inner] == [
+        "::BatchV2",
+        "::BatchV2::Window",
+        "::Window",
+    ]
+    assert [mapped.dataset for mapped in found.maps] == [CHAIN[1]]
+    assert (found.nbytes, found.batch) == (41 * 8, 64)
+    assert found.window_ms == pytest.approx(6.0 / 64)
+
+
+def test_flat_map_over_files_joins_no_windows() -> None:
+    """It looks the same in the trace."""
+    files = (JOIN, Dataset(id=1, kind="_TensorSliceDataset"))
+    pipeline = InputPipeline.of(AHEAD, stage(JOINED, 4.0, dataset=JOIN))
+    joins = WindowJoins.measure(pipeline, DatasetProperties(files))
+    assert joins == WindowJoins()
+    verdict = window_datasets.check(
+        joins, pipeline, Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
+    )
+    assert isinstance(verdict, Healthy)
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(8.0, Healthy), (9.0, Finding)])
+def test_a_few_windows_are_healthy(calls: float, kind: type) -> None:
+    assert isinstance(judged(calls=calls), kind)
+
+
+@pytest.mark.parametrize(("nbytes", "kind"), [(30_001.0, Healthy), (29_999.0, Finding)])
+def test_large_windows_are_healthy(nbytes: float, kind: type) -> None:
+    """Each takes 0.1 ms, in which one thread copies 100 kB."""
+    assert isinstance(judged(nbytes=nbytes), kind)
+
+
+def test_unknown_sizes_are_not_judged() -> None:
+    assert isinstance(judged(nbytes=None), NotApplicable)
+
+
+def test_windows_that_no_step_waits_for_are_healthy() -> None:
+    assert isinstance(judged(wait=0.1), Healthy)
