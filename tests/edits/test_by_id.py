@@ -293,9 +293,9 @@ def test_no_policy_is_set_where_the_last_layer_is_unclear(text: str) -> None:
 
 @pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])
 def test_examples_keep_their_order_by_the_recorded_options(edit_id: str) -> None:
-    CHECKS[edit_id](_with_options(None, {"deterministic": True}), "")
+    CHECKS[edit_id](_with_options(None, {"deterministic": True}), SyntaxTree(""), "")
     with pytest.raises(Declined, match="order of its examples would change"):
-        CHECKS[edit_id](_with_options({"deterministic": False}), "")
+        CHECKS[edit_id](_with_options({"deterministic": False}), SyntaxTree(""), "")
 
 
 def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:

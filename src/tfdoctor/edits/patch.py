@@ -33,13 +33,14 @@ class Draft:
         """
         if remedy.edit_id not in KINDS:
             raise Declined(BY_HAND.get(remedy.edit_id, "this change has to be made by hand"))
-        if remedy.edit_id in CHECKS:
-            CHECKS[remedy.edit_id](self.sources.program, remedy.code)
         at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line to change is unknown")
         source = self.sources[at.path]
-        splices = KINDS[remedy.edit_id](self._module(source), at.line, remedy.code)
+        module = self._module(source)
+        if remedy.edit_id in CHECKS:
+            CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
+        splices = KINDS[remedy.edit_id](module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         return Edit(Location(at.path, line), before, after), source, splices
