@@ -110,7 +110,9 @@ def test_python_in_the_step_declines(body: str, why: str) -> None:
         edited("tf-function", script(body), "for x, y")
 
 
-@pytest.mark.parametrize("result", ["float(loss)", "loss.numpy()", "1.0", "loss, 3", "RATE", "loss, NAMES"])
+@pytest.mark.parametrize(
+    "result", ["float(loss)", "loss.numpy()", "1.0", "loss, 3", "RATE", "loss, NAMES"]
+)
 def test_results_that_a_graph_would_change_decline(result: str) -> None:
     with pytest.raises(Declined, match=r"needs the values|returns a constant"):
         edited("tf-function", script(result=result), "for x, y")
@@ -137,7 +139,9 @@ def test_what_the_step_reads_must_not_change(after: str, why: str) -> None:
 
 
 def test_the_rate_of_an_optimizer_may_change() -> None:
-    assert "@tf.function" in edited("tf-function", script(after="opt.learning_rate = 0.1"), "for x, y")
+    assert "@tf.function" in edited(
+        "tf-function", script(after="opt.learning_rate = 0.1"), "for x, y"
+    )
 
 
 REWRITES = [

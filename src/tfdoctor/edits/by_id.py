@@ -14,6 +14,7 @@ from tfdoctor.edits.execution import (
     steps_per_execution,
 )
 from tfdoctor.edits.graph import tf_function
+from tfdoctor.edits.intervals import every_hundred_steps
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
@@ -44,6 +45,7 @@ KINDS: dict[str, Kind] = {
     "fused-batch-norm": fused_batch_norm,
     "convert-once": convert_once,
     "tf-function": tf_function,
+    "every-hundred-steps": every_hundred_steps,
 }
 
 CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
