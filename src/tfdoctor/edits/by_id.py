@@ -1,4 +1,4 @@
-"""The edit of each edit id, and why some have none."""
+"""The edit of each edit id, and what a recording has to show for it."""
 
 from collections.abc import Callable
 
@@ -56,9 +56,3 @@ CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
     "parallel-interleave": must_keep_order,
 }
 """Take the program record, a file and the rule's example; raise Declined where the record excludes the edit."""
-
-BY_HAND = {
-    "vectorized-map": "the mapped function has to be rewritten to take whole batches",
-    "input-signature": "the file does not show the intended shapes and types",
-}
-"""Edit ids without an edit, and why."""
