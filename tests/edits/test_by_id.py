@@ -271,7 +271,7 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
         SEQUENTIAL.replace("Dense(8)", 'Dense(8, dtype="float32")'),
         SEQUENTIAL + "model.add(keras.layers.Dense(3))\n",
         SEQUENTIAL.replace("import keras", "import keras\nkeras.config.set_dtype_policy('x')"),
-        SEQUENTIAL + "other = keras.Sequential([keras.layers.Dense(3)])\n",
+        SEQUENTIAL + "other = keras.Sequential([keras.layers.Flatten()])\n",
         SEQUENTIAL.replace("keras.layers.Dense(2)", "*head"),
         FUNCTIONAL.replace("y)\nmodel", "y)\ny = y * 2\nmodel"),
         FUNCTIONAL.replace("Model(x, y)", "Model(x, [y, x])"),
