@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from tfdoctor.edits.autotune import autotune_on
 from tfdoctor.edits.batch_norm import fused_batch_norm
+from tfdoctor.edits.batched import vectorized_map
 from tfdoctor.edits.caches import cache, cache_before_repeat
 from tfdoctor.edits.conversions import convert_once
 from tfdoctor.edits.eager import must_be_traceable
@@ -13,6 +14,7 @@ from tfdoctor.edits.execution import (
     run_eagerly_off,
     steps_per_execution,
 )
+from tfdoctor.edits.floats import floatx
 from tfdoctor.edits.graph import tf_function
 from tfdoctor.edits.intervals import every_hundred_steps
 from tfdoctor.edits.module import SyntaxTree
@@ -45,6 +47,8 @@ KINDS: dict[str, Kind] = {
     "fused-batch-norm": fused_batch_norm,
     "convert-once": convert_once,
     "tf-function": tf_function,
+    "floatx": floatx,
+    "vectorized-map": vectorized_map,
     "every-hundred-steps": every_hundred_steps,
 }
 

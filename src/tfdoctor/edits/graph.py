@@ -29,7 +29,7 @@ def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     traceable = Traceable(module, batch_is_known=True)
     for step in steps:
         traceable.check(step)
-        _must_get_tensors(module, values, step)
+        _must_get_tensors(values, step)
     return [_decorated(module, step) for step in steps]
 
 
@@ -89,7 +89,7 @@ def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
             )
 
 
-def _must_get_tensors(module: SyntaxTree, values: Values, step: cst.FunctionDef) -> None:
+def _must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
     """Decline where a step may be called with values that would be traced anew, or whose type would differ."""
     calls, name = values.calls(step), step.name.value
     if not calls or step.params.star_kwarg or isinstance(step.params.star_arg, cst.Param):

@@ -485,7 +485,7 @@ class Traceable:
         for value in _flat(node.value) if node.value else ():
             outer = isinstance(value, cst.Name) and not self._local(value, function)
             constant = isinstance(value, cst.BaseNumber | cst.SimpleString)
-            if constant or (outer and value.value not in ("None",)):
+            if constant or (outer and value.value != "None"):
                 raise Declined(f"{self._at(node)} returns a constant, which a graph makes a tensor")
 
     def _with(self, node: cst.With, function: cst.FunctionDef) -> None:
