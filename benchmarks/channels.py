@@ -1,17 +1,16 @@
 """What the time of convolutions and dense layers does between multiples of 16 channels on this CPU.
 
-The figures behind ``facts/run/channel_rates.py``: ``python -m benchmarks.channels``. Each width takes turns with
-128 channels, so that a noisy machine hits both.
+The figures behind ``ONEDNN_TILE`` and ``AMX_TILE`` of ``facts/run/matrix_units.py``: run
+``python -m benchmarks.channels``. Each width takes turns with 128 channels, so that a noisy machine hits both.
 """
 
-import statistics
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from benchmarks.precision import conv, seconds
 
-CHANNELS = (96, 98, 100, 104, 108, 112, 120, 124, 126, 130, 132, 136, 144, 152, 160)
+CHANNELS = (32, 33, 48, 64, 96, 98, 100, 104, 108, 112, 120, 124, 126, 130, 132, 136, 144, 152, 160)
 REFERENCE = 128
 
 Run = Callable[[], object]
@@ -46,11 +45,11 @@ def dense(channels: int, dtype: str, part: str) -> Run:
 
 
 def relative(make: Callable[[int, str, str], Run], channels: int, dtype: str, part: str) -> float:
-    """Return the time per useful multiplication relative to 128 channels: the median of turns."""
+    """Return the time per useful multiplication relative to 128 channels, by the least of 25 turns."""
     run, reference = make(channels, dtype, part), make(REFERENCE, dtype, part)
     run(), reference()
-    pairs = [(timed(run), timed(reference)) for _ in range(15)]
-    ratio = statistics.median(a for a, _ in pairs) / statistics.median(b for _, b in pairs)
+    pairs = [(timed(run), timed(reference)) for _ in range(25)]
+    ratio = min(a for a, _ in pairs) / min(b for _, b in pairs)
     return ratio * (REFERENCE / channels) ** 2
 
 

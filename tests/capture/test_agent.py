@@ -16,8 +16,8 @@ FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "atexit", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "json",
-    "math", "os", "re", "shutil", "sys", "threading", "time", "weakref",
+    "atexit", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "itertools",
+    "json", "math", "os", "re", "shutil", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""

@@ -158,6 +158,17 @@ def test_overhead_is_the_time_before_and_after_the_operations() -> None:
     assert overhead.total_ms == pytest.approx(0.9, abs=1e-3)
 
 
+def test_pauses_are_those_in_which_no_executor_works() -> None:
+    """Two operations with 0.4 ms between them, during half of which an executor starts the second."""
+    rows = list(markers(6, 2.0, 1.8).rows)
+    for n in range(6):
+        begin = 2.0 * n + 0.5
+        rows += [("model/mul:Mul", begin, begin + 0.2), executor(begin + 0.4, begin + 0.6)]
+        rows += [("model/add:AddV2", begin + 0.6, begin + 0.9)]
+    overhead = chart(trace([line("python", *rows)])).fact(PythonOverhead)
+    assert overhead.pauses_ms == pytest.approx(0.2, abs=1e-3)
+
+
 def test_overhead_is_unknown_where_the_gpus_work_was_not_recorded() -> None:
     with pytest.raises(Unavailable):
         chart(trace([markers(6, 1)], gpus=[v100()])).fact(PythonOverhead)

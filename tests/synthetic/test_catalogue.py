@@ -201,9 +201,11 @@ class Seen:
 
     @property
     def found(self) -> set[str]:
-        """The rules that find a fault."""
+        """The rules that find a fault; general ones find what no other explains, with or without a fault."""
         return {
-            name for name, result in self.results.items() if isinstance(result.outcome, Finding)
+            name
+            for name, result in self.results.items()
+            if isinstance(result.outcome, Finding) and not result.rule.general
         }
 
     @property

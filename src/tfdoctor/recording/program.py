@@ -48,6 +48,7 @@ class RecordedOperation:
     attrs: Attributes = Attributes()
     layer: str = ""
     at: SourceLine | None = None
+    direct: bool = False  # the line calls no Keras layer that made the operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ class AccountLine:
 def lines(diagnosis: Diagnosis) -> tuple[AccountLine, ...]:
     """Return the accounts, where there is more to say than that findings name all of it."""
     return tuple(
-        AccountLine(a.part, PART_LABELS[a.part], a.state.value, _said(a))
+        AccountLine(
+            text.name(a.part), PART_LABELS.get(a.part, text.name(a.part)), a.state.value, _said(a)
+        )
         for a in diagnosis.accounts
         if a.state is not AccountState.NAMED
     )

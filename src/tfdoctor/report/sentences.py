@@ -95,7 +95,7 @@ def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return a sentence for each part of the step that no rule explains."""
     of_step = f"of {each(diagnosis.steps)} are"
     return tuple(
-        f"{milliseconds(account.unexplained_ms)} {of_step} {_UNEXPLAINED[account.part]} that no rule explains."
+        f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} that no rule explains."
         for account in unexplained(diagnosis)
     )
 
@@ -105,12 +105,16 @@ def _unexplained_sentence(diagnosis: Diagnosis) -> tuple[str, ...]:
     first, *others = unexplained(diagnosis) or (None,)
     if first is None:
         return ()
-    more = [f"{_unexplained_time(account)} {_UNEXPLAINED[account.part]}" for account in others]
-    start = f"{_unexplained_time(first)} of {each(diagnosis.steps)} are {_UNEXPLAINED[first.part]}"
+    more = [f"{_unexplained_time(account)} {_unexplained_part(account)}" for account in others]
+    start = f"{_unexplained_time(first)} of {each(diagnosis.steps)} are {_unexplained_part(first)}"
     both = "none of which any rule explains" if more else "that no rule explains"
     return (
         f"{' and '.join([', '.join([start, *more[:-1]]), *more[-1:]])}{', ' if more else ' '}{both}.",
     )
+
+
+def _unexplained_part(account: Account) -> str:
+    return _UNEXPLAINED.get(account.part, text.name(account.part))
 
 
 def _unexplained_time(account: Account) -> str:

@@ -31,7 +31,8 @@ otherwise reports the time as a note.
 
 - [EfficientNetV2: Smaller Models and Faster Training, section 3.2](https://arxiv.org/abs/2104.00298)
 - [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
-- CPU figures: measured for this rule without a profiler, TensorFlow 2.21, November 2026
+- CPU figures: one network per case, two cores each, November 2026; on AMX timed without a profiler (65.5 and
+  26.8 ms per step), with avx512_bf16 while traced (60.4 and 62.3 ms)
 """
 
 from dataclasses import dataclass

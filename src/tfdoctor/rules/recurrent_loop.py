@@ -1,4 +1,4 @@
-"""A loop of small operations takes most of the step.
+"""A loop of small operations dominates the step.
 
 ## What it checks
 
@@ -114,7 +114,7 @@ def _evidence(
     ]
     if program and program.batch_size:
         measures.append(Measure("batch size", count(program.batch_size)))
-    columns = ("loop", "iterations per step", "recorded operations per step", "their time")
+    columns = ("loop", "iterations per step", "recorded operations per step", "time in operations")
     return (*measures, Table(columns, tuple(map(_row, work.loops))))
 
 

@@ -31,7 +31,7 @@ other distributions, the saving is an upper bound.
 - [tf.random.uniform](https://www.tensorflow.org/api_docs/python/tf/random/uniform)
 - [tf.random.truncated_normal](https://www.tensorflow.org/api_docs/python/tf/random/truncated_normal)
 - [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
-- [Poisson distribution: normal approximation](https://www.itl.nist.gov/div898/handbook/eda/section3/eda366j.htm)
+- [Poisson distribution, NIST handbook](https://www.itl.nist.gov/div898/handbook/eda/section3/eda366j.htm)
 - CPU figures: measured for this rule, on an AMD EPYC (truncated normal) and an Intel Xeon (Poisson) with
   TensorFlow 2.21, 2026-11-21 and 2026-11-22
 """

@@ -76,6 +76,7 @@ def _operation(
     op: GraphOperation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
 ) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
+    line, direct = traced_line(op.traceback)
     return {
         "name": op.name,
         "type": op.type,
@@ -83,7 +84,8 @@ def _operation(
         "from": [numbers.get(tensor.op.name) for tensor in op.inputs],
         "outputs": [_tensor(tensor) for tensor in op.outputs],
         "attrs": _attributes(op),
-        "at": traced_line(op.traceback),
+        "at": line,
+        "direct": direct,
         "layer": owner(op.name),
     }
 

@@ -173,7 +173,6 @@ def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup
     ):  # one name for all kernels of a program
         name, kind = ran, ""
     program, operation = known.program, known.find(name, raw, kind)
-    layer = program.layer_by_name.get(operation.layer) if operation else None
     exact = operation if operation and operation.type == kind else None
     event = work.types[label]
     flops = _stat(event, "flops", "model_flops") or flops_of(kind, exact, program)
@@ -185,7 +184,7 @@ def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup
         ran=(ran,),
         ran_ms=(ms,),
         layer=operation.layer if operation else "",
-        at=(layer.at if layer else None) or (operation.at if operation else None),
+        at=program.line_of(operation),
         operation=operation,
         category=str(event.stats.get("hlo_category", "")),
         flops=flops,

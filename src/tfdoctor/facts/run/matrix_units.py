@@ -49,7 +49,7 @@ ONEDNN_TILE = Tile(
 
 AMX_TILE = Tile(
     16,
-    "oneDNN on AMX-BF16, benchmarks/channels.py on a Xeon with TensorFlow 2.21, 2026-11-22, best of 25 turns: "
+    "oneDNN on AMX, benchmarks/channels.py on two shared cores, TensorFlow 2.21, 2026-11-22, best of 25 turns: "
     "a multiplication of a 3x3 convolution in bfloat16 costs, relative to 128 channels, 1.25 to 1.35 with 130 and "
     "1.53 to 1.67 with 100 (forward and both gradients), 1.0 with 144; in float32 1.29 to 1.33 and 1.21 to 1.28 "
     "where undisturbed; of a dense layer in bfloat16 1.14 to 1.36 and 1.37 to 1.66. Padding both sides to 16 "
@@ -79,7 +79,7 @@ FLOAT32_ON_AVX512 = Float32Time(
     0.22,
     0.5,
     Bound.EXPECTED,
-    "benchmarks/dtypes.py on an Intel Xeon with AVX-512, TensorFlow 2.21, 2026-11-22, least of seven turns: in "
+    "benchmarks/dtypes.py on two shared cores of an Intel Xeon, TensorFlow 2.21, 2026-11-22, least of 7 turns: in "
     "float64, matmuls take 2.8 to 7.8 times (median 4.5) and convolutions 4.8 to 16 times as long as in float32, "
     "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
 )

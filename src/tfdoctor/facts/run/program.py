@@ -25,6 +25,7 @@ from tfdoctor.recording.program import (
     SourceLine,
     TensorType,
 )
+from tfdoctor.trace.names import GRADIENT
 from tfdoctor.verdict import Location
 
 __all__ = [
@@ -55,6 +56,7 @@ class Operation:
     attrs: Attributes = field(default=Attributes())
     layer: str = ""
     at: Location | None = None
+    direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
 
 
@@ -158,6 +160,13 @@ class Program:
             layers.setdefault(layer.name, layer)
         return {name: layer for name, layer in layers.items() if name not in shared}
 
+    def line_of(self, operation: Operation | None) -> Location | None:
+        """Return the line that chose an operation: its own where it calls no layer, else its layer's."""
+        if operation is None or (operation.direct and operation.at):
+            return operation.at if operation else None
+        layer = self.layer_by_name.get(operation.layer)
+        return (layer.at if layer else None) or operation.at
+
     @property
     def batch_size(self) -> int | None:
         """The examples per step: from fit, else from the last batch(); None is unknown."""
@@ -242,6 +251,7 @@ def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -
         attrs=record.attrs,
         layer=record.layer,
         at=place(record.at),
+        direct=record.direct and not GRADIENT.search(record.name),
         sources=tuple(_named(names, at) for at in record.sources),
     )
 

@@ -149,7 +149,7 @@ def _group(rows: list[OperationTime], rates: Rates, program: Program) -> Operati
         type=first.type,
         at=first.at,
         loop=loop,
-        loop_at=_line_of(loop, program),
+        loop_at=program.line_of(program.by_name.get(loop)),
         layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
         rows=tuple(rows),
     )
@@ -173,14 +173,7 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     )
     if outer is None:
         return row
-    return replace(row, layer=outer.layer, at=_line_of(outer.name, program))
-
-
-def _line_of(name: str, program: Program) -> Location | None:
-    """Return the line of an operation's layer, else its own; None is unknown."""
-    operation = program.by_name.get(name)
-    layer = program.layer_by_name.get(operation.layer) if operation else None
-    return (layer.at if layer else None) or (operation.at if operation else None)
+    return replace(row, layer=outer.layer, at=program.line_of(outer))
 
 
 def _scopes(name: str) -> Iterable[str]:
