@@ -7,7 +7,7 @@ import pytest
 from tests.edits.editing import edited
 from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined
+from tfdoctor.edits.splice import Declined, spliced
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset
 
 AUTO = "tf.data.AUTOTUNE"
@@ -305,3 +305,28 @@ def _with_options(*options: dict[str, bool | int | float | str] | None) -> Progr
         for number, chosen in enumerate(options)
     ]
     return ProgramRecord(datasets=tuple(stages))
+
+
+LIBRARY = """import keras
+d = keras.utils.image_dataset_from_directory(folder, shuffle=False)
+d = d.prefetch(2)
+"""
+
+
+def test_the_dataset_of_a_library_is_cached_where_it_is_not_shuffled() -> None:
+    text = spliced(LIBRARY, KINDS["cache"](SyntaxTree(LIBRARY), 2, "dataset = dataset.cache()"))
+    assert "shuffle=False).cache()\n" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIBRARY.replace("shuffle=False", "shuffle=True"),
+        LIBRARY.replace(", shuffle=False", ""),
+        LIBRARY.replace("d = keras", "d, e = keras"),
+        LIBRARY + "print(d.class_names)\n",
+    ],
+)
+def test_the_dataset_of_a_library_is_not_cached_where_that_changes_it(text: str) -> None:
+    with pytest.raises(Declined):
+        KINDS["cache"](SyntaxTree(text), 2, "dataset = dataset.cache()")

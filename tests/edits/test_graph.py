@@ -264,7 +264,10 @@ def test_models_and_data_are_followed_through_functions() -> None:
         ("import tensorflow as tf", "import jax as tf"),
         ("\ntrain(2)", "\nfor _ in range(3):\n    train(2)"),
         ("\ntrain(2)", "\ntrain(2)\ntrain(3)"),
-        ("step(model, optimizer, x)\n        print", "step(model, optimizer, x)\n            step(Net(), optimizer, x)\n        print"),
+        (
+            "step(model, optimizer, x)\n        print",
+            "step(model, optimizer, x)\n            step(Net(), optimizer, x)\n        print",
+        ),
     ],
 )  # fmt: skip
 def test_models_and_data_that_change_decline(old: str, new: str) -> None:

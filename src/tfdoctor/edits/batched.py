@@ -72,16 +72,14 @@ def _must_be_elementwise(
         raise Declined("features of variable length are parsed in another way in batches")
     if len(function.params.params) != 1 or function.decorators:
         raise Declined(f"{function.name.value}() takes more than the serialized example")
-    parses = []
-    for call in module.all(cst.Call):
-        if module.within(call, function.body) and _parses(module, values, call):
-            parses.append(call)
+    inside = [call for call in module.all(cst.Call) if module.within(call, function.body)]
+    parses = [call for call in inside if _parses(values, call)]
     if len(parses) != 1:
         raise Declined(f"{function.name.value}() does not parse one example")
-    for kind in (cst.BaseExpression, cst.BaseCompoundStatement):
-        for node in module.all(kind):
-            if module.within(node, function.body) and not isinstance(node, cst.IndentedBlock):
-                _must_be_known(module, node, values)
+    nodes = [*module.all(cst.BaseExpression), *module.all(cst.BaseCompoundStatement)]
+    for node in nodes:
+        if module.within(node, function.body):
+            _must_be_known(module, node, values)
     return parses
 
 
@@ -130,7 +128,7 @@ def _is_key(module: SyntaxTree, node: cst.Subscript) -> bool:
             return False
 
 
-def _parses(module: SyntaxTree, values: Values, call: cst.Call) -> bool:
+def _parses(values: Values, call: cst.Call) -> bool:
     """Say whether a call parses one example by a dictionary of features."""
     return values.from_tensorflow(call.func) in (
         "tensorflow.io.parse_single_example",
@@ -141,7 +139,7 @@ def _parses(module: SyntaxTree, values: Values, call: cst.Call) -> bool:
 def _is_alike(module: SyntaxTree, values: Values, call: cst.Call) -> bool:
     """Say whether a call does the same to each element of a batch."""
     name, origin = last_name(call.func), values.from_tensorflow(call.func)
-    if _parses(module, values, call):
+    if _parses(values, call):
         return True
     if origin and name == "stack":
         return any(module.written(argument.value) == "-1" for argument in call.args[1:])

@@ -4,7 +4,7 @@ OWN = "this change has to be made by hand: the rule describes no edit"
 """For rules of the user's own."""
 
 REASONS = {
-    "between-steps": "what a callback does at each batch may be needed, and its meaning is not in the file",
+    "between-steps": "whether training needs what a callback does at each batch is not in the file",
     "broadcast-cost": "the shapes that broadcast have to be chosen in the model",
     "collective-bound": "how replicas exchange gradients is set outside of the training step",
     "cost": "the machine is not chosen in the file",
@@ -20,7 +20,7 @@ REASONS = {
     "hot-stage": "it names where the time goes, not yet a change",
     "idle-device": "batch size and learning rate have to be chosen for several devices",
     "idle-matrix-unit": "the other findings have to be fixed first",
-    "input-bound": "what the stage computes has to be made cheaper; uncached-preprocessing says whether a cache fits",
+    "input-bound": "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache",
     "kernel-launch-bound": "the threads that launch kernels are set in the environment, not in the file",
     "late-shrink": "moving a stage changes which examples the later stages get, unless each example stays the same",
     "layout-change": "the shapes and weights of all layers depend on the data format",
@@ -31,7 +31,7 @@ REASONS = {
     "padding-waste": "which length each batch gets changes the order of the examples",
     "python-input": "the Python of the stage has to be rewritten in TensorFlow operations",
     "recompilation": "which shapes may be padded to one size is not in the file",
-    "recurrent-loop": "batch size, sequence length and unrolling change training or memory, and have to be compared",
+    "recurrent-loop": "batch size, sequence length and unrolling change training or memory",
     "repeated-conversion": "the recording does not show one loop whose arrays stay the same",
     "retracing": "whether the function may compute with a tensor instead of a Python value is not in the file",
     "serial-batch": "the option is set where the file does not show it",
@@ -39,9 +39,9 @@ REASONS = {
     "serial-transfer": "what a prefetch to the device may hold depends on the memory of the device",
     "shuffle-order": "it changes the order of the examples, and with it the training",
     "slow-random": "other random numbers change what the model learns from",
-    "small-batch": "a larger batch changes the training, so the learning rate has to be adjusted and compared",
+    "small-batch": "a larger batch changes the training, so the learning rate has to be adjusted",
     "small-files": "the data set has to be written again, once, into larger files",
-    "small-replica-batch": "a larger batch changes the training, so the learning rate has to be adjusted and compared",
+    "small-replica-batch": "a larger batch changes the training, so the learning rate has to be adjusted",
     "starved-cpu": "what the stage computes has to be made cheaper, or moved to other machines",
     "step-outlier": "the cause of the long steps is not in the file",
     "throttled-device": "the cause is the machine, not the file",

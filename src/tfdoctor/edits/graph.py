@@ -59,12 +59,8 @@ def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDe
 
 def _loop(module: SyntaxTree, line: int) -> cst.For | cst.While:
     """Return the loop that begins on a line, else the innermost around it."""
-    loops = [
-        node
-        for kind in (cst.For, cst.While)
-        for node in module.all(kind)
-        if module.covers(node, line)
-    ]
+    every: list[cst.For | cst.While] = [*module.all(cst.For), *module.all(cst.While)]
+    loops = [node for node in every if module.covers(node, line)]
     if not loops:
         raise Declined("no loop is at the recorded line")
     return max(loops, key=module.line)

@@ -11,11 +11,11 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.edits.values import Values
 
 KEEP_TYPE = frozenset(
-    ["abs", "add", "avg_pool2d", "concat", "concatenate", "elu", "exp", "expand_dims", "flatten", "gelu", "identity",
-     "l2_normalize", "leaky_relu", "max", "max_pool2d", "mean", "ones_like", "pad", "reduce_max", "reduce_mean",
-     "reduce_min", "reduce_sum", "relu", "relu6", "reshape", "shape", "sigmoid", "silu", "softmax", "softplus", "split",
-     "sqrt", "square", "squeeze", "stack", "stop_gradient", "sum", "swish", "tanh", "tile", "transpose", "unstack",
-     "zeros_like"]
+    ["abs", "add", "avg_pool2d", "concat", "concatenate", "elu", "exp", "expand_dims", "flatten", "gelu",
+     "identity", "l2_normalize", "leaky_relu", "max", "max_pool2d", "mean", "ones_like", "pad", "reduce_max",
+     "reduce_mean", "reduce_min", "reduce_sum", "relu", "relu6", "reshape", "shape", "sigmoid", "silu",
+     "softmax", "softplus", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sum", "swish",
+     "tanh", "tile", "transpose", "unstack", "zeros_like"]
 )  # fmt: skip
 """Functions of TensorFlow and keras.ops whose result has the type of their first operand."""
 
@@ -132,7 +132,7 @@ class OwnLayers:
             )
         layers = self._made(definition)
         for call in self.module.all(cst.Call):
-            if self.module.within(call, method.body) and not self._keeps(call, method, layers):
+            if self.module.within(call, method.body) and not self._keeps(call, layers):
                 raise Declined(
                     f"line {self.module.line(call)} may compute with two types under the policy"
                 )
@@ -142,9 +142,7 @@ class OwnLayers:
                     f"line {self.module.line(name)} may compute with two types under the policy"
                 )
 
-    def _keeps(
-        self, call: cst.Call, method: cst.FunctionDef, layers: dict[str, cst.BaseExpression]
-    ) -> bool:
+    def _keeps(self, call: cst.Call, layers: dict[str, cst.BaseExpression]) -> bool:
         """Say whether a call is one of a layer, of super, or of a function that keeps the type."""
         func = call.func
         origin = self.values.from_tensorflow(func)

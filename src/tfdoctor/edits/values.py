@@ -293,7 +293,7 @@ class Values:
         parameter = any(isinstance(node, cst.Param) for node in self.module.bound(name))
         return value if parameter or not self.why_not_fixed(name) else None
 
-    def _is_fixed(self, value: cst.BaseExpression) -> bool:
+    def _is_fixed(self, value: cst.BaseExpression) -> bool:  # noqa: C901, PLR0911 - one case a kind
         match value:
             case cst.BaseNumber() | cst.SimpleString() | cst.ConcatenatedString():
                 return True
