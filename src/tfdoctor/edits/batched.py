@@ -1,6 +1,7 @@
 """The edit that batches before a map, where the mapped function does the same to a batch as to each element."""
 
 import re
+from typing import Any
 
 import libcst as cst
 
@@ -76,7 +77,8 @@ def _must_be_elementwise(
     parses = [call for call in inside if _parses(values, call)]
     if len(parses) != 1:
         raise Declined(f"{function.name.value}() does not parse one example")
-    nodes = [*module.all(cst.BaseExpression), *module.all(cst.BaseCompoundStatement)]
+    kinds: tuple[Any, ...] = (cst.BaseExpression, cst.BaseCompoundStatement)
+    nodes = [node for kind in kinds for node in module.all(kind)]
     for node in nodes:
         if module.within(node, function.body):
             _must_be_known(module, node, values)
