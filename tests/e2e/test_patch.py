@@ -101,6 +101,56 @@ model.fit(x, x.sum(1), batch_size=8, verbose=0)
 print("eager", model.run_eagerly)
 '''
 
+GAN = '''"""Trains two models operation by operation, and logs at each step."""
+import keras
+import tensorflow as tf
+
+tf.random.set_seed(1)
+
+
+class Critic(keras.Model):
+    """Built by its first call."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = [keras.layers.Dense(8, activation="relu") for _ in range(2)]
+        self.last = keras.layers.Dense(1)
+
+    def call(self, x):
+        for layer in self.hidden:
+            x = layer(x)
+        return self.last(x)
+
+
+def train_step(critic, maker, optimizers, real):
+    """Take a step of both."""
+    with tf.GradientTape() as first, tf.GradientTape() as second:
+        score = tf.reduce_mean(critic(maker(real[:, :2])) - critic(real))
+        other = -score
+    for optimizer, tape, loss, model in (
+        (optimizers[0], first, score, maker),
+        (optimizers[1], second, other, critic),
+    ):
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return score
+
+
+def main():
+    """Train."""
+    critic, maker = Critic(), keras.Sequential([keras.Input((2,)), keras.layers.Dense(4)])
+    optimizers = (keras.optimizers.SGD(0.01), keras.optimizers.Adam(0.01))
+    dataset = tf.data.Dataset.from_tensor_slices(tf.random.normal((200, 4))).batch(8)
+    history = []
+    for step, real in enumerate(dataset):
+        score = train_step(critic, maker, optimizers, real)
+        history.append(float(score))
+    print("logged", len(history))
+
+
+main()
+'''
+
 RULE = '''"""Advises an edit.
 
 ## What it checks
@@ -222,3 +272,11 @@ def test_a_loop_of_ones_own_is_compiled(tmp_path: Path) -> None:
 def test_a_model_is_compiled_again_after_it_was_debugged(tmp_path: Path) -> None:
     patched(tmp_path, EAGER, {"run-eagerly-off": "compile("})
     assert trained(tmp_path).splitlines()[-1] == "eager False"
+
+
+def test_a_step_of_two_models_becomes_a_graph_and_logs_less(tmp_path: Path) -> None:
+    edits = {"tf-function": "for step, real", "every-hundred-steps": "history.append"}
+    patched(tmp_path, GAN, edits)
+    assert trained(tmp_path).splitlines()[-1] == "logged 1"
+    text = (tmp_path / "train.py").read_text("utf-8")
+    assert "@tf.function\ndef train_step" in text

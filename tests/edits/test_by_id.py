@@ -5,8 +5,9 @@ import ast
 import pytest
 
 from tests.edits.editing import edited
-from tfdoctor.edits.by_id import BY_HAND, CHECKS, KINDS
-from tfdoctor.edits.splice import Declined
+from tfdoctor.edits.by_id import CHECKS, KINDS
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.splice import Declined, spliced
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset
 
 AUTO = "tf.data.AUTOTUNE"
@@ -188,11 +189,11 @@ def test_an_edit_uses_the_names_of_the_file(imports: str, name: str | None) -> N
     assert made == (expected if name else None)
 
 
-def test_every_edit_id_has_an_edit_or_a_reason() -> None:
-    assert not KINDS.keys() & BY_HAND.keys()
+def test_the_edits_are_known() -> None:
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
     known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
-    known += " fused-batch-norm convert-once"
+    known += " fused-batch-norm convert-once tf-function every-hundred-steps"
+    known += " floatx vectorized-map"
     assert set(KINDS) == set(known.split())
 
 
@@ -271,7 +272,7 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
         SEQUENTIAL.replace("Dense(8)", 'Dense(8, dtype="float32")'),
         SEQUENTIAL + "model.add(keras.layers.Dense(3))\n",
         SEQUENTIAL.replace("import keras", "import keras\nkeras.config.set_dtype_policy('x')"),
-        SEQUENTIAL + "other = keras.Sequential([keras.layers.Dense(3)])\n",
+        SEQUENTIAL + "other = keras.Sequential([keras.layers.Flatten()])\n",
         SEQUENTIAL.replace("keras.layers.Dense(2)", "*head"),
         FUNCTIONAL.replace("y)\nmodel", "y)\ny = y * 2\nmodel"),
         FUNCTIONAL.replace("Model(x, y)", "Model(x, [y, x])"),
@@ -293,9 +294,9 @@ def test_no_policy_is_set_where_the_last_layer_is_unclear(text: str) -> None:
 
 @pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])
 def test_examples_keep_their_order_by_the_recorded_options(edit_id: str) -> None:
-    CHECKS[edit_id](_with_options(None, {"deterministic": True}), "")
+    CHECKS[edit_id](_with_options(None, {"deterministic": True}), SyntaxTree(""), "")
     with pytest.raises(Declined, match="order of its examples would change"):
-        CHECKS[edit_id](_with_options({"deterministic": False}), "")
+        CHECKS[edit_id](_with_options({"deterministic": False}), SyntaxTree(""), "")
 
 
 def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:
@@ -304,3 +305,28 @@ def _with_options(*options: dict[str, bool | int | float | str] | None) -> Progr
         for number, chosen in enumerate(options)
     ]
     return ProgramRecord(datasets=tuple(stages))
+
+
+LIBRARY = """import keras
+d = keras.utils.image_dataset_from_directory(folder, shuffle=False)
+d = d.prefetch(2)
+"""
+
+
+def test_the_dataset_of_a_library_is_cached_where_it_is_not_shuffled() -> None:
+    text = spliced(LIBRARY, KINDS["cache"](SyntaxTree(LIBRARY), 2, "dataset = dataset.cache()"))
+    assert "shuffle=False).cache()\n" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIBRARY.replace("shuffle=False", "shuffle=True"),
+        LIBRARY.replace(", shuffle=False", ""),
+        LIBRARY.replace("d = keras", "d, e = keras"),
+        LIBRARY + "print(d.class_names)\n",
+    ],
+)
+def test_the_dataset_of_a_library_is_not_cached_where_that_changes_it(text: str) -> None:
+    with pytest.raises(Declined):
+        KINDS["cache"](SyntaxTree(text), 2, "dataset = dataset.cache()")

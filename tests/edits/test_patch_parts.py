@@ -235,10 +235,10 @@ def test_the_steps_of_a_call_divide_the_epoch(
 
 
 def test_a_change_by_hand_says_so(compiled: Path) -> None:
-    findings = [finding("a", remedy("")), finding("b", remedy("vectorized-map"))]
+    findings = [finding("a", remedy("")), finding("small-files", remedy(""))]
     unnamed, named = reasons(compiled, *findings)
     assert "by hand" in unnamed
-    assert "rewritten" in named
+    assert "written again" in named
 
 
 def test_a_file_outside_the_folder_is_shown_and_not_in_the_patch(tmp_path: Path) -> None:

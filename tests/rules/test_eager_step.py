@@ -59,8 +59,8 @@ def test_the_call_of_one_function_remains() -> None:
     ("asked", "edit_id", "words"),
     [
         (True, "run-eagerly-off", "run_eagerly"),
-        (None, "", "tf.function"),
-        (False, "", "tf.function"),
+        (None, "tf-function", "tf.function"),
+        (False, "tf-function", "tf.function"),
     ],
 )
 def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, words: str) -> None:

@@ -1,18 +1,22 @@
-"""The edit of each edit id, and why some have none."""
+"""The edit of each edit id, and what a recording has to show for it."""
 
 from collections.abc import Callable
 
 from tfdoctor.edits.autotune import autotune_on
 from tfdoctor.edits.batch_norm import fused_batch_norm
+from tfdoctor.edits.batched import vectorized_map
 from tfdoctor.edits.caches import cache, cache_before_repeat
 from tfdoctor.edits.conversions import convert_once
-from tfdoctor.edits.eager import must_be_of_keras
+from tfdoctor.edits.eager import must_be_traceable
 from tfdoctor.edits.execution import (
     jit_compile,
     must_fill_epochs,
     run_eagerly_off,
     steps_per_execution,
 )
+from tfdoctor.edits.floats import floatx
+from tfdoctor.edits.graph import tf_function
+from tfdoctor.edits.intervals import every_hundred_steps
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
@@ -42,19 +46,17 @@ KINDS: dict[str, Kind] = {
     "autotune-on": autotune_on,
     "fused-batch-norm": fused_batch_norm,
     "convert-once": convert_once,
+    "tf-function": tf_function,
+    "floatx": floatx,
+    "vectorized-map": vectorized_map,
+    "every-hundred-steps": every_hundred_steps,
 }
 
-CHECKS: dict[str, Callable[[ProgramRecord, str], None]] = {
+CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
     "steps-per-execution": must_fill_epochs,
-    "run-eagerly-off": must_be_of_keras,
+    "run-eagerly-off": must_be_traceable,
     "parallel-map": must_keep_order,
     "parallel-batch": must_keep_order,
     "parallel-interleave": must_keep_order,
 }
-"""Take the program record and the rule's example; raise Declined where the record excludes the edit."""
-
-BY_HAND = {
-    "vectorized-map": "the mapped function has to be rewritten to take whole batches",
-    "input-signature": "the file does not show the intended shapes and types",
-}
-"""Edit ids without an edit, and why."""
+"""Take the program record, a file and the rule's example; raise Declined where the record excludes the edit."""

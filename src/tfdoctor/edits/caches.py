@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from tfdoctor.edits.arguments import written
 from tfdoctor.edits.chains import (
     MAKERS,
     TRANSFORMATIONS,
@@ -34,10 +35,15 @@ MADE = re.compile(r"^dataset = (\w+)\(\.\.\.\)")
 """The stage to cache in the rule's example: a mapped function, or the call of a library."""
 
 
+_ATTRIBUTES = re.compile(r"\.(class_names|file_paths)\b")
+
+
 def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Insert ``.cache()`` after the stage that is written on a line, and move shuffle and repeat behind it."""
     if made := MADE.match(example):
         return [appended(module, _library_call(module, line, made[1]), ".cache()")]
+    if (whole := _unshuffled(module, line)) is not None:
+        return [appended(module, whole, ".cache()")]
     call = _stage(module, line, example)
     statements = [call, *_statements_before(module, call)]
     moved = [part for statement in statements for part in _moved(module, statement)]
@@ -75,6 +81,20 @@ def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
     return only_call(module, line, TRANSFORMATIONS | MAKERS)
 
 
+def _unshuffled(module: SyntaxTree, line: int) -> cst.Call | None:
+    """Return the call of a library on a line with no stage of the file, which is told not to shuffle."""
+    if not line or calls_on(module, line, TRANSFORMATIONS | MAKERS):
+        return None
+    made = [
+        last_name(call.func)
+        for call in module.all(cst.Call)
+        if module.covers(call, line) and last_name(call.func).endswith("dataset_from_directory")
+    ]
+    call = _library_call(module, line, made[0]) if len(made) == 1 else None
+    plain = call is not None and written(module, call, "shuffle") == "False"
+    return call if plain else None
+
+
 def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
     """Return the only call of a library's function on a line, which returns one dataset."""
     calls = [call for call in module.all(cst.Call) if last_name(call.func) == name]
@@ -86,6 +106,10 @@ def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
         isinstance(target.target, cst.Name) for target in around.targets
     ):
         raise Declined(f"{name}() is not assigned to one name, so it may return several datasets")
+    if _ATTRIBUTES.search(module.text):
+        raise Declined(
+            "the file reads class_names or file_paths, which a cached dataset does not have"
+        )
     return found[0]
 
 

@@ -136,7 +136,7 @@ def mapped_before(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
     names = {
         name.value
         for name in module.all(cst.Name)
-        if any(_within(module, name, chain) for chain in chains)
+        if any(module.within(name, chain) for chain in chains)
     }
     functions = [node for node in module.all(cst.FunctionDef) if node.name.value in names]
     return [*chains, *functions]
@@ -186,11 +186,6 @@ def _root(node: cst.BaseExpression) -> cst.BaseExpression:
     while isinstance(node, cst.Call | cst.Attribute):
         node = node.func if isinstance(node, cst.Call) else node.value
     return node
-
-
-def _within(module: SyntaxTree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
-    (start, end), (first, last) = module.span(node), module.span(outer)
-    return first <= start and end <= last
 
 
 def _end(module: SyntaxTree, call: cst.Call) -> cst.Call:

@@ -75,7 +75,7 @@ def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.
     chosen: cst.For | cst.While | None = None
     loops = list(_loops(module, call))
     for loop in loops:
-        inside = [node for node in module.all(cst.Name) if _within(module, node, loop)]
+        inside = [node for node in module.all(cst.Name) if module.within(node, loop)]
         if any(node.value in names and not _harmless(module, node, call) for node in inside):
             break
         chosen = loop
@@ -95,11 +95,6 @@ def _loops(module: SyntaxTree, call: cst.Call) -> Iterator[cst.For | cst.While]:
         if isinstance(outer, cst.For | cst.While):
             yield outer
         outer = module.parent(outer)
-
-
-def _within(module: SyntaxTree, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
-    (start, end), (first, last) = module.span(node), module.span(outer)
-    return first <= start and end <= last
 
 
 def _harmless(module: SyntaxTree, name: cst.Name, call: cst.Call) -> bool:

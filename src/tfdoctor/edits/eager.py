@@ -7,6 +7,7 @@ import libcst as cst
 from tfdoctor.edits.callbacks import meant
 from tfdoctor.edits.module import SyntaxTree, dotted
 from tfdoctor.edits.splice import Declined
+from tfdoctor.edits.traceable import Traceable
 from tfdoctor.recording.program import ProgramRecord
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -14,13 +15,17 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 _KERAS = frozenset(["keras", "tensorflow", "tf_keras"])
 
 
-def must_be_of_keras(program: ProgramRecord, _: str) -> None:
-    """Decline unless all layers of the run, and its model, are from Keras: others may need Python's values."""
+def must_be_traceable(program: ProgramRecord, module: SyntaxTree, _: str) -> None:
+    """Decline unless a graph can hold all layers of the run, and its model: those of Keras, and the file's own."""
+    traceable = Traceable(module, batch_is_known=False)
     if program.layers is None:
         raise Declined("the recording does not contain the layers of the model")
     for layer in program.layers:
         if layer.module.partition(".")[0] not in _KERAS:
-            raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
+            definition = traceable.values.keras_class(layer.kind)
+            if layer.module != "__main__" or definition is None:
+                raise Declined(f"layer {layer.kind} is not from Keras and may need eager steps")
+            traceable.check_class(definition)
         if layer.kind == "Lambda":
             raise Declined("a Lambda layer calls a function that may need eager steps")
 

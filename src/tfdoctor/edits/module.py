@@ -48,6 +48,11 @@ class SyntaxTree:
         at = self._positions[node]
         return bool(at.start.line <= line <= at.end.line)
 
+    def within(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+        """Say whether a node is written in another."""
+        (start, end), (first, last) = self.span(node), self.span(outer)
+        return first <= start and end <= last
+
     def written(self, node: cst.CSTNode) -> str:
         """Return how a node is written."""
         start, end = self.span(node)
@@ -118,6 +123,12 @@ class SyntaxTree:
             isinstance(assignment, ImportAssignment) and self.span(assignment.node)[0] < before
             for assignment in known
         )
+
+    def bound(self, name: cst.Name) -> list[cst.CSTNode]:
+        """Return the nodes that bind a name in its scope: assigned names, parameters, definitions, imports."""
+        scope = self._scopes.get(name)
+        found = scope[name.value] if scope is not None else ()
+        return [assignment.node for assignment in found if hasattr(assignment, "node")]
 
     @cached_property
     def _scopes(self) -> Any:  # noqa: ANN401 - libcst's mapping of nodes to scopes

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnosis import Edit, Relationship, Result
 from tfdoctor.diagnosis import Order as Ordering
-from tfdoctor.edits.by_id import BY_HAND, CHECKS, KINDS
+from tfdoctor.edits.by_hand import OWN, REASONS
+from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile, Sources
@@ -25,21 +26,22 @@ class Draft:
     splices: dict[str, set[Splice]] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
 
-    def edit(self, remedy: Remedy) -> tuple[Edit, SourceFile, list[Splice]]:
+    def edit(self, remedy: Remedy, rule: str) -> tuple[Edit, SourceFile, list[Splice]]:
         """Return the edit of one remedy, alone.
 
         Raises:
             Declined: why there is none.
         """
         if remedy.edit_id not in KINDS:
-            raise Declined(BY_HAND.get(remedy.edit_id, "this change has to be made by hand"))
-        if remedy.edit_id in CHECKS:
-            CHECKS[remedy.edit_id](self.sources.program, remedy.code)
+            raise Declined(REASONS.get(rule, OWN))
         at = remedy.at or self.sources.trains()
         if at is None:
             raise Declined("the line to change is unknown")
         source = self.sources[at.path]
-        splices = KINDS[remedy.edit_id](self._module(source), at.line, remedy.code)
+        module = self._module(source)
+        if remedy.edit_id in CHECKS:
+            CHECKS[remedy.edit_id](self.sources.program, module, remedy.code)
+        splices = KINDS[remedy.edit_id](module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
         return Edit(Location(at.path, line), before, after), source, splices
@@ -106,17 +108,17 @@ def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
     conflict = _conflict(result, draft.rules, order)
     edits, taken = [], ""
     for remedy in result.outcome.remedies:
-        edit, taken = _edit(remedy, draft, conflict, taken)
+        edit, taken = _edit(remedy, result.rule.name, draft, conflict, taken)
         edits.append(edit)
     if taken:
         draft.rules.append(result.rule.name)
     return replace(result, edits=tuple(edits))
 
 
-def _edit(remedy: Remedy, draft: Draft, conflict: str, taken: str) -> tuple[Edit, str]:
+def _edit(remedy: Remedy, rule: str, draft: Draft, conflict: str, taken: str) -> tuple[Edit, str]:
     """Return the edit of a remedy, and the edit id of its finding that is in the patch by now."""
     try:
-        edit, source, splices = draft.edit(remedy)
+        edit, source, splices = draft.edit(remedy, rule)
     except Declined as reason:
         return Edit(remedy.at, missing=str(reason)), taken
     if conflict:

@@ -25,7 +25,7 @@ def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
 
 
-def must_keep_order(program: ProgramRecord, _: str) -> None:
+def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
     """Decline parallel calls where the recorded options let them change the order of the examples."""
     options = [dataset.options or {} for dataset in program.datasets]
     if any(option.get(name) is False for option in options for name in _KEEPS_ORDER):

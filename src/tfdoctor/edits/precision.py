@@ -11,7 +11,9 @@ import libcst as cst
 
 from tfdoctor.edits.arguments import setting, written
 from tfdoctor.edits.module import SyntaxTree, dotted, imports_above, last_name
+from tfdoctor.edits.own_layers import OwnLayers
 from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.values import Values
 
 OUTPUTS = frozenset(
     ["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"]
@@ -29,28 +31,59 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
     policy = _POLICY.search(example)
     if policy is None:
         raise Declined("the finding does not name the policy")
-    output = _output(module)
-    _must_be_plain(module, policy[1], output)
+    own = OwnLayers(module)
+    outputs = _outputs(module, own)
+    _must_be_plain(module, policy[1], outputs)
+    own.must_keep_types()
     first = next((node for node in module.tree.body if module.covers(node, line)), None)
     if first is None:
         raise Declined("the first layer is not at the recorded line")
-    kept = setting(module, output, "dtype", '"float32"', instead_of=('"float32"', "'float32'"))
-    return [
-        _policy_line(module, first, policy[1]),
-        *([] if written(module, output, "dtype") else [kept]),
+    kept = [
+        setting(module, output, "dtype", '"float32"', instead_of=('"float32"', "'float32'"))
+        for output in outputs
+        if not written(module, output, "dtype")
     ]
+    return [_policy_line(module, first, policy[1]), *kept]
 
 
-def _must_be_plain(module: SyntaxTree, policy: str, output: cst.Call) -> None:
+def _outputs(module: SyntaxTree, own: OwnLayers) -> list[cst.Call]:
+    """Return the calls that make the last layer of each model."""
+    models = [
+        call
+        for call in module.all(cst.Call)
+        if last_name(call.func) in ("Sequential", "Model") and not _in_class(module, call)
+    ]
+    if not models and own.classes:
+        return [_known(own.output())]
+    plain = [call for call in models if last_name(call.func) == "Sequential"]
+    if len(models) > 1 and len(plain) == len(models) and not own.classes:
+        return [_known(_of_sequential(module, call)) for call in plain]
+    return [_output(module)]
+
+
+def _in_class(module: SyntaxTree, call: cst.Call) -> bool:
+    return any(True for _ in module.around(call, cst.ClassDef))
+
+
+def _known(layer: cst.Call | None) -> cst.Call:
+    if layer is None or last_name(layer.func) not in OUTPUTS:
+        raise Declined("the file does not show which layer is the last one")
+    return layer
+
+
+def _must_be_plain(module: SyntaxTree, policy: str, outputs: list[cst.Call]) -> None:
     """Decline what a policy may break, or what the file chooses itself."""
     made = [call for call in module.all(cst.Call) if last_name(call.func)[:1].isupper()]
-    typed = [call for call in made if call is not output and written(module, call, "dtype")]
+    typed = [call for call in made if call not in outputs and written(module, call, "dtype")]
     if _CHOSEN.search(module.text) or any(last_name(call.func) != "Input" for call in typed):
         raise Declined("the file sets data types or policies, or has a Lambda layer")
-    classes = module.all(cst.ClassDef)
-    bases = [last_name(base.value) for definition in classes for base in definition.bases]
-    if any(base.endswith(("Layer", "Model")) for base in bases):
-        raise Declined("the file defines its own layers, which may not support 16-bit precision")
+    values = Values(module)
+    for definition in module.all(cst.ClassDef):
+        like = any(last_name(base.value).endswith(("Layer", "Model")) for base in definition.bases)
+        if like and not values.keras_class(definition.name.value):
+            raise Declined(
+                "the file defines layers of its own, which may not support 16-bit precision"
+            )
     if policy == "mixed_float16" and "GradientTape" in module.text:
         raise Declined("a custom training loop has to scale the loss for float16")
 
@@ -90,9 +123,7 @@ def _output(module: SyntaxTree) -> cst.Call:
         if last_name(model.func) == "Sequential"
         else _of_functional(module, model)
     )
-    if layer is None or last_name(layer.func) not in OUTPUTS:
-        raise Declined("the file does not show which layer is the last one")
-    return layer
+    return _known(layer)
 
 
 def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:

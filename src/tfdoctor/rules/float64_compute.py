@@ -124,7 +124,7 @@ def _table(operations: Operations, work: Float64Work) -> Table:
 
 def _remedy(work: Float64Work) -> Remedy:
     action, code = REMEDIES[work.origin]
-    return Remedy(action, code, work.at)
+    return Remedy(action, code, work.at, "floatx")
 
 
 REMEDIES = {

@@ -67,6 +67,9 @@ MOST = 0.5
 """Share of the lines' time that no later step depends on, from which the saving is what to expect."""
 
 
+EDIT = "every-hundred-steps"
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Thresholds of this rule."""
@@ -146,8 +149,10 @@ def _table(lines: LoopLines, time_ms: float) -> Table:
 
 def _remedy(line: LoopLine) -> Remedy:
     if line.aside:
-        return Remedy("Do this work every 100 steps", LOOP, line.at)
-    return Remedy("If the next step does not need this work, do it every 100 steps", LOOP, line.at)
+        return Remedy("Do this work every 100 steps", LOOP, line.at, EDIT)
+    return Remedy(
+        "If the next step does not need this work, do it every 100 steps", LOOP, line.at, EDIT
+    )
 
 
 LOOP = """\

@@ -1,0 +1,130 @@
+"""The edit that turns an eager training step into a graph, where the file shows that nothing else changes."""
+
+import re
+
+import libcst as cst
+
+from tfdoctor.edits.eager import must_compile
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.traceable import Traceable
+from tfdoctor.edits.values import Values, given
+
+FUNCTION = "tensorflow.function"
+
+_DIFFERENT_SHAPES = re.compile(
+    r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged"
+)
+
+
+def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Decorate the functions that take gradients and are called by the loop on a line."""
+    values = Values(module)
+    steps = _steps(module, values, line)
+    if "functions_eagerly" in module.text:
+        raise Declined("the file calls run_functions_eagerly")
+    if _DIFFERENT_SHAPES.search(module.text):
+        raise Declined("the batches differ in shape, and each new shape would be traced anew")
+    _must_have_pure_layers(module, values)
+    traceable = Traceable(module, batch_is_known=True)
+    for step in steps:
+        traceable.check(step)
+        _must_get_tensors(values, step)
+    return [_decorated(module, step) for step in steps]
+
+
+def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDef]:
+    """Return the functions that a loop calls and in which a tape records."""
+    loop = _loop(module, line)
+    called = {
+        call.func.value
+        for call in module.all(cst.Call)
+        if isinstance(call.func, cst.Name) and module.within(call, loop)
+    }
+    taped = [
+        function
+        for function in module.all(cst.FunctionDef)
+        if "GradientTape" in module.written(function) and function.name.value in called
+    ]
+    if "GradientTape" in module.written(loop):
+        raise Declined("the step is written in the body of the loop and not in a function")
+    if not taped:
+        raise Declined("the loop calls no function of the file in which a GradientTape records")
+    if any(values.repeated(function) for function in taped):
+        raise Declined("the step is defined anew in a loop, and each would be traced anew")
+    if unclear := next((f for f in taped if values.function(f.name.value) is not f), None):
+        raise Declined(f"several functions are called {unclear.name.value}")
+    return taped
+
+
+def _loop(module: SyntaxTree, line: int) -> cst.For | cst.While:
+    """Return the loop that begins on a line, else the innermost around it."""
+    every: list[cst.For | cst.While] = [*module.all(cst.For), *module.all(cst.While)]
+    loops = [node for node in every if module.covers(node, line)]
+    if not loops:
+        raise Declined("no loop is at the recorded line")
+    return max(loops, key=module.line)
+
+
+def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
+    """Decline where a layer or model that is not from Keras may need eager steps."""
+    must_compile(module)
+    if re.search(r"\bLambda\(", module.text):
+        raise Declined("a Lambda layer calls a function that may need eager steps")
+    traceable = Traceable(module, batch_is_known=True)
+    for definition in module.all(cst.ClassDef):
+        if values.keras_class(definition.name.value):
+            traceable.check_class(definition)
+    for target in module.all(cst.AssignTarget):
+        changes = (
+            isinstance(target.target, cst.Attribute) and target.target.attr.value == "trainable"
+        )
+        if changes and (values.repeated(target) or any(module.around(target, cst.FunctionDef))):
+            raise Declined(
+                f"line {module.line(target)} sets trainable, and a graph keeps the variables it began with"
+            )
+
+
+def _must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
+    """Decline where a step may be called with values that would be traced anew, or whose type would differ."""
+    calls, name = values.calls(step), step.name.value
+    if not calls or step.params.star_kwarg or isinstance(step.params.star_arg, cst.Param):
+        raise Declined(f"{name}() is not only called by its name")
+    for call in calls:
+        for parameter in (*step.params.params, *step.params.kwonly_params):
+            value = given(step, call, parameter.name.value)
+            if value is None or not _is_steady(values, value):
+                raise Declined(
+                    f"the file does not show that {name}() gets a tensor or a constant as "
+                    f"{parameter.name.value}"
+                )
+
+
+def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
+    """Say whether an argument is a tensor, or the same object at each call."""
+    if values.is_tensor(value):
+        return True
+    match value:
+        case cst.Name(value="True" | "False" | "None"):
+            return True
+        case cst.Name():
+            sources = values.sources(value)
+            through = len(sources) == 1 and not sources[0].each and sources[0].place < 0
+            parameter = any(isinstance(node, cst.Param) for node in values.module.bound(value))
+            if parameter and through:
+                return _is_steady(values, sources[0].value)
+            return not values.why_not_fixed(value)
+        case cst.BaseNumber() | cst.SimpleString():
+            return True
+        case _:
+            return False
+
+
+def _decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
+    """Insert the decorator above a function."""
+    name = module.name_of(FUNCTION, function)
+    if name is None:
+        raise Declined("no clear import of tensorflow precedes the function")
+    start = module.lines.start(module.span(function)[0])
+    indent = module.lines.indent(start)
+    return insert(start, f"{indent}@{name}{module.lines.newline}")

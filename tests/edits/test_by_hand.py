@@ -1,0 +1,37 @@
+"""Every remedy without an edit says what is in the way, in one clause."""
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+from tests.edits.recorded import finding, recorded, remedy
+from tfdoctor import rules
+from tfdoctor.edits import edited
+from tfdoctor.edits.by_hand import OWN, REASONS
+from tfdoctor.edits.by_id import KINDS
+from tfdoctor.verdict import Finding
+
+RULES = [module.name for module in pkgutil.iter_modules(rules.__path__)]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_remedy_has_an_edit_or_its_rule_a_reason(name: str) -> None:
+    verdict = importlib.import_module(f"tfdoctor.rules.{name}").sick()
+    assert isinstance(verdict, Finding)
+    without = [remedy for remedy in verdict.remedies if remedy.edit_id not in KINDS]
+    assert not without or name.replace("_", "-") in REASONS
+
+
+def test_reasons_are_clauses_of_rules_that_exist() -> None:
+    assert {name.replace("-", "_") for name in REASONS} <= set(RULES)
+    assert all(reason[0].islower() and reason[-1].isalnum() for reason in REASONS.values())
+
+
+@pytest.mark.parametrize(("rule", "why"), [("small-files", REASONS["small-files"]), ("own", OWN)])
+def test_the_reason_is_told(tmp_path: Path, rule: str, why: str) -> None:
+    (tmp_path / "train.py").write_text("x = 1\n")
+    results, patch = edited(recorded(tmp_path, ["train.py"]), [finding(rule, remedy(""))], None)
+    assert results[0].edits[0].missing == why
+    assert patch == b""
