@@ -126,6 +126,14 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
+class Takes:
+    """The time that a general finding names; what a change saves of it is unknown."""
+
+    per_step: Quantity
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """A remedy as an edit of the user's own lines; "" before and after where it could not be made.
 
@@ -145,7 +153,8 @@ class Result:
     rule: Rule
     outcome: Outcome
     saving: Saving | None = None
-    severity: Severity | None = None  # of a finding, resolved from its saving
+    takes: Takes | None = None  # of a general finding, in place of a saving
+    severity: Severity | None = None  # of a finding, resolved from its saving or its time
     edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried
 
 

@@ -17,7 +17,7 @@ TOP = {
     *("together", "xprof"),
 }
 RESULT = {
-    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "measured"),
+    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "takes", "measured"),
     *("evidence", "remedies"),
 }
 STEPS = {"count", "source", "median_ms", "mean_ms", "p10_ms", "p90_ms", "between_ms"}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnose.accounts import unexplained
-from tfdoctor.diagnosis import Result, Saving, Together
+from tfdoctor.diagnosis import Result, Saving, Takes, Together
 from tfdoctor.errors import ConfigError
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.savings.step_model import StepModel
@@ -48,7 +48,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     if left is not None:
         chart.give(left)
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
-    results += [result for one in general for result in _judged([one], model)]
+    results += [_without_saving(result) for one in general for result in _judged([one], model)]
     return tuple(sorted((_modest(result, seen) for result in results), key=_rank))
 
 
@@ -69,6 +69,20 @@ def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
 
 
 ALL_NAMED = "The findings of other rules name the time that this rule would report"
+
+
+def _without_saving(result: Result) -> Result:
+    """Let a general finding state the time that it names, and no saving.
+
+    A change may spare only a part of it, or other work as well, such as the gradients of an operation. A
+    question is never critical.
+    """
+    saving = result.saving
+    if saving is None:
+        return result
+    severity = min(result.severity or Severity.NOTE, Severity.WARNING)
+    takes = Takes(saving.per_step, saving.share)
+    return replace(result, saving=None, takes=takes, severity=severity)
 
 
 def _seen_steps(chart: Chart) -> int:
@@ -317,5 +331,6 @@ def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
 def _rank(result: Result) -> tuple[int, bool, int, float, str]:
     """Order results by outcome; findings that name a cause before those that only name a place."""
     order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
-    saving = result.saving.per_step.value if result.saving else 0.0
+    amount = result.saving or result.takes
+    saving = amount.per_step.value if amount else 0.0
     return order, result.rule.general, -(result.severity or 0), -saving, result.rule.name

@@ -42,6 +42,7 @@ class Fault:
     what: str  # the first change to make
     where: str  # the first place it belongs to
     saves: str  # "" when no number is known
+    takes: str  # the time that a general finding names, in place of a saving; "" for any other
     after: tuple[str, ...]  # rules to follow first for that saving
     how: str
     lines: tuple[tables.MeasureRow, ...]
@@ -123,6 +124,7 @@ def _fault(result: Result, finding: Finding) -> Fault:
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=location(_place(finding)),
         saves=sentences.saves(saving),
+        takes=sentences.takes(result.takes),
         after=_after(saving),
         how=_how(saving),
         lines=lines,

@@ -14,6 +14,7 @@ from tfdoctor.diagnosis import (
     Result,
     Saving,
     StepsSummary,
+    Takes,
 )
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.kinds import StepSource
@@ -149,6 +150,13 @@ def saves(saving: Saving | None) -> str:
     return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
 
 
+def takes(time: Takes | None) -> str:
+    """Return the time that a general finding names; "" when there is no number."""
+    if time is None or not is_known(time.per_step.value):
+        return ""
+    return f"{milliseconds(time.per_step.value)} ({share(time.share)})"
+
+
 def limit_set(limit: LimitSet) -> str:
     """Return a limit that was set: its value, its default and where it was set."""
     rule, name, by = map(text.name, (limit.rule, limit.name, limit.by))
@@ -276,6 +284,10 @@ def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = counted(len(findings), "problem").capitalize()
     savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
     if not savings:
+        places = [r.takes for r in findings if r.takes and _gains(r.takes.per_step)]
+        if places:
+            longest = max(places, key=lambda time: time.per_step.value)
+            return f"{faults} found; the largest takes {takes(longest)} of {step}."
         return f"{faults} found; the saving could not be computed."
     best = max(savings, key=lambda saving: saving.per_step.value)
     return f"{faults} found; the largest saving is {saves(best)} of {step}."

@@ -126,7 +126,8 @@ def _order(sentences: tuple[str, ...]) -> RenderableType | None:
 def _fix(fault: Fault) -> Text:
     """Return one change on two lines: what to do, then where, what it saves and how bad it is."""
     after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
-    saves = f"saves {fault.saves}{after}" if fault.saves else after.strip()
+    takes = f"takes {fault.takes}" if fault.takes else ""
+    saves = f"saves {fault.saves}{after}" if fault.saves else takes or after.strip()
     facts = [shorten(fault.where, 60), saves, shorten(fault.rule, 60)]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")

@@ -24,6 +24,7 @@ from tfdoctor.diagnosis import (
     StepRow,
     StepsSummary,
     Subject,
+    Takes,
     Together,
     Turn,
 )
@@ -253,6 +254,7 @@ def _result(result: Result) -> Object:
         "summary": "",
         "reason": "",
         "saving": _saving(result.saving),
+        "takes": _takes(result.takes),
         "measured": None,
         "evidence": [],
         "remedies": [],
@@ -294,6 +296,12 @@ def _saving(saving: Saving | None) -> Object | None:
         "how": saving.how,
         "after": list(saving.after),
     }
+
+
+def _takes(time: Takes | None) -> Object | None:
+    if time is None:
+        return None
+    return {"ms_per_step": _number(time.per_step.value), "share": _number(time.share)}
 
 
 def _evidences(items: Iterable[Evidence]) -> list[Object]:

@@ -97,7 +97,8 @@ def _fixes(faults: Sequence[Fault]) -> str:
 
 def _saves(fault: Fault) -> str:
     after = f"after {', '.join(fault.after)}" if fault.after else ""
-    return " ".join(filter(None, (fault.saves, after)))
+    unknown = f"unknown (takes {fault.takes})" if fault.takes else ""
+    return " ".join(filter(None, (fault.saves or unknown, after)))
 
 
 def _details(shown: Page) -> Iterator[Fold]:
