@@ -19,6 +19,7 @@ from tfdoctor.recording.program import (
     RecordedFunction,
     RecordedGraph,
     RecordedLayer,
+    RecordedMetric,
     RecordedOperation,
     RunSettings,
     Setting,
@@ -35,7 +36,9 @@ __all__ = [
     "FileList",
     "Layer",
     "LayerConfig",
+    "Metric",
     "Operation",
+    "Origin",
     "Places",
     "Program",
     "RunSettings",
@@ -43,6 +46,23 @@ __all__ = [
 
 Shape = tuple[int | None, ...]
 Tensor = TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A part of Keras that is no layer: a metric, a loss, an optimizer, a regularizer, gradient clipping."""
+
+    kind: str
+    name: str = ""  # its class or function: "AUC"; "" is unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A Keras metric and the line of the user's source that made it."""
+
+    name: str
+    classes: tuple[str, ...]  # its own, and those that it inherits from
+    at: Location | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +78,7 @@ class Operation:
     at: Location | None = None
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
+    origin: Origin | None = None  # the part of Keras that made it, where no layer did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +127,7 @@ class Program:
     feeds: int | None = None
     input_kind: str = ""
     settings: RunSettings = field(default=RunSettings())
+    metrics: tuple[Metric, ...] = ()
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -134,6 +156,7 @@ class Program:
             record.feeds,
             record.input_kind,
             record.run,
+            tuple(_metric(metric, place) for metric in record.metrics),
         )
 
     @cached_property
@@ -166,6 +189,12 @@ class Program:
             return operation.at if operation else None
         layer = self.layer_by_name.get(operation.layer)
         return (layer.at if layer else None) or operation.at
+
+    def metrics_of(self, origin: Origin | None) -> tuple[Metric, ...]:
+        """Return the metrics of a class that made an operation; () where none is known."""
+        if origin is None or origin.kind != "metric" or not origin.name:
+            return ()
+        return tuple(metric for metric in self.metrics if origin.name in metric.classes)
 
     @property
     def batch_size(self) -> int | None:
@@ -252,6 +281,7 @@ def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -
         layer=record.layer,
         at=place(record.at),
         direct=record.direct and not GRADIENT.search(record.name),
+        origin=Origin(*record.origin) if record.origin else None,
         sources=tuple(_named(names, at) for at in record.sources),
     )
 
@@ -270,6 +300,10 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
         compute_dtype=record.compute_dtype,
         at=place(record.at),
     )
+
+
+def _metric(record: RecordedMetric, place: Places) -> Metric:
+    return Metric(name=record.name, classes=record.classes, at=place(record.at))
 
 
 def _names(names: tuple[str, ...] | None) -> frozenset[str] | None:
