@@ -22,7 +22,9 @@ KINDS = {
     "regularizers": "regularizer",
 }
 
-SHARED = re.compile(r"[\\/](metric|base_metric|reduction_metrics|loss|base_optimizer|optimizer)\.py$")
+SHARED = re.compile(
+    r"[\\/](metric|base_metric|reduction_metrics|loss|base_optimizer|optimizer)\.py$"
+)
 """Files of the classes that all parts of a kind share: they do not say which one it is."""
 
 CLIPPING = re.compile(r"clip", re.IGNORECASE)

@@ -6,6 +6,7 @@ from tfdoctor.diagnosis import Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.part_events import PartEvents
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.units import ms, ratio
@@ -21,7 +22,7 @@ def seen_in(chart: Chart, part: str) -> tuple[Seen, ...]:
         case Stage.HOST | Stage.BETWEEN:
             return _lines(chart.get(StackSamples)) or _events(chart.get(PartEvents), part)
         case Stage.DEVICE:
-            return _operations(chart.get(Operations))
+            return _operations(chart.get(Operations), chart.get(Unexplained))
         case Stage.INPUT:
             return _stages(chart.get(InputPipeline))
         case _:
@@ -47,13 +48,16 @@ def _events(events: PartEvents | None, part: str) -> tuple[Seen, ...]:
     return tuple(Seen(f"{row.name} (thread {row.thread})", ms(row.ms)) for row in rows)
 
 
-def _operations(operations: Operations | None) -> tuple[Seen, ...]:
-    """Return the operation types by time, with the line of the longest operation of each."""
+def _operations(operations: Operations | None, left: Unexplained | None) -> tuple[Seen, ...]:
+    """Return the types of operations that no specific finding names, with the line of the longest of each."""
+    named = left.subjects if left else frozenset()
     if operations is None:
         return ()
     times: dict[str, float] = defaultdict(float)
     places: dict[str, Location | None] = {}
     for row in operations.rows:
+        if named & {row.name, row.layer}:
+            continue
         times[row.type] += row.ms
         places.setdefault(row.type, row.at)
     most = sorted(times, key=lambda kind: -times[kind])[:SHOWN]

@@ -24,6 +24,10 @@ RANDOM = re.compile(r"Random|Rng|Multinomial|ParameterizedTruncatedNormal")
 """Operations whose results differ from step to step without an input that does."""
 
 
+HIDDEN = re.compile(r"PyFunc|PartitionedCall|While|If$|Case$|Timestamp")
+"""Operations whose inputs do not say all that they depend on: they run functions or read a clock."""
+
+
 class Source(StrEnum):
     """What a value is computed from."""
 
@@ -68,7 +72,7 @@ class Dependence:
     def _own(self, name: str) -> Source | None:
         """Return what an operation adds itself to its inputs."""
         operation = self.flow.program.by_name.get(name)
-        if operation is None:
+        if operation is None or HIDDEN.search(operation.type):
             return Source.UNKNOWN
         if VARIABLE.search(operation.type) or _is_handle(operation):
             return Source.VARIABLES
@@ -99,9 +103,7 @@ class Dependence:
 
     def _ancestors(self, names: Iterable[str]) -> frozenset[str]:
         operations = self.flow.program.by_name
-        return _reached(
-            names, lambda name: operations[name].sources if name in operations else ()
-        )
+        return _reached(names, lambda name: operations[name].sources if name in operations else ())
 
 
 def _is_metric(operation: Operation) -> bool:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.dependence import Dependence, Source
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Origin, Program
+from tfdoctor.facts.run.program import Operation, Origin, Program
 from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.verdict import Location
@@ -81,7 +82,7 @@ class OperationGroups:
         hardware: Hardware,
         program: Program | None,
         results: AllocatedResults,
-        dependence: Dependence | None = None,
+        dependence: Dependence | None,
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
         rates, known = Rates.of(operations, hardware), program or Program()
@@ -243,6 +244,9 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     made = next((metric.at for metric in program.metrics_of(origin_of(row)) if metric.at), None)
     if made:
         return replace(row, at=made)
+    forward = _forward(row, program)
+    if forward is not None:
+        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
     if row.at or row.layer:
         return row
     outer = next(
@@ -251,6 +255,19 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     if outer is None:
         return row
     return replace(row, layer=outer.layer, at=program.line_of(outer))
+
+
+def _forward(row: OperationTime, program: Program) -> Operation | None:
+    """Return the operation whose gradient this one computes, where the user's line calls that; None of others.
+
+    A gradient's own line is the one that asks for all gradients.
+    """
+    _, scope, name = row.name.partition(GRADIENT_SCOPE)
+    if not scope or loop_of(row.name):
+        return None
+    known = (program.by_name[outer] for outer in (name, *_scopes(name)) if outer in program.by_name)
+    found = next(known, None)
+    return found if found and found.direct and found.at else None
 
 
 def _scopes(name: str) -> Iterable[str]:
