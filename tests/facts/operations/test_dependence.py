@@ -53,6 +53,11 @@ def test_sources(dependence: Dependence, name: str, sources: tuple[Source, ...])
     assert dependence.sources(name) == frozenset(sources)
 
 
+def test_an_update_feeds_no_gradient(dependence: Dependence) -> None:
+    assert dependence.feeds_gradients("y")
+    assert not dependence.feeds_gradients("average")
+
+
 @pytest.mark.parametrize(
     ("name", "only"),
     [("sum", True), ("decoded", True), ("y", False), ("gradient_tape/y", False), ("range", False)],

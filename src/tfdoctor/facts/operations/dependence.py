@@ -82,6 +82,15 @@ class Dependence:
             return None
         return Source.BATCH
 
+    def feeds_gradients(self, name: str) -> bool:
+        """Say whether gradients are computed from an operation; an optimizer's reads come after its writes."""
+        return name in self._to_gradients
+
+    @cached_property
+    def _to_gradients(self) -> frozenset[str]:
+        operations = self.flow.program.by_name
+        return self._ancestors(name for name in operations if GRADIENT.search(name))
+
     def only_metrics(self, name: str) -> bool:
         """Say whether metrics take an operation's results, and no gradient does."""
         operation = self.flow.program.by_name.get(name)

@@ -206,7 +206,8 @@ def _depends(
     names = [row.operation.name if row.operation else row.name for row in rows]
     sources = frozenset(source for name in names for source in dependence.sources(name))
     only = all(dependence.only_metrics(name) for name in names)
-    return (None if Source.UNKNOWN in sources else sources), only
+    written = sources == {Source.VARIABLES} and not all(map(dependence.feeds_gradients, names))
+    return (None if written or Source.UNKNOWN in sources else sources), only
 
 
 def _group(
