@@ -17,8 +17,9 @@ CASES = [case for round_ in sorted(ROUNDS.iterdir()) for case in cases(round_, [
 def test_a_case_is_complete(case: Case) -> None:
     rules = {rule.name for rule in all_rules()}
 
-    assert set(case.named_by) | set(case.acceptable) <= rules
-    assert case.trap or (case.fault and case.named_by and case.measured)
+    acceptable = frozenset().union(*case.acceptable.values())
+    assert {*case.named_by, *case.named_if_line, *acceptable} <= rules
+    assert case.trap or (case.fault and case.measured and (case.named_by or case.where))
     for twin in case.twins:
         compile((case.folder / f"{twin}.py").read_text("utf-8"), twin, "exec")
 

@@ -130,7 +130,7 @@ def main() -> None:
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     scored = []
-    for case in cases(options.folder.resolve(), options.names):
+    for case in (c for c in cases(options.folder.resolve(), options.names) if not c.spare):
         scored.append(score(case, options))
         print(line(scored[-1]), flush=True)
     total = totals(scored)

@@ -23,7 +23,9 @@ class Case:
     fault: str = ""
     where: tuple[int, ...] = ()  # lines of sick.py
     named_by: tuple[str, ...] = ()  # rules: each names the fault
-    acceptable: tuple[str, ...] = ()  # rules whose findings are true as well
+    named_if_line: tuple[str, ...] = ()  # rules that name it where they point at one of those lines
+    acceptable: dict[str, frozenset[str]] = field(default_factory=dict)  # true as well, by script
+    spare: bool = False  # beyond the round's number of cases: not scored
     by_mean: bool = False  # the saving is that of the mean step
     step_function: str = ""
     per_mark: dict[str, float] = field(default_factory=dict)  # samples or steps between two marks
@@ -40,14 +42,16 @@ class Case:
         case = json.loads((folder / "case.json").read_text("utf-8"))
         samples = case.get("samples_per_step") or {}
         steps = case.get("steps_per_mark") or case.get("units_per_call") or {}
-        twins = (SICK, HEALTHY)
+        twins, own = (SICK, HEALTHY), case.get("twin_acceptable") or {}
         per_mark = {twin: float(samples.get(twin, 1)) * float(steps.get(twin, 1)) for twin in twins}
         return cls(
             folder,
             case.get("fault", ""),
             tuple(case.get("where", ())),
             tuple(case.get("named_by", ())),
-            tuple(case.get("acceptable", ())),
+            tuple(case.get("named_if_line", ())),
+            {twin: frozenset((*case.get("acceptable", ()), *own.get(twin, ()))) for twin in twins},
+            bool(case.get("spare")),
             case.get("basis") == "mean",
             case.get("step_fn", "").rstrip("@"),
             per_mark,

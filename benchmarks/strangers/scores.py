@@ -71,7 +71,8 @@ class Scored:
         return [
             one
             for one in self.found.get(SICK, [])
-            if one.rule in self.case.named_by or (one.rule in GENERAL and self._there(one))
+            if one.rule in self.case.named_by
+            or (one.rule in GENERAL | {*self.case.named_if_line} and self._there(one))
         ]
 
     def _there(self, one: Named) -> bool:
@@ -80,10 +81,9 @@ class Scored:
     @property
     def false(self) -> list[tuple[str, str]]:
         """The findings that nobody declared true: the script and the rule."""
-        true = {
-            SICK: {*self.case.named_by, *self.case.acceptable},
-            HEALTHY: set(self.case.acceptable),
-        }
+        named = {*self.case.named_by, *self.case.named_if_line}
+        true = {twin: set(self.case.acceptable.get(twin, ())) for twin in (SICK, HEALTHY)}
+        true[SICK] |= named
         return [
             (twin, one.rule)
             for twin, found in self.found.items()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CROWDED, CpuContention
+from tfdoctor.facts.machine.cores import CROWDED, Cores
+from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.kinds import DeviceKind

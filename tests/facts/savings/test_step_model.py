@@ -24,7 +24,7 @@ from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
-from tfdoctor.verdict import Effect, Stage
+from tfdoctor.verdict import Bound, Effect, Stage
 
 EXACT = 1e-6
 """Milliseconds; steps are below a second."""
@@ -449,3 +449,35 @@ def test_the_share_of_the_cores_that_the_run_keeps_busy(used: float, share: floa
     samples = [{"unix_ns": 1, "host": {"run_cpu_pct": used}}]
     beside = recording(samples=samples, manifest=manifest())
     assert chart(trace([markers(2, 10)]), beside).fact(StepModel).busy_share == share
+
+
+input_effects = st.builds(
+    Effect, stage=st.just(Stage.INPUT), scales=st.floats(0, 1), subject=subjects(Stage.INPUT)
+)
+
+
+@given(models, st.lists(input_effects, min_size=1, max_size=3))
+def test_an_upper_bound_on_input_is_no_smaller_than_what_is_expected(
+    any_model: StepModel, expected: list[Effect]
+) -> None:
+    bounds = [replace(effect, bound=Bound.AT_MOST) for effect in expected]
+    saved = any_model.saving(bounds)
+
+    assert saved >= any_model.saving(expected) - EXACT
+    assert saved <= any_model.step_ms + EXACT
+
+
+@pytest.mark.parametrize(
+    ("busy", "device", "saved"),
+    [(1.9, DeviceKind.CPU, 8.0), (1.0, DeviceKind.CPU, 6.0), (1.9, DeviceKind.GPU, 6.0)],
+)
+def test_an_upper_bound_counts_the_cores_that_the_input_frees(
+    busy: float, device: DeviceKind, saved: float
+) -> None:
+    """The rest of the 4 ms keeps both cores busy for 2 ms: 19 ms of thread time less the input's 15."""
+    crowded = replace(
+        model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0
+    )
+    bound = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
+
+    assert crowded.saving([bound]) == pytest.approx(saved)

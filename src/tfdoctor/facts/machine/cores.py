@@ -9,6 +9,10 @@ from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 
+CROWDED = 0.75
+"""Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples
+of a short window also cover the time around it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cores:
@@ -49,6 +53,11 @@ class Cores:
     def certain(self) -> bool:
         """Whether free cores were sampled, and no other program competes for them."""
         return self.sampled and self.others <= BUSY_CORES
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many cores are busy, with other programs' work too, that threads wait for each other."""
+        return self.busy + self.others >= CROWDED * self.usable
 
     @property
     def free(self) -> float:

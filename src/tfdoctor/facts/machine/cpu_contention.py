@@ -10,10 +10,6 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
-CROWDED = 0.75
-"""Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples
-of a short window also cover the time around it."""
-
 LEAST = 0.01
 """Share of the compute that is left in any case, for its own work."""
 
@@ -35,7 +31,7 @@ class CpuContention:
         if cores is None or not cores.sampled:
             return cls(crowded=None)
         return cls(
-            crowded=cores.busy + cores.others >= CROWDED * cores.usable,
+            crowded=cores.crowded,
             cores=cores.usable,
             compute_ms=breakdown["device"],
             beside=1.0 - breakdown["input"] / breakdown.step_ms,

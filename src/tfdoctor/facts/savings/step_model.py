@@ -20,6 +20,7 @@ from typing import Self
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import LEAST
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
@@ -28,7 +29,7 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.recording import Recording
-from tfdoctor.verdict import Effect, Stage
+from tfdoctor.verdict import Bound, Effect, Stage
 
 TRUSTED_RESIDUAL = 0.10
 """Beyond this share of the step the model explains too little: savings become ceilings."""
@@ -234,7 +235,32 @@ class StepModel:
 
     def _formula(self, effects: Mapping[Stage, list[Effect]]) -> float:
         overlapped, serial = self._input(effects.get(Stage.INPUT, []))
-        return max(overlapped, self._rest(effects)) + serial
+        return max(overlapped, self._rest(effects) - self._freed(effects)) + serial
+
+    def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
+        """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
+
+        Counted for upper bounds only, where the cores are crowded and no effect states it for itself: it
+        assumes that the step can use all cores that the input leaves free.
+        """
+        bounds = [
+            effect
+            for effect in effects.get(Stage.INPUT, [])
+            if effect.bound is Bound.AT_MOST and not effect.overlaps and not effect.spreads
+        ]
+        stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
+        if not bounds or stated or not self._crowded or self.cores is None:
+            return 0.0
+        beside = 1.0 - self.exposed[Stage.INPUT] / self.step_ms
+        gone = (1.0 - self._input_left({Stage.INPUT: bounds})) * self.input_ms
+        own = self._rest(effects) - self.exposed[Stage.BETWEEN]
+        return max(0.0, min(gone * beside / self.cores.usable, (1.0 - LEAST) * own))
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether the input's threads keep the step's own from the cores of a CPU run."""
+        cores = self.cores if self.device == DeviceKind.CPU else None
+        return cores is not None and cores.sampled and cores.crowded
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the step without its input, in ms."""
