@@ -89,6 +89,7 @@ def test_operations_without_a_known_least_time_are_a_question() -> None:
     finding = check(group("Unique", least=None))
     assert isinstance(finding, Finding)
     assert "unknown (shapes unknown)" in finding.summary
+    assert finding.severity is Severity.NOTE
 
 
 def test_explained_operations_are_not_reported_again() -> None:

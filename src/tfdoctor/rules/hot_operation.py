@@ -10,7 +10,7 @@ lines. Operations that only Keras metrics use, or that depend on constants only,
 step.
 
 Matmuls and convolutions of unknown peak rate are a question: their rate is compared with the best one that this run
-reaches for the type. What only takes long is a note. A kernel far from the hardware's rate is rated
+reaches for the type. What only takes long, or has an unknown least time, is a note. A kernel far from the hardware's rate is rated
 one level lower than its ceiling, for nothing shows how to make it faster.
 
 ## Why it matters
@@ -163,8 +163,11 @@ class HotWork:
     @property
     def is_question(self) -> bool:
         """Whether only its time is known, and nothing says that less is possible."""
-        product = self.groups[0].is_matrix and self.groups[0].attained is None
-        return product or bool(self.title and not self.only_metrics)
+        if self.only_metrics or self.constant:
+            return False
+        first = self.groups[0]
+        unknown = first.attained is None and first.inputs != {Source.VARIABLES}
+        return bool(self.title) or (unknown and not self.short)
 
     @property
     def ceiling_ms(self) -> float:
@@ -404,7 +407,7 @@ def _summary(hot: HotWork) -> str:
     if hot.title:
         return f"{_sentence(hot.title)}{where} take {milliseconds(hot.ms)} per step{_use(hot)}"
     took = f"{group.type}{where} takes {milliseconds(group.ms)} per step{_use(hot)}"
-    if hot.is_question:
+    if group.attained is None and group.is_matrix:
         return f"{took}; how much it needs is unknown{_rate(group)}"
     if hot.only_metrics or hot.constant:
         return took
