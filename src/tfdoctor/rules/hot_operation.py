@@ -10,8 +10,8 @@ lines. Operations that only Keras metrics use, or that depend on constants only,
 step.
 
 Matmuls and convolutions of unknown peak rate are a question: their rate is compared with the best one that this run
-reaches for the type. What only takes long, or has an unknown least time, is a note. A kernel far from the hardware's rate is rated
-one level lower than its ceiling, for nothing shows how to make it faster.
+reaches for the type. What only takes long, or has an unknown least time, is a note. A kernel far from the
+hardware's rate is rated one level lower than its ceiling, for nothing shows how to make it faster.
 
 ## Why it matters
 
