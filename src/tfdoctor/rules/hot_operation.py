@@ -166,7 +166,7 @@ class HotWork:
         if self.only_metrics or self.constant:
             return False
         first = self.groups[0]
-        unknown = first.attained is None and first.inputs != {Source.VARIABLES}
+        unknown = first.attained is None and first.inputs != frozenset((Source.VARIABLES,))
         return bool(self.title) or (unknown and not self.short)
 
     @property
