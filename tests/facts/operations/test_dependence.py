@@ -4,13 +4,13 @@ import pytest
 
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.dependence import Dependence, Source
-from tfdoctor.facts.run.program import Operation, Origin, Program
+from tfdoctor.facts.run.program import KerasPart, Operation, Program
 
 HANDLE = (("resource", ()),)
-METRIC = Origin("metric", "AUC")
+METRIC = KerasPart("metric", "AUC")
 
 
-def op(name: str, kind: str, *sources: str, origin: Origin | None = None) -> Operation:
+def op(name: str, kind: str, *sources: str, origin: KerasPart | None = None) -> Operation:
     outputs = HANDLE if kind == "handle" else ()
     kind = "Placeholder" if kind == "handle" else kind
     return Operation(name=name, type=kind, sources=sources, origin=origin, outputs=outputs)

@@ -34,11 +34,11 @@ __all__ = [
     "Dataset",
     "DatasetParameters",
     "FileList",
+    "KerasPart",
     "Layer",
     "LayerConfig",
     "Metric",
     "Operation",
-    "Origin",
     "Places",
     "Program",
     "RunSettings",
@@ -49,7 +49,7 @@ Tensor = TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class KerasPart:
     """A part of Keras that is no layer: a metric, a loss, an optimizer, a regularizer, gradient clipping."""
 
     kind: str
@@ -78,7 +78,7 @@ class Operation:
     at: Location | None = None
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
-    origin: Origin | None = None  # the part of Keras that made it, where no layer did
+    origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ class Program:
         layer = self.layer_by_name.get(operation.layer)
         return (layer.at if layer else None) or operation.at
 
-    def metrics_of(self, origin: Origin | None) -> tuple[Metric, ...]:
+    def metrics_of(self, origin: KerasPart | None) -> tuple[Metric, ...]:
         """Return the metrics of a class that made an operation; () where none is known."""
         if origin is None or origin.kind != "metric" or not origin.name:
             return ()
@@ -281,7 +281,7 @@ def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -
         layer=record.layer,
         at=place(record.at),
         direct=record.direct and not GRADIENT.search(record.name),
-        origin=Origin(*record.origin) if record.origin else None,
+        origin=KerasPart(*record.origin) if record.origin else None,
         sources=tuple(_named(names, at) for at in record.sources),
     )
 

@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.dependence import Dependence, Source
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation, Origin, Program
+from tfdoctor.facts.run.program import KerasPart, Operation, Program
 from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.verdict import Location
@@ -31,7 +31,7 @@ class OperationGroup:
     layers: tuple[str, ...]
     loop: str = ""  # the loop of the graph that runs them: "sequential/lstm/while"
     loop_at: Location | None = None  # the line that made the loop
-    origin: Origin | None = None  # the part of Keras that made them, where no layer did
+    origin: KerasPart | None = None  # the part of Keras that made them, where no layer did
     metrics: tuple[str, ...] = ()  # the names of the metrics that they belong to
     makes: str = ""  # of the longest: "float32[512,512] from [512]"
     inputs: frozenset[Source] | None = None  # what they are computed from; None is unknown
@@ -155,7 +155,7 @@ def loop_of(name: str) -> str:
     return found.group(1) if found else ""
 
 
-def origin_of(row: OperationTime) -> Origin | None:
+def origin_of(row: OperationTime) -> KerasPart | None:
     """Return the part of Keras that made an operation; None is none or unknown."""
     return row.operation.origin if row.operation else None
 
