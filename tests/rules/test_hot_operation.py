@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
@@ -17,6 +18,7 @@ from tfdoctor.verdict import (
     Healthy,
     Location,
     NotApplicable,
+    Severity,
     Stage,
     StepWork,
     Verdict,
@@ -77,11 +79,18 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
     assert isinstance(short, kind)
 
 
-def test_matmuls_of_unknown_peak_are_not_blamed_and_others_are_a_question() -> None:
-    assert isinstance(check(group("MatMul", least=None)), Healthy)
+def test_products_of_unknown_peak_are_a_note_with_their_rate() -> None:
+    finding = check(group("MatMul", least=None, gflop_s=12.0, best_gflop_s=90.0))
+    assert isinstance(finding, Finding)
+    assert finding.severity is Severity.NOTE
+    assert "12 GFLOP/s, where this run's fastest reaches 90" in finding.summary
+
+
+def test_operations_without_a_known_least_time_are_a_question() -> None:
     finding = check(group("Unique", least=None))
     assert isinstance(finding, Finding)
     assert "unknown (shapes unknown)" in finding.summary
+    assert finding.severity is Severity.NOTE
 
 
 def test_explained_operations_are_not_reported_again() -> None:
@@ -146,4 +155,49 @@ def test_short_operations_that_xla_compiled_are_not_to_be_compiled(*, compiled: 
 def test_a_matmul_is_not_moved_to_the_input_pipeline() -> None:
     finding = check(group("MatMul", 20.0, 2.0))
     assert isinstance(finding, Finding)
-    assert "larger matrices" in finding.remedies[0].action
+    assert "input pipeline" not in finding.remedies[0].action
+
+
+@pytest.mark.parametrize(("time_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
+def test_what_only_metrics_use_counts_together(time_ms: float, kind: type) -> None:
+    used = [
+        group(name, time_ms, 0.9 * time_ms, only_metrics=True, metrics=("auc",))
+        for name in ("Cast", "Tile")
+    ]
+    verdict = check(*used)
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        assert verdict.summary.startswith("auc (metrics) at train.py:14 take 2.00 ms")
+        assert verdict.severity is Severity.WARNING
+
+
+def test_what_depends_on_constants_only_is_computed_once() -> None:
+    finding = check(group("Range", 10.0, 9.0, inputs=frozenset()))
+    assert isinstance(finding, Finding)
+    assert finding.severity is Severity.CRITICAL
+    assert finding.remedies[0].action.startswith("Compute Range once")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        (frozenset((Source.VARIABLES,)), "depends on variables only"),
+        (frozenset((Source.BATCH,)), "can the input pipeline do it"),
+        (frozenset((Source.BATCH, Source.VARIABLES)), "needed in every step"),
+    ],
+)
+def test_the_question_fits_what_the_operation_reads(inputs: frozenset[Source], words: str) -> None:
+    finding = check(group("Svd", inputs=inputs))
+    assert isinstance(finding, Finding)
+    assert words in finding.remedies[0].action
+    assert finding.severity is Severity.WARNING  # one level less than its ceiling
+
+
+def test_small_operations_of_a_line_are_a_note() -> None:
+    small = [group(kind, 2.5, 0.1) for kind in ("Mul", "Log", "Exp")]
+    finding = check(*small)
+    assert isinstance(finding, Finding)
+    assert finding.severity is Severity.NOTE
+    assert "Operations of 3 types at train.py:14" in finding.summary
+    near = [group(kind, 2.5, 2.4) for kind in ("Mul", "Log", "Exp")]
+    assert isinstance(check(*near), Healthy)

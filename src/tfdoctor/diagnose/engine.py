@@ -197,7 +197,9 @@ def _judge(
         return Result(rule=rule, outcome=healthy)
     if model.distorted:
         return _unpriced(rule, outcome, saving)
-    severity = outcome.severity or Severity.of(saving.share)
+    severity = Severity.of(saving.share)
+    if outcome.severity:
+        severity = min(severity, outcome.severity) if rule.general else outcome.severity
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
 
 

@@ -49,6 +49,7 @@ class RecordedOperation:
     attrs: Attributes = Attributes()
     layer: str = ""
     at: SourceLine | None = None
+    origin: tuple[str, str] | None = None  # the part of Keras that made it: ("metric", "AUC")
     direct: bool = False  # the line calls no Keras layer that made the operation
 
 
@@ -90,6 +91,15 @@ class RecordedLayer:
     config: LayerConfig = LayerConfig()
     compute_dtype: str = ""
     trainable: bool | None = None  # None: not recorded
+    at: SourceLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMetric:
+    """A Keras metric and the line that creates it."""
+
+    name: str
+    classes: tuple[str, ...] = ()  # its own, and those that it inherits from
     at: SourceLine | None = None
 
 
@@ -252,6 +262,7 @@ class ProgramRecord:
 
     graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()
     layers: Annotated[tuple[RecordedLayer, ...] | None, WHOLE] = None
+    metrics: Annotated[tuple[RecordedMetric, ...], WHOLE] = ()
     datasets: Annotated[tuple[RecordedDataset, ...], WHOLE] = ()
     feeds: int | None = None
     input_kind: str = ""

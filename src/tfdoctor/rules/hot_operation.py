@@ -5,7 +5,13 @@
 The device's time by operation type and line, where no other rule explains it. Each group is compared with the
 time that its bytes and FLOPs need on this hardware. Reported are groups of 10 % of the step and 0.2 ms or more
 that need less than half of their time, groups whose least time is unknown, and lines that make many operations of a
-few microseconds. Matmuls and convolutions are reported only where the peak rate is known.
+few microseconds. Where single types take less, all types of a line or layer count together, and at last all
+lines. Operations that only Keras metrics use, or that depend on constants only, are reported from 5 % of the
+step.
+
+Matmuls and convolutions of unknown peak rate are a question: their rate is compared with the best one that this run
+reaches for the type. What only takes long, or has an unknown least time, is a note. A kernel far from the
+hardware's rate is rated one level lower than its ceiling, for nothing shows how to make it faster.
 
 ## Why it matters
 
@@ -23,7 +29,8 @@ can one operation on the whole batch replace the loop, or can XLA fuse them (`ji
 
 All devices. On a CPU the memory's rate is the one that this run's own elementwise operations reach, and the peak
 FLOP/s are unknown. Operations that compute much per byte (exponentials, random numbers) stay below the
-memory's rate on any hardware. The saving is an upper bound.
+memory's rate on any hardware. The saving is an upper bound. Which metric made an operation is known with Keras
+2 and 3.
 
 ## Sources
 
@@ -33,15 +40,16 @@ memory's rate on any hardware. The saving is an upper bound.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.humanize import location, milliseconds, number, percent
+from tfdoctor.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -55,6 +63,7 @@ from tfdoctor.verdict import (
     NotApplicable,
     PartTime,
     Remedy,
+    Severity,
     Stage,
     StepWork,
     Table,
@@ -77,6 +86,7 @@ COLUMNS = (
     "time per call",
     "time per step",
     "least time",
+    "result",
 )
 
 
@@ -94,6 +104,12 @@ class Limits:
         "Shortest time per step, in ms, in a group of operations that is reported: tracing itself added 0.17 ms to "
         "a step of 224 short operations",
     )
+    avoidable_share: float = limit(
+        0.05,
+        "Smallest share of the step in operations that the training does not need in every step: a change that "
+        "saves this much is a warning",
+        most=1.0,
+    )
     near: float = limit(
         0.5,
         "Smallest ratio of least to measured time at which an operation counts as necessary: well-written "
@@ -110,14 +126,19 @@ class Limits:
 LIMITS = Limits()
 
 
+NAMED = 0.5
+"""Share of the unexplained time from which the small operations beside it need not be named."""
+
+
 @dataclass(frozen=True, slots=True)
 class HotWork:
-    """What one line makes the device do: one group of operations, or many short ones; ms per step."""
+    """What one line makes the device do: one group of operations, or several together; ms per step."""
 
     at: Location | None
     groups: tuple[OperationGroup, ...]
-    short: bool
-    device_ms: float
+    short: bool = False
+    title: str = ""  # of several types together: "Operations of 12 types"; "" is one type
+    device_ms: float = 0.0
     host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
 
     @property
@@ -129,6 +150,42 @@ class HotWork:
     def calls(self) -> float:
         """The calls per step."""
         return sum(group.calls for group in self.groups)
+
+    @property
+    def only_metrics(self) -> bool:
+        """Whether no gradient uses any result."""
+        return all(group.only_metrics for group in self.groups)
+
+    @property
+    def constant(self) -> bool:
+        """Whether every result is the same in every step."""
+        return all(group.inputs == frozenset() for group in self.groups)
+
+    @property
+    def is_question(self) -> bool:
+        """Whether only its time is known, and nothing says that less is possible."""
+        if self.only_metrics or self.constant:
+            return False
+        first = self.groups[0]
+        unknown = first.attained is None and first.inputs != frozenset((Source.VARIABLES,))
+        return bool(self.title) or (unknown and not self.short)
+
+    @property
+    def ceiling_ms(self) -> float:
+        """The time above the least."""
+        return self.host_ms + sum(group.ms * (1.0 - _scales(group)) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The shortest times, in ms per step, from which work is named."""
+
+    ms: float
+    avoidable_ms: float
+
+    def reached(self, hot: HotWork) -> bool:
+        """Say whether work takes long enough."""
+        return hot.ms >= (self.avoidable_ms if hot.only_metrics or hot.constant else self.ms)
 
 
 def check(
@@ -142,11 +199,11 @@ def check(
     if not {Stage.DEVICE, Stage.HOST} & set(unexplained.parts_ms):
         return Healthy(summary="No large part of the device's time is unexplained")
     groups = [left for group in operations.groups if (left := _without(group, unexplained))]
-    hot = [*_short(groups, lines, unexplained, limits), *_slow(groups, unexplained, limits)]
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
-    hot = [one for one in hot if one.ms >= least_ms]
+    least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
+    hot = _hot(groups, lines, unexplained, least, limits)
     if hot:
-        return _finding(sorted(hot, key=lambda one: -one.ms), unexplained, breakdown, limits)
+        return _finding(sorted(hot, key=_order), unexplained, breakdown, limits)
     if operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
     return Healthy(
@@ -168,6 +225,103 @@ def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[Par
         yield PartTime(Stage.DEVICE, ms(total_ms), why)
 
 
+def _order(hot: HotWork) -> tuple[bool, float]:
+    """Order what less is possible of before questions, each by time."""
+    return hot.is_question, -hot.ms
+
+
+def _hot(
+    groups: list[OperationGroup],
+    lines: HostLines | None,
+    unexplained: Unexplained,
+    least: "Least",
+    limits: Limits,
+) -> list[HotWork]:
+    """Return what takes long enough, divided as finely as reaches that: each operation belongs to one."""
+    on_device = Stage.DEVICE in unexplained.parts_ms
+    ways: list[Callable[[list[OperationGroup]], Iterable[HotWork]]] = [
+        lambda left: _metrics(left) if on_device else (),
+        lambda left: _constant(left) if on_device else (),
+        lambda left: _slow(left, unexplained, limits),
+        lambda left: _short(left, groups, lines, unexplained, limits),
+        lambda left: _products(left, limits) if on_device else (),
+        lambda left: _by_line(left, limits) if on_device else (),
+    ]
+    found: list[HotWork] = []
+    left = groups
+    for way in ways:
+        new = [one for one in way(left) if least.reached(one)]
+        taken = {id(group) for one in new for group in one.groups}
+        left = [group for group in left if id(group) not in taken]
+        found += new
+    much = sum(one.ms for one in found) >= NAMED * unexplained.parts_ms.get(Stage.DEVICE, 0.0)
+    rest = [] if much or not on_device else _rest(left, limits)
+    return found + [one for one in rest if least.reached(one)]
+
+
+def _metrics(groups: Iterable[OperationGroup]) -> Iterator[HotWork]:
+    """Yield the operations that only metrics use, together."""
+    used = tuple(group for group in groups if group.only_metrics)
+    names = list(dict.fromkeys(name for group in used for name in group.metrics))
+    if not used:
+        return
+    at = max(used, key=lambda group: group.ms).at
+    title = f"{', '.join(names)} (metrics)" if names else "metrics"
+    yield HotWork(at, used, title=title, device_ms=sum(group.ms for group in used))
+
+
+def _constant(groups: Iterable[OperationGroup]) -> Iterator[HotWork]:
+    """Yield the groups that depend on constants only."""
+    for group in groups:
+        if group.inputs == frozenset():
+            yield HotWork(group.at, (group,), device_ms=group.ms)
+
+
+def _by_line(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[HotWork]:
+    """Yield the operations of each line that have two types or more, else of each layer."""
+    places: dict[Location | str, list[OperationGroup]] = defaultdict(list)
+    for group in groups:
+        place = group.at or ", ".join(group.layers[:1])
+        if place and _doubtful(group, limits):
+            places[place].append(group)
+    for place, found in places.items():
+        if len(found) > 1:
+            of = f" of layer {place}" if isinstance(place, str) else ""
+            yield _together(found, f"operations of {len(found)} types{of}")
+
+
+def _rest(groups: Iterable[OperationGroup], limits: Limits) -> list[HotWork]:
+    """Return all remaining operations together."""
+    found = [group for group in groups if _doubtful(group, limits)]
+    lines = dict.fromkeys(group.at for group in found if group.at)
+    return (
+        [_together(found, f"small operations of {counted(len(lines), 'line')}, most")]
+        if lines
+        else []
+    )
+
+
+def _together(groups: list[OperationGroup], title: str) -> HotWork:
+    groups = sorted(groups, key=lambda group: -group.ms)
+    total = sum(group.ms for group in groups)
+    return HotWork(groups[0].at, tuple(groups), title=title, device_ms=total)
+
+
+def _doubtful(group: OperationGroup, limits: Limits) -> bool:
+    """Say whether a group may take longer than it must: products of unknown peak are not."""
+    return _far(group, limits) or (group.attained is None and not group.is_matrix)
+
+
+def _products(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[HotWork]:
+    """Yield the matmuls and convolutions of each line whose least time is unknown."""
+    by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
+    for group in groups:
+        if group.is_matrix and group.attained is None and group.each_ms > limits.short_ms:
+            by_line[group.type, group.at].append(group)
+    for (_, at), found in by_line.items():
+        yield HotWork(at, tuple(found), device_ms=sum(group.ms for group in found))
+
+
 def _without(group: OperationGroup, unexplained: Unexplained) -> OperationGroup | None:
     """Return a group without the operations that findings are about; None where none is left."""
     named = unexplained.subjects
@@ -186,7 +340,7 @@ def _slow(
     for group in groups if Stage.DEVICE in unexplained.parts_ms else ():
         unknown = group.attained is None and not group.is_matrix
         if group.each_ms > limits.short_ms and (unknown or _far(group, limits)):
-            yield HotWork(group.at, (group,), short=False, device_ms=group.ms)
+            yield HotWork(group.at, (group,), device_ms=group.ms)
 
 
 def _far(group: OperationGroup, limits: Limits) -> bool:
@@ -195,17 +349,17 @@ def _far(group: OperationGroup, limits: Limits) -> bool:
 
 def _short(
     groups: Iterable[OperationGroup],
+    every: Iterable[OperationGroup],
     lines: HostLines | None,
     unexplained: Unexplained,
     limits: Limits,
 ) -> Iterator[HotWork]:
     """Yield the short operations of each loop or line, with their share of the time to dispatch all operations."""
-    groups = tuple(groups)
     by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
     for group in groups:
         if group.each_ms <= limits.short_ms:
             by_line[group.loop, None if group.loop else group.at].append(group)
-    host_ms, total = _dispatching(lines, unexplained), sum(group.calls for group in groups)
+    host_ms, total = _dispatching(lines, unexplained), sum(group.calls for group in every)
     for short in by_line.values():
         part = sum(group.calls for group in short) / total if total else 0.0
         device_ms = (
@@ -237,7 +391,21 @@ def _finding(
         evidence=(share, *_distance(first, limits), _table(groups)),
         remedies=tuple(_remedy(one) for one in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
+        severity=max(_severity(one, breakdown) for one in hot),
     )
+
+
+def _severity(hot: HotWork, breakdown: Breakdown) -> Severity:
+    """Return how severe it is: one level less than its ceiling, unless all of it is avoidable.
+
+    A kernel far from the hardware's rate shows that less time is possible, not how.
+    """
+    if hot.is_question:
+        return Severity.NOTE
+    severity = Severity.of(hot.ceiling_ms / breakdown.step_ms)
+    if hot.only_metrics or hot.constant:
+        return severity
+    return Severity(max(Severity.NOTE, severity - 1))
 
 
 def _summary(hot: HotWork, breakdown: Breakdown) -> str:
@@ -250,10 +418,38 @@ def _summary(hot: HotWork, breakdown: Breakdown) -> str:
             f"{milliseconds(hot.ms)} of {breakdown.each_step}, dispatching included"
         )
     group = hot.groups[0]
-    took = f"{group.type}{where} takes {milliseconds(group.ms)} of {breakdown.each_step}"
+    if hot.title:
+        return f"{_sentence(hot.title)}{where} take {milliseconds(hot.ms)} of {breakdown.each_step}{_use(hot)}"
+    took = f"{group.type}{where} takes {milliseconds(group.ms)} of {breakdown.each_step}{_use(hot)}"
+    if group.attained is None and group.is_matrix:
+        return f"{took}; how much it needs is unknown{_rate(group)}"
+    if hot.only_metrics or hot.constant:
+        return took
     if group.least_ms is None:
         return f"{took}; how much it needs is unknown ({group.missing})"
     return f"{took}; its bytes and FLOPs need {milliseconds(group.least_ms)}"
+
+
+def _sentence(text: str) -> str:
+    return (
+        text[0].upper() + text[1:] if text.startswith(("operations", "small", "metrics")) else text
+    )
+
+
+def _use(hot: HotWork) -> str:
+    if hot.only_metrics:
+        return ", and no gradient uses the results"
+    return ", and depends on no input and no variable" if hot.constant else ""
+
+
+def _rate(group: OperationGroup) -> str:
+    """Return the rate of a product and the best of this run, in words."""
+    if group.gflop_s is None:
+        return f" ({group.missing})"
+    rate = f"{number(round(group.gflop_s))} GFLOP/s"
+    best = group.best_gflop_s
+    more = f", where this run's fastest reaches {number(round(best))}" if best else ""
+    return f" ({group.missing}); it runs at {rate}{more}"
 
 
 def _distance(hot: HotWork, limits: Limits) -> tuple[Measure, ...]:
@@ -262,7 +458,7 @@ def _distance(hot: HotWork, limits: Limits) -> tuple[Measure, ...]:
         host = Measure("time to dispatch the operations per step", ms(hot.host_ms))
         each = Measure("mean time of a call", ms(group.each_ms), ms(limits.short_ms))
         return (each, host) if hot.host_ms else (each,)
-    if group.attained is None:
+    if hot.title or group.attained is None:
         return ()
     label = "least time relative to the measured time"
     return (Measure(label, ratio(group.attained), ratio(limits.near)),)
@@ -280,8 +476,24 @@ def _row(group: OperationGroup) -> tuple[Cell, ...]:
         count(group.calls),
         ms(group.each_ms),
         ms(group.ms),
-        f"unknown ({group.missing})" if group.least_ms is None else ms(group.least_ms),
+        _least(group),
+        group.makes or "unknown",
     )
+
+
+def _least(group: OperationGroup) -> Cell:
+    if group.least_ms is not None:
+        return ms(group.least_ms)
+    return f"unknown{_rate(group)}" if group.is_matrix else f"unknown ({group.missing})"
+
+
+def _scales(group: OperationGroup) -> float:
+    """Return the share of its time that a group keeps at least, as far as is known."""
+    if group.only_metrics or group.inputs == frozenset():
+        return 0.0
+    if group.attained is None and group.gflop_s and group.best_gflop_s:
+        return min(1.0, group.gflop_s / group.best_gflop_s)
+    return group.attained or 0.0
 
 
 def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
@@ -292,8 +504,7 @@ def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effec
     left = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
     part = min(1.0, left / total) if total else 0.0
     for row, group in rows if part else ():
-        scales = 0.0 if group.attained is None else group.attained
-        yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms * part), bound=Bound.AT_MOST)
+        yield Effect(Stage.DEVICE, _scales(group), row.name, ms(row.ms * part), bound=Bound.AT_MOST)
     for one in hot:
         if one.host_ms:
             yield Effect(Stage.HOST, 0.0, _dispatched(one), ms(one.host_ms), bound=Bound.AT_MOST)
@@ -310,14 +521,37 @@ def _remedy(hot: HotWork) -> Remedy:
         fuse = "" if compiled else ", or can XLA fuse them (jit_compile=True)"
         action = f"Can one operation on the whole batch or sequence replace these{fuse}?"
         return Remedy(action, at=hot.at)
-    kind = hot.groups[0].type
-    if hot.groups[0].is_matrix:
-        action = f"Can {kind} run on larger matrices, on widths that are multiples of 8, or in a 16-bit type?"
-        return Remedy(action, at=hot.at)
-    return Remedy(
-        f"Is {kind} needed in every step, on tensors of this size and type, or can the input pipeline do it?",
-        at=hot.at,
-    )
+    return Remedy(_question(hot), at=hot.at)
+
+
+def _question(hot: HotWork) -> str:
+    """Return what to ask, by what the operations are computed from."""
+    group = hot.groups[0]
+    kind = "this" if hot.title else group.type
+    if hot.only_metrics:
+        return "Are these metrics needed in every training step? Compute them on validation data once an epoch"
+    if hot.constant:
+        return f"Compute {kind} once, before the training loop"
+    if hot.title:
+        return "Are these needed in every step, on tensors of this size and type, or can XLA fuse them?"
+    if group.is_matrix:
+        return f"Is a {kind} of this size needed ({group.makes or 'shapes unknown'})?"
+    asked = ASKED.get(group.inputs) if group.inputs and not group.loop else None
+    return f"{kind} {asked}" if asked else f"Is {kind} {SIZE}"
+
+
+SIZE = "needed in every step, on tensors of this size and type?"
+"""The question about operations that depend on both, or on what is unknown."""
+
+ASKED = {
+    frozenset(
+        (Source.VARIABLES,)
+    ): "depends on variables only: is it needed in every step, or is every few steps enough?",
+    frozenset(
+        (Source.BATCH,)
+    ): "reads no variable: can the input pipeline do it, or is a smaller tensor or type possible?",
+}
+"""The questions about other operations, by what they are computed from."""
 
 
 def sick() -> Verdict:

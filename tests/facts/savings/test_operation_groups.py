@@ -31,7 +31,7 @@ def groups(
     results: AllocatedResults | None = None,
 ) -> tuple[OperationGroup, ...]:
     found = OperationGroups.measure(
-        Operations(rows), hardware, program, results or AllocatedResults()
+        Operations(rows), hardware, program, results or AllocatedResults(), None
     )
     return found.groups
 

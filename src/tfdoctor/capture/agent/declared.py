@@ -165,6 +165,7 @@ class TracedFrame(Protocol):
 
     filename: str
     lineno: int
+    name: str
 
 
 class Graph(Protocol):
@@ -198,6 +199,12 @@ class KerasLayer(Protocol):
 
     def get_config(self) -> Mapping[str, object]:
         """Return the settings of the layer."""
+
+
+class KerasMetric(Protocol):
+    """A metric of Keras."""
+
+    name: str
 
 
 class Model(KerasLayer, Protocol):

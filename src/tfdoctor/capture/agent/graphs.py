@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import zeros
+from .origins import origin
 from .stack import traced_line
 
 TYPE_CHECKING = False
@@ -79,7 +80,8 @@ def _operation(
     op: GraphOperation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
 ) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
-    line, direct = traced_line(op.traceback)
+    line, direct, called = traced_line(op.traceback)
+    layer = owner(op.name)
     return {
         "name": op.name,
         "type": op.type,
@@ -89,7 +91,8 @@ def _operation(
         "attrs": _attributes(op),
         "at": line,
         "direct": direct,
-        "layer": owner(op.name),
+        "layer": layer,
+        "origin": None if layer else origin(called),
     }
 
 

@@ -80,6 +80,7 @@ class ProgramFile:
             "schema": SCHEMA,
             "graphs": self._graphs(layers, datasets),
             "layers": part("layers", layers.describe) or [],
+            "metrics": part("metrics", lambda: _metrics(registry)) or [],
             "datasets": part("datasets", datasets.describe) or [],
             "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
             "input_kind": INPUTS.get(adapter, adapter) if adapter else _loop_kind(registry),
@@ -113,6 +114,20 @@ class ProgramFile:
         return quietly(f"program: {name}", self.registry.log)(describe)()
 
 
+def _metrics(registry: Registry) -> list[dict[str, object]]:
+    """Return the name, classes (its own first) and line of each metric that is alive."""
+    alive = ((reference(), line) for reference, line in registry.metrics)
+    return [
+        {
+            "name": metric.name,
+            "classes": [kind.__name__ for kind in type(metric).__mro__],
+            "at": line,
+        }
+        for metric, line in alive
+        if metric is not None
+    ]
+
+
 def _loop_kind(registry: Registry) -> str | None:
     return "tf.data" if registry.feeds() is not None else None
 
@@ -133,6 +148,7 @@ def _located(program: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for graph in program["graphs"]:
         yield from graph["operations"]
     yield from program["layers"]
+    yield from program["metrics"]
     for dataset in program["datasets"]:
         yield dataset
         yield dataset["function"] or {}

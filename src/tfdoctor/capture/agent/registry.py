@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from typing import TypedDict, TypeVar
 
-    from .declared import Foreign, Graph, KerasLayer, Model, ScopeClass, TfDataset
+    from .declared import Foreign, Graph, KerasLayer, KerasMetric, Model, ScopeClass, TfDataset
     from .imports import Hook, Hooks
     from .journal import Journal
     from .layers import Entry
@@ -46,6 +46,13 @@ LAYERS = (
 """Where Layer lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before."""
 SCOPES = "keras.src.backend.tensorflow.core"
 OPTIMIZERS = "keras.src.optimizers.base_optimizer"
+METRICS = (
+    "keras.src.metrics.metric",
+    "tf_keras.src.metrics.base_metric",
+    "keras.src.metrics.base_metric",
+    "keras.metrics.base_metric",
+)
+"""Where Metric lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before."""
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
 
 MOST = 20_000
@@ -58,6 +65,7 @@ class Registry:
     def __init__(self, log: Journal) -> None:
         self.log = log
         self.layers: list[Entry] = []
+        self.metrics: list[tuple[weakref.ref[KerasMetric], Line | None]] = []
         self.datasets: list[weakref.ref[TfDataset]] = []
         self.numbering = Numbering()
         self.lengths = SequenceLengths(log)
@@ -116,6 +124,11 @@ class Registry:
     def layer_made(self, layer: KerasLayer) -> None:
         """A layer; lines of all are kept, for a later recording may use them."""
         self.layers.append((weakref.ref(layer), here()))
+
+    @guarded("metric")
+    def metric_made(self, metric: KerasMetric) -> None:
+        """A metric; lines of all are kept, as of layers."""
+        self.metrics.append((weakref.ref(metric), here()))
 
     @guarded("name scope")
     def scope_entered(self, graph: Graph, layer: str) -> None:
@@ -184,6 +197,8 @@ def hooks(registry: Registry) -> Hooks:
         OPTIMIZERS: [lambda module: _after_init(module.BaseOptimizer, registry.optimizer_made)],
         SCOPES: [lambda module: _after_enter(module.name_scope, registry)],
     }
+    for name in METRICS:
+        hook[name] = [lambda module: _after_init(module.Metric, registry.metric_made)]
     for name in LAYERS:
         hook[name] = [lambda module: _after_new(module.Layer, registry)]
     return hook

@@ -8,10 +8,10 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import CodeType, FrameType
 
-    from .declared import Traceback
+    from .declared import Traceback, TracedFrame
 
     Line = tuple[str, int]  # a path, and the line's number
     Function = tuple[str, str]  # a module and a name in it
@@ -158,19 +158,23 @@ LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")
 """Where Keras 3 and Keras 2 call a layer."""
 
 
-def traced_line(trace: Traceback | None) -> tuple[Line | None, bool]:
-    """Return the innermost user frame of a graph operation's traceback, and whether it calls no Keras layer.
+def traced_line(
+    trace: Traceback | None,
+) -> tuple[Line | None, bool, Sequence[TracedFrame]]:
+    """Return the innermost user frame of a graph operation's traceback, whether it calls no Keras layer, and how.
 
-    A line that calls a layer did not choose the operation: the line that made the layer did.
+    A line that calls a layer did not choose the operation: the line that made the layer did. The last result are
+    the frames of others that the line calls, the innermost last.
     """
     if trace is None:
-        return None, False
+        return None, False, ()
     direct = True
     # Six times faster where TensorFlow leaves out its own frames itself.
-    frames = trace.get_user_frames() if hasattr(trace, "get_user_frames") else list(trace)
-    for frame in reversed(frames):
+    frames = list(trace.get_user_frames() if hasattr(trace, "get_user_frames") else trace)
+    for at in range(len(frames) - 1, -1, -1):
+        frame = frames[at]
         path = user_file(frame.filename)
         if path is not None:
-            return (path, frame.lineno), direct
+            return (path, frame.lineno), direct, frames[at + 1 :]
         direct = direct and not LAYER_CALL.search(frame.filename)
-    return None, False
+    return None, False, frames

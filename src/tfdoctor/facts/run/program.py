@@ -19,6 +19,7 @@ from tfdoctor.recording.program import (
     RecordedFunction,
     RecordedGraph,
     RecordedLayer,
+    RecordedMetric,
     RecordedOperation,
     RunSettings,
     Setting,
@@ -34,8 +35,10 @@ __all__ = [
     "Dataset",
     "DatasetParameters",
     "FileList",
+    "KerasPart",
     "Layer",
     "LayerConfig",
+    "Metric",
     "Operation",
     "Places",
     "Program",
@@ -45,6 +48,23 @@ __all__ = [
 
 Shape = tuple[int | None, ...]
 Tensor = TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class KerasPart:
+    """A part of Keras that is no layer: a metric, a loss, an optimizer, a regularizer, gradient clipping."""
+
+    kind: str
+    name: str = ""  # its class or function: "AUC"; "" is unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A Keras metric and the line of the user's source that made it."""
+
+    name: str
+    classes: tuple[str, ...]  # its own, and those that it inherits from
+    at: Location | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +82,7 @@ class Operation:
     sources: tuple[str, ...] = ()
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
+    origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +133,7 @@ class Program:
     input_kind: str = ""
     zeros_recorded: bool = False  # whether captured matrices were looked at
     settings: RunSettings = field(default=RunSettings())
+    metrics: tuple[Metric, ...] = ()
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -141,6 +163,7 @@ class Program:
             record.input_kind,
             any(graph.zeros is not None for graph in record.graphs),
             record.run,
+            tuple(_metric(metric, place) for metric in record.metrics),
         )
 
     @cached_property
@@ -173,6 +196,12 @@ class Program:
             return operation.at if operation else None
         layer = self.layer_by_name.get(operation.layer)
         return (layer.at if layer else None) or operation.at
+
+    def metrics_of(self, origin: KerasPart | None) -> tuple[Metric, ...]:
+        """Return the metrics of a class that made an operation; () where none is known."""
+        if origin is None or origin.kind != "metric" or not origin.name:
+            return ()
+        return tuple(metric for metric in self.metrics if origin.name in metric.classes)
 
     @property
     def batch_size(self) -> int | None:
@@ -262,6 +291,7 @@ def _operation(
         layer=record.layer,
         at=place(record.at),
         direct=record.direct and not GRADIENT.search(record.name),
+        origin=KerasPart(*record.origin) if record.origin else None,
         sources=tuple(_named(names, at) for at in record.sources),
         zeros=zeros,
     )
@@ -282,6 +312,10 @@ def _layer(record: RecordedLayer, place: Places) -> Layer:
         trainable=record.trainable,
         at=place(record.at),
     )
+
+
+def _metric(record: RecordedMetric, place: Places) -> Metric:
+    return Metric(name=record.name, classes=record.classes, at=place(record.at))
 
 
 def _names(names: tuple[str, ...] | None) -> frozenset[str] | None:

@@ -4,12 +4,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Self
 
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
+from tfdoctor.facts.operations.dependence import Dependence, Source
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import KerasPart, Operation, Program
 from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.verdict import Location
@@ -28,6 +31,13 @@ class OperationGroup:
     layers: tuple[str, ...]
     loop: str = ""  # the loop of the graph that runs them: "sequential/lstm/while"
     loop_at: Location | None = None  # the line that made the loop
+    origin: KerasPart | None = None  # the part of Keras that made them, where no layer did
+    metrics: tuple[str, ...] = ()  # the names of the metrics that they belong to
+    makes: str = ""  # of the longest: "float32[512,512] from [512]"
+    inputs: frozenset[Source] | None = None  # what they are computed from; None is unknown
+    only_metrics: bool = False  # no gradient uses their results
+    gflop_s: float | None = None  # that they reach; of matmuls and convolutions only
+    best_gflop_s: float | None = None  # that this run reaches for such an operation
     rows: tuple[OperationTime, ...]
     least_ms: float | None = None
     missing: str = ""
@@ -72,15 +82,17 @@ class OperationGroups:
         hardware: Hardware,
         program: Program | None,
         results: AllocatedResults,
+        dependence: Dependence | None,
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
         rates, known = Rates.of(operations, hardware), program or Program()
-        groups: dict[tuple[str, str, Location | str], list[OperationTime]] = defaultdict(list)
+        groups: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
             placed = _placed(results.sized(row), known)
             place = placed.at or placed.layer or placed.name
-            groups[placed.type, loop_of(placed.name), place].append(placed)
-        found = [_group(rows, rates, known) for rows in groups.values()]
+            groups[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
+        found = [_group(rows, rates, known, dependence) for rows in groups.values()]
+        found = _compared(found)
         return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unlisted)
 
     @property
@@ -143,8 +155,66 @@ def loop_of(name: str) -> str:
     return found.group(1) if found else ""
 
 
-def _group(rows: list[OperationTime], rates: Rates, program: Program) -> OperationGroup:
+def origin_of(row: OperationTime) -> KerasPart | None:
+    """Return the part of Keras that made an operation; None is none or unknown."""
+    return row.operation.origin if row.operation else None
+
+
+def _compared(groups: list[OperationGroup]) -> list[OperationGroup]:
+    """Tell each group of products the best rate that this run reaches for its type."""
+    best: dict[str, float] = {}
+    for group in groups:
+        if group.gflop_s and group.each_ms >= LONG_MS:
+            best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
+    return [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
+
+
+LONG_MS = 0.05
+"""Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate."""
+
+
+def _gflop_s(rows: list[OperationTime]) -> float | None:
+    """Return the rate of matmuls and convolutions in GFLOP/s; None where FLOPs are unknown, or of others."""
+    flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
+    time_s = sum(row.ms for row in rows) * 1e-3
+    return sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None
+
+
+def _makes(row: OperationTime, program: Program) -> str:
+    """Return the result and the largest operand of an operation, "" where shapes are unknown."""
+    operation = row.operation
+    if operation is None or operation.type != row.type or not operation.outputs:
+        return ""
+    dtype, result = operation.outputs[0]
+    shapes = [shape for _, open_ in operation.inputs if (shape := program.shape(open_)) is not None]
+    made = program.shape(result)
+    if made is None or not shapes:
+        return ""
+    return f"{dtype}{_sizes(made)} from {_sizes(max(shapes, key=prod))}"
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return f"[{','.join(str(size) for size in shape)}]"
+
+
+def _depends(
+    rows: list[OperationTime], dependence: Dependence | None
+) -> tuple[frozenset[Source] | None, bool]:
+    """Return what operations are computed from, and whether only metrics use them."""
+    if dependence is None:
+        return None, False
+    names = [row.operation.name if row.operation else row.name for row in rows]
+    sources = frozenset(source for name in names for source in dependence.sources(name))
+    only = all(dependence.only_metrics(name) for name in names)
+    written = sources == {Source.VARIABLES} and not all(map(dependence.feeds_gradients, names))
+    return (None if written or Source.UNKNOWN in sources else sources), only
+
+
+def _group(
+    rows: list[OperationTime], rates: Rates, program: Program, dependence: Dependence | None
+) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
+    inputs, only_metrics = _depends(rows, dependence)
     group = OperationGroup(
         type=first.type,
         at=first.at,
@@ -152,6 +222,12 @@ def _group(rows: list[OperationTime], rates: Rates, program: Program) -> Operati
         loop_at=program.line_of(program.by_name.get(loop)),
         layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
         rows=tuple(rows),
+        origin=origin_of(first),
+        metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
+        makes=_makes(max(rows, key=lambda row: row.ms), program),
+        inputs=inputs,
+        only_metrics=only_metrics,
+        gflop_s=_gflop_s(rows),
     )
     least = [rates.least_ms(row) for row in rows]
     known = [time for time in least if time is not None]
@@ -166,6 +242,12 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
 
     TensorFlow inlines the body: its operations' names begin with that of the loop.
     """
+    made = next((metric.at for metric in program.metrics_of(origin_of(row)) if metric.at), None)
+    if made:
+        return replace(row, at=made)
+    forward = _forward(row, program)
+    if forward is not None:
+        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
     if row.at or row.layer:
         return row
     outer = next(
@@ -174,6 +256,19 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     if outer is None:
         return row
     return replace(row, layer=outer.layer, at=program.line_of(outer))
+
+
+def _forward(row: OperationTime, program: Program) -> Operation | None:
+    """Return the operation whose gradient this one computes, where the user's line calls that; None of others.
+
+    A gradient's own line is the one that asks for all gradients.
+    """
+    _, scope, name = row.name.partition(GRADIENT_SCOPE)
+    if not scope or loop_of(row.name):
+        return None
+    known = (program.by_name[outer] for outer in (name, *_scopes(name)) if outer in program.by_name)
+    found = next(known, None)
+    return found if found and found.direct and found.at else None
 
 
 def _scopes(name: str) -> Iterable[str]:
