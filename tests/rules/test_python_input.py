@@ -6,13 +6,15 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.input.input_lines import InputLine, InputLines
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import python_input
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
+from tfdoctor.units import ms, ratio
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 AHEAD = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
 
@@ -23,13 +25,22 @@ def stage(kind: str, work: float, python: float) -> StageTime:
     )
 
 
-def check(*stages: StageTime, wait: float = 30.0, fed_by: str = "") -> Verdict:
+UNSAMPLED = Unavailable("the threads that make input were not sampled")
+
+
+def check(
+    *stages: StageTime,
+    wait: float = 30.0,
+    fed_by: str = "",
+    lines: InputLines | Unavailable = UNSAMPLED,
+) -> Verdict:
     return python_input.check(
         InputPipeline.of(AHEAD, *stages, python_kind=fed_by),
         Breakdown.of(input=wait, device=40.0 - wait),
         None,
         None,
         None,
+        lines,
     )
 
 
@@ -56,7 +67,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
     verdict = python_input.check(
-        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None, None
+        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None, None, UNSAMPLED
     )
     assert isinstance(verdict, Finding)
     (effect,) = (effect for effect in verdict.effects if effect.stage is Stage.HOST)
@@ -65,7 +76,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     assert effect.scales == pytest.approx(0.25)  # 30 of 40 ms
     assert effect.bound is Bound.AT_MOST
     inside = replace(stage("Map", 40.0, 30.0), path="Root::Map")
-    alone = python_input.check(InputPipeline.of(inside), steps, None, None, None)
+    alone = python_input.check(InputPipeline.of(inside), steps, None, None, None, UNSAMPLED)
     assert isinstance(alone, Finding)
     assert {effect.stage for effect in alone.effects} == {Stage.INPUT}
 
@@ -117,6 +128,7 @@ def loop(between: float, makes: int, others: int = 0) -> Verdict:
         StackSamples(places, new_arguments=((128, 32),)),
         LoopBody(0.0, between),
         None,
+        UNSAMPLED,
     )
 
 
@@ -149,6 +161,7 @@ def converted(ms: float, *, same: bool, body: LoopBody | None = None) -> Verdict
         None,
         body,
         Conversions((array,), Location("train.py", 12)),
+        UNSAMPLED,
     )
 
 
@@ -170,9 +183,91 @@ def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> Non
         StackSamples(places, new_arguments=((128, 32),)),
         LoopBody(4.0, 0.0),
         None,
+        UNSAMPLED,
     )
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
     assert effect.stage is Stage.HOST
     assert effect.of
     assert effect.of.value == pytest.approx(4.0)
+
+
+LOAD, SCALE = Location("train.py", 36), Location("train.py", 38)
+
+
+def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Finding:
+    lines = InputLine(LOAD, most, calls=calls, certain=certain), InputLine(SCALE, others)
+    verdict = check(stage("Generator", 40.0, 40.0), lines=InputLines(lines))
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+def test_the_line_that_takes_most_of_the_inputs_python_comes_first() -> None:
+    verdict = named(9, 1)
+    assert verdict.remedies[0].at == LOAD
+    assert "numpy.load" in verdict.remedies[0].action
+    table = verdict.evidence[-1]
+    assert isinstance(table, Table)
+    assert table.rows[0] == (LOAD, "-", "numpy.load", ratio(0.9), ms(36.0))
+
+
+@pytest.mark.parametrize(
+    ("most", "others", "first"), [(30, 70, LOAD), (29, 71, None), (4, 0, None)]
+)
+def test_a_line_is_named_where_enough_samples_show_it(
+    most: int, others: int, first: Location | None
+) -> None:
+    assert named(most, others).remedies[0].at == first
+
+
+def test_a_line_of_a_thread_that_may_do_something_else_is_shown_only() -> None:
+    verdict = named(9, 1, certain=False)
+    assert verdict.remedies[0].at is None
+    assert LOAD in verdict.evidence[-1].rows[0]  # type: ignore[union-attr]
+
+
+def test_python_of_its_own_is_not_called_a_function() -> None:
+    assert "this Python" in named(9, 1, calls="").remedies[0].action
+
+
+def test_lines_that_were_not_sampled_are_said_to_be_unknown() -> None:
+    verdict = check(stage("Generator", 40.0, 40.0))
+    assert isinstance(verdict, Finding)
+    assert str(UNSAMPLED) in str(verdict.evidence[-1])
+
+
+def eager(*calls: str) -> Finding:
+    places = [SampledLine(LOAD, 5, makes=True, calls=call) for call in calls]
+    verdict = python_input.check(
+        Unavailable("no pipeline"),
+        Breakdown.of(between=5.0, device=15.0),
+        StackSamples(tuple(places), new_arguments=((128, 32),), function="train_step"),
+        LoopBody(0.0, 5.0),
+        None,
+        UNSAMPLED,
+    )
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("calls", "moves"),
+    [
+        (("tensorflow.random.uniform",), True),
+        (("tensorflow.random.uniform", "numpy.stack"), False),  # half of the time
+        (("tensorflow.constant",), False),
+        (("tensorflow.python.eager.polymorphic_function.Function.__call__",), False),
+    ],
+)
+def test_operations_of_tensorflow_move_into_the_function(
+    calls: tuple[str, ...], *, moves: bool
+) -> None:
+    (remedy,) = eager(*calls).remedies
+    assert remedy.at == LOAD
+    assert ("tf.random.uniform inside train_step" in remedy.action) is moves
+
+
+def test_places_of_one_line_are_one_row() -> None:
+    table = eager("numpy.stack", "numpy.load").evidence[-1]
+    assert isinstance(table, Table)
+    assert table.rows == ((LOAD, "numpy.stack", ms(5.0)),)

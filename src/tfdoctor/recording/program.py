@@ -201,6 +201,7 @@ class SeenPlace:
     caller: SourceLine | None = None  # the user's line that called the function of ``at``
     calls: str = ""  # the function that ``at`` calls
     runs: str = ""  # the innermost function
+    entry: str = ""  # the function of TensorFlow or Keras that called the user's Python for input
     when_us: tuple[Count, ...] = ()  # microseconds since ``began_unix_ns``
 
 
@@ -231,10 +232,14 @@ class FedCall:
 
 @dataclass(frozen=True, slots=True)
 class PythonRecord:
-    """What Python did in and between the training calls."""
+    """What Python did in and between the training calls.
+
+    ``others`` are the user's lines of all threads but the trainer's; None where the trainer alone was sampled.
+    """
 
     began_unix_ns: Count | None = None
     places: tuple[SeenPlace, ...] = ()
+    others: tuple[SeenPlace, ...] | None = None
     collecting_ms: Amount = 0.0
     fed: FedCall | None = None
 

@@ -15,13 +15,19 @@ down. TensorFlow's own operations run on all cores in parallel.
 
 Write the transformation in TensorFlow operations (`tf.io.decode_jpeg`, `tf.image`, Keras
 preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. If the transformation
-must stay in Python, use several processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`.
+must stay in Python, begin with the line that takes most of its time: do once, before training, what does not
+change from batch to batch, and replace loops over examples with NumPy operations on whole batches. Then use several
+processes: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`. If the loop's own TensorFlow operations
+make the batch, call them inside the `tf.function`, which runs all of them in one call.
 
 ## Holds for
 
 TensorFlow 2.3 and later. Batches that the script makes itself and passes to a `tf.function` are detected in
 recordings of `tfdoctor profile`; the time includes the conversion of new arrays to tensors. Arrays that stay the
 same are left to repeated-conversion.
+
+The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
+(`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown.
 
 ## Sources
 
@@ -30,18 +36,20 @@ same are left to repeated-conversion.
 - [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
+from tfdoctor.facts.input.input_lines import InputLine, InputLines
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.humanize import milliseconds
+from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import InputKind
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
@@ -83,17 +91,24 @@ class Limits:
     stack_samples: float = limit(
         5.0, "Stack samples needed in lines that make batches before these lines count"
     )
+    line: float = limit(
+        0.3,
+        "Smallest share of the stack samples of the Python that makes input, at which its most frequent line is "
+        "named first; below it, the time is spread over many lines",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pipeline: the facts of both
     pipeline: InputPipeline | Unavailable,
     breakdown: Breakdown,
     samples: StackSamples | None,
     body: LoopBody | None,
     conversions: Conversions | None,
+    input_lines: InputLines | Unavailable,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
@@ -104,7 +119,7 @@ def check(
             return verdict
     if isinstance(pipeline, Unavailable):
         return NotApplicable(reason=str(pipeline))
-    return _in_the_pipeline(pipeline, breakdown, limits)
+    return _in_the_pipeline(pipeline, breakdown, input_lines, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +130,9 @@ class Making:
     """
 
     times: Mapping[Stage, float]
-    lines: tuple[tuple[Location | None, float], ...]
+    lines: tuple[tuple[Location | None, str, float], ...]  # with what each calls, the longest first
     converting_ms: float
-    at: Location | None
+    remedy: Remedy
 
     @property
     def total_ms(self) -> float:
@@ -142,10 +157,43 @@ def _made(
         Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
         Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
     }
-    each = ((line.at, (host_ms + between_ms) * samples.share([line])) for line in makers if samples)
-    called_at = conversions.at if conversions else None
-    lines = tuple(each)
-    return Making(times, lines, sum(array.ms for array in new), lines[0][0] if lines else called_at)
+    lines = _joined(makers, (host_ms + between_ms) * share)
+    remedy = _eager(makers, samples.function if samples else "") or Remedy(
+        "Make the batches in a tf.data pipeline", PIPELINE, conversions.at if conversions else None
+    )
+    at = lines[0][0] if lines else remedy.at
+    return Making(times, lines, sum(array.ms for array in new), replace(remedy, at=at))
+
+
+def _joined(
+    makers: Sequence[SampledLine], all_ms: float
+) -> tuple[tuple[Location | None, str, float], ...]:
+    """Divide the time among lines; a line is sampled in several places, of which the first is the most frequent."""
+    seen: Counter[Location | None] = Counter()
+    calls: dict[Location | None, str] = {}
+    for maker in makers:
+        seen[maker.at] += maker.seen
+        calls.setdefault(maker.at, maker.calls)
+    return tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common())
+
+
+def _eager(makers: Sequence[SampledLine], function: str) -> Remedy | None:
+    """Return what to do where TensorFlow's operations, called one by one, make the batch; None for other Python."""
+    operations = Counter[str]()
+    for maker in makers:
+        if _operation(maker.calls):
+            operations[maker.calls] += maker.seen
+    if 2 * operations.total() <= sum(maker.seen for maker in makers):
+        return None
+    name = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1)
+    return Remedy(f"Call {name} inside {function or 'the tf.function'}", INSIDE)
+
+
+def _operation(function: str) -> bool:
+    """Whether it is an operation of TensorFlow's API, other than one that converts an array to a tensor."""
+    package, _, name = function.partition(".")
+    exported = package == "tensorflow" and not name.startswith("python.")
+    return exported and name not in CONVERTING
 
 
 def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
@@ -156,13 +204,17 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     summary = f"Making a batch in the training loop takes {milliseconds(made.total_ms)} of {breakdown.each_step}"
     if share < limits.between:
         return Healthy(summary=summary, evidence=(measure,))
-    rows = [(at or "unknown", ms(time_ms)) for at, time_ms in made.lines[:8]]
+    rows = [
+        (at or "unknown", calls or "-", ms(time_ms))
+        for at, calls, time_ms in made.lines[:MOST_LINES]
+    ]
     if made.converting_ms:
-        rows.append(("conversion of new arrays to tensors", ms(made.converting_ms)))
+        rows.append(("conversion of new arrays to tensors", "-", ms(made.converting_ms)))
+    columns = ("your line", "calls", "time per step, estimated")
     return Finding(
         summary=summary,
-        evidence=(measure, Table(("your line", "time per step, estimated"), tuple(rows))),
-        remedies=(Remedy("Make the batches in a tf.data pipeline", PIPELINE, made.at),),
+        evidence=(measure, Table(columns, tuple(rows))),
+        remedies=(made.remedy,),
         effects=tuple(
             Effect(stage, 0.0, StepWork.MAKING_BATCHES, ms(time_ms), bound=Bound.AT_MOST)
             for stage, time_ms in made.times.items()
@@ -171,7 +223,12 @@ def _in_the_loop(made: Making, breakdown: Breakdown, limits: Limits) -> Verdict:
     )
 
 
-def _in_the_pipeline(pipeline: InputPipeline, breakdown: Breakdown, limits: Limits) -> Verdict:
+def _in_the_pipeline(
+    pipeline: InputPipeline,
+    breakdown: Breakdown,
+    lines: InputLines | Unavailable,
+    limits: Limits,
+) -> Verdict:
     """Compare the time in Python with the pipeline's slowest segment."""
     slowest = pipeline.slowest
     paths = slowest.stages if slowest else {}
@@ -190,7 +247,8 @@ def _in_the_pipeline(pipeline: InputPipeline, breakdown: Breakdown, limits: Limi
             f"Python takes {milliseconds(python)} per step in the slowest part of the pipeline"
         )
         return Healthy(summary=summary, evidence=measures)
-    return _finding(pipeline, stages, breakdown, measures)
+    finding = _finding(pipeline, stages, breakdown, measures)
+    return _with_lines(finding, lines, python, limits)
 
 
 def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown, measure: Measure) -> Verdict:
@@ -224,6 +282,49 @@ def _finding(
     )
 
 
+def _with_lines(
+    finding: Finding, lines: InputLines | Unavailable, python_ms: float, limits: Limits
+) -> Finding:
+    """Add the lines that the stack samples show, and put the most frequent one first if it stands out."""
+    if isinstance(lines, Unavailable):
+        missing = Table(("lines that take the time",), ((f"unknown, because {lines}",),))
+        return replace(finding, evidence=(*finding.evidence, missing))
+    columns = (
+        "your line",
+        "called at",
+        "calls",
+        "share of the samples",
+        "time per step, estimated",
+    )
+    rows = tuple(
+        (
+            line.at,
+            line.caller or "-",
+            line.calls or "-",
+            ratio(lines.share(line)),
+            ms(lines.share(line) * python_ms),
+        )
+        for line in lines.lines[:MOST_LINES]
+    )
+    first = lines.lines[0]
+    named = lines.samples >= limits.stack_samples and lines.share(first) >= limits.line
+    remedies = (_line_remedy(first, lines.share(first)),) if named and first.certain else ()
+    return replace(
+        finding,
+        evidence=(*finding.evidence, Table(columns, rows)),
+        remedies=(*remedies, *finding.remedies),
+    )
+
+
+def _line_remedy(line: InputLine, share: float) -> Remedy:
+    action = (
+        f"Call {line.calls} once before training, or less often"
+        if line.calls
+        else "Replace this Python with NumPy or TensorFlow operations on whole batches"
+    )
+    return Remedy(f"{action}: the line takes {percent(share)} of the input's Python", at=line.at)
+
+
 def _effect(stage: StageTime) -> Effect:
     remaining = max(0.0, 1.0 - stage.python_ms / stage.work_ms) if stage.work_ms else 0.0
     return Effect(Stage.INPUT, remaining, stage.path, ms(stage.work_ms), bound=Bound.AT_MOST)
@@ -244,6 +345,18 @@ def _remedy(stage: StageTime, python_kind: str) -> Remedy:
         return Remedy("Read with tf.data instead of a generator", FROM_FILES, stage.at)
     return Remedy(f"Write {stage.title} in TensorFlow operations", NATIVE, stage.at)
 
+
+MOST_LINES = 8
+"""Lines that a finding shows."""
+
+CONVERTING = {"constant", "convert_to_tensor"}
+"""Functions of TensorFlow's that make a tensor of an array: a tf.function does that as well."""
+
+INSIDE = """\
+@tf.function
+def train_step():
+    x = tf.random.uniform((2000, 1))  # in the graph: no call from Python for each operation
+    ..."""
 
 PROCESSES = "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
 
@@ -267,12 +380,16 @@ dataset = dataset.map(lambda image, label: (tf.image.resize(image, (224, 224)), 
 
 def sick() -> Verdict:
     """A py_function takes 30 ms of each 33 ms step."""
-    return check(_pipeline(python_ms=30.0), Breakdown.of(input=23.0, device=10.0), None, None, None)
+    at, make = Location("train.py", 14), Location("train.py", 12)
+    lines = InputLines((InputLine(at, 45, calls="PIL.Image.open"), InputLine(make, 5)))
+    steps = Breakdown.of(input=23.0, device=10.0)
+    return check(_pipeline(python_ms=30.0), steps, None, None, None, lines)
 
 
 def healthy() -> Verdict:
     """The same map in TensorFlow operations."""
-    return check(_pipeline(python_ms=0.0), Breakdown.of(input=23.0, device=10.0), None, None, None)
+    steps = Breakdown.of(input=23.0, device=10.0)
+    return check(_pipeline(python_ms=0.0), steps, None, None, None, Unavailable("not sampled"))
 
 
 def _pipeline(python_ms: float) -> InputPipeline:

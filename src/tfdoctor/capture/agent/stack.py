@@ -49,9 +49,22 @@ def user_line(frame: FrameType | None) -> Line | None:
     while frame is not None:
         path = user_file(frame.f_code.co_filename)
         if path is not None:
-            return path, frame.f_lineno
+            return path, line_number(frame)
         frame = frame.f_back
     return None
+
+
+def line_number(frame: FrameType) -> int:
+    """Return the line that a frame is at; of an instruction that has none, the line of the one before it.
+
+    The jump back to the head of a loop often has no line, and is where Python lets other threads run.
+    """
+    number: int | None = frame.f_lineno  # None since Python 3.10
+    if number is not None:
+        return number
+    code = frame.f_code
+    before = [line for start, _, line in code.co_lines() if line and start <= frame.f_lasti]
+    return before[-1] if before else code.co_firstlineno
 
 
 def here() -> Line | None:
@@ -90,7 +103,7 @@ def way_of(frame: FrameType | None) -> Way:
 class Stack:
     """What a stack shows a user: their innermost line, who called it, and what it calls."""
 
-    __slots__ = ("caller", "calls", "line", "looped", "runs")
+    __slots__ = ("caller", "calls", "entry", "line", "looped", "runs")
 
     def __init__(self) -> None:
         self.line: Line | None = None  # the innermost of the user's
@@ -98,6 +111,9 @@ class Stack:
         self.looped: int | None = None  # the line in the function that holds the loop
         self.calls: Function | None = None  # the function of others that the innermost line calls
         self.runs: Function | None = None  # the innermost function of others
+        self.entry: Function | None = (
+            None  # the function of TensorFlow or Keras that has the user's make input
+        )
 
     @classmethod
     def of(cls, frame: FrameType | None, code: CodeType | None) -> Stack:
@@ -107,12 +123,13 @@ class Stack:
             path = user_file(frame.f_code.co_filename)
             if path is None:
                 stack._pass(frame)
+                stack._enter(frame)
             elif stack.line is None:
-                stack.line = (path, frame.f_lineno)
+                stack.line = (path, line_number(frame))
             elif stack.caller is None:
-                stack.caller = (path, frame.f_lineno)
+                stack.caller = (path, line_number(frame))
             if code is not None and frame.f_code is code:
-                stack.looped = frame.f_lineno
+                stack.looped = line_number(frame)
             frame = frame.f_back
         return stack
 
@@ -123,8 +140,15 @@ class Stack:
             self.calls = function_of(frame)
             self.runs = self.runs or self.calls
 
+    def _enter(self, frame: FrameType) -> None:
+        """Note the first frame above the user's innermost line that has Python make input."""
+        if self.line is not None and self.entry is None:
+            function = function_of(frame)
+            if INPUT_MODULES.search(function[0]):
+                self.entry = function
+
     def _key(self) -> tuple[object, ...]:
-        return self.line, self.caller, self.looped, self.calls, self.runs
+        return self.line, self.caller, self.looped, self.calls, self.runs, self.entry
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stack) and self._key() == other._key()
@@ -132,6 +156,9 @@ class Stack:
     def __hash__(self) -> int:
         return hash(self._key())
 
+
+INPUT_MODULES = re.compile(r"\.(script_ops|data_adapters?|data_utils)(\.|$)")
+"""Modules that call the user's Python for input: of tf.data's generators and py_functions, of Keras' datasets."""
 
 NESTED = 0x10
 """The flag of functions that are defined within others, such as those that decorators return: CO_NESTED."""
@@ -145,11 +172,17 @@ def function_of(frame: FrameType) -> Function:
 
 
 def public_name(function: Function | None) -> str | None:
-    """Return 'numpy.histogram' for a function that its package offers under its own name, else the full name."""
+    """Return 'numpy.histogram' for a function that its package offers under its own name, else the full name.
+
+    Functions of TensorFlow know their public name: 'tensorflow.random.uniform'.
+    """
     if function is None:
         return None
     module, name = function
     package = module.partition(".")[0]
+    exported = getattr(getattr(sys.modules.get(module), name, None), "_tf_api_names", ())
+    if exported:
+        return f"{package}.{exported[0]}"
     offered = getattr(sys.modules.get(package), "__dict__", {}).get(name)
     return f"{package if callable(offered) else module}.{name}"
 

@@ -1,12 +1,14 @@
 """Where Python is in and between the calls that train: sampled while the window is open, and only then.
 
 A thread of our own reads the trainer's stack some hundred times a second at most. It counts lines, and notes
-when it saw each: what else ran at that moment, and so how long a line takes, the trace shows.
+when it saw each: what else ran at that moment, and so how long a line takes, the trace shows. Of other threads
+that run the user's Python, such as those that make input, it counts the lines only.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 import threading
 import time
@@ -16,7 +18,7 @@ from .stack import Stack, public_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import CodeType, FrameType
     from typing import Protocol
 
@@ -53,6 +55,9 @@ USUAL_SWITCH_S = 0.005
 
 MOST_PLACES, MOST_WRITTEN = 1000, 200
 
+MOST_THREADS = 32
+"""Other threads that a sample reads: a stack takes 1 to 5 microseconds once it is known."""
+
 TRAINER_AND_WATCH = 2
 """The threads of a run that has none of its own."""
 
@@ -75,6 +80,7 @@ class StackSampler:
         self.places: dict[
             Place, list[int]
         ] = {}  # the microseconds since then at which each was seen
+        self.others: dict[Stack, int] = {}  # of other threads: how often each was seen
         self.collected_ns = 0
         self.collecting: int | None = None  # when the garbage collection under way began
 
@@ -129,13 +135,24 @@ class StackSampler:
         """Note where a thread is at this moment."""
         inside = bool(training.running or training.depth or training.function is not None)
         self.inside += inside
-        frame = sys._current_frames().get(thread)
+        frames = sys._current_frames()
+        frame = frames.pop(thread, None)
+        frames.pop(threading.get_ident(), None)
+        self._others(frames.values())
         if frame is None:
             return
         now = (time.time_ns() - self.began_ns) // 1000
         at = self._place(frame, inside=inside)
         if at in self.places or len(self.places) < MOST_PLACES:
             self.places.setdefault(at, []).append(now)
+
+    def _others(self, frames: Iterable[FrameType]) -> None:
+        """Count where threads other than the trainer are, unless only others' code runs there."""
+        for frame in itertools.islice(frames, MOST_THREADS):
+            stack, _, _ = self._place(frame, inside=False)
+            known = stack in self.others or len(self.others) < MOST_PLACES
+            if stack.line is not None and known:
+                self.others[stack] = self.others.get(stack, 0) + 1
 
     def _place(self, frame: FrameType, *, inside: bool) -> Place:
         """Return where a stack is, once read: reading all its lines takes longer than all else does."""
@@ -164,11 +181,13 @@ class StackSampler:
         call = self.arguments.call
         loop = makers(call["at"]) if call is not None else None
         seen = sorted(self.places.items(), key=lambda item: -len(item[1]))
+        others = sorted(self.others.items(), key=lambda item: -item[1])
         return {
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
             "collecting_ms": round(self.collected_ns / 1e6, 3),
             "places": [_plain(at, when, loop) for at, when in seen[:MOST_WRITTEN]],
+            "others": [{**_shown(stack), "seen": count} for stack, count in others[:MOST_WRITTEN]],
             "fed": call,
         }
 
@@ -209,13 +228,20 @@ def _plain(at: Place, when: Sequence[int], loop: Sequence[Span] | None) -> dict[
     if loop is not None and stack.looped is not None:
         makes = any(first <= stack.looped <= last for first, last in loop)
     return {
-        "at": stack.line,
-        "caller": stack.caller,
-        "calls": public_name(stack.calls),
-        "runs": public_name(stack.runs),
+        **_shown(stack),
         "callback": callback,
         "makes": makes,
         "inside": inside,
         "seen": len(when),
         "when_us": when,
+    }
+
+
+def _shown(stack: Stack) -> dict[str, object]:
+    return {
+        "at": stack.line,
+        "caller": stack.caller,
+        "calls": public_name(stack.calls),
+        "runs": public_name(stack.runs),
+        "entry": public_name(stack.entry),
     }

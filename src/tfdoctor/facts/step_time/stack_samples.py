@@ -9,7 +9,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import FedCall
+from tfdoctor.recording.program import FedCall, SeenPlace
 from tfdoctor.verdict import Location
 
 
@@ -22,6 +22,9 @@ class SampledLine:
     callback: str = ""  # the method of a Keras callback: "Weights.on_train_batch_end"
     makes: bool | None = None  # it makes the arguments of the training function; None is unknown
     call: SlowCall | None = None  # what it calls, where that is costly per call
+    calls: str = (
+        ""  # the full name of what it calls: "tensorflow.random.uniform"; "" is the line itself
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class StackSamples:
     collecting_ms: float = 0.0  # Python's garbage collector, over the whole window
     called_at: Location | None = None
     new_arguments: tuple[tuple[int, ...], ...] = ()
+    function: str = ""  # the training function's name in the trace; "" is unknown
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -50,16 +54,11 @@ class StackSamples:
             )
         place, fed = Places.of(recording), record.fed or FedCall()
         return cls(
-            tuple(
-                SampledLine(
-                    place(line.at), line.seen, line.callback, line.makes, slow_call(line.calls)
-                )
-                for line in record.places
-                if not line.inside
-            ),
+            tuple(_sampled(line, place(line.at)) for line in record.places if not line.inside),
             record.collecting_ms,
             place(fed.at),
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
+            fed.function,
         )
 
     @property
@@ -76,3 +75,7 @@ class StackSamples:
     def share(self, places: Iterable[SampledLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
+
+
+def _sampled(line: SeenPlace, at: Location | None) -> SampledLine:
+    return SampledLine(at, line.seen, line.callback, line.makes, slow_call(line.calls), line.calls)

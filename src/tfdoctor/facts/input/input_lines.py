@@ -1,0 +1,119 @@
+"""The user's lines that make input in Python, by samples of the stacks of all threads."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import PythonRecord, SeenPlace
+from tfdoctor.verdict import Location
+
+WAITING = ("threading", "queue", "multiprocessing", "concurrent")
+"""Packages of Python's whose innermost function waits for another thread or process."""
+
+PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}
+"""The operations of tf.py_function and tf.numpy_function, which run Python within a graph."""
+
+SHARED_ENTRY = "script_ops"
+"""TensorFlow's module that runs the Python of those operations and of tf.data's generators."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputLine:
+    """A line that makes input: how often it was sampled, and most often called from and calling what."""
+
+    at: Location
+    seen: int
+    caller: Location | None = None
+    calls: str = ""  # "numpy.lib._npyio_impl.NpzFile.__getitem__"; "" is the line itself
+    certain: bool = (
+        True  # it makes input; not of the user's own threads, which may do something else
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InputLines:
+    """The innermost lines of the user's in the Python that makes input, the most frequent first.
+
+    Waits for other threads are left out. Where input waits more than it works, the user's own threads count too.
+    """
+
+    lines: tuple[InputLine, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording, framework: Framework, program: Program | None) -> Self:
+        """Read the program record.
+
+        Raises:
+            Unavailable: the recording has no samples of these threads, they show no line of the user's, or the
+                lines cannot be told from those of a training function's own Python.
+        """
+        record = recording.program.python if recording.program else None
+        if record is None or record.others is None:
+            raise Unavailable(
+                f"the threads that make input were not sampled{framework.with_tfdoctor}"
+            )
+        types = {operation.type for operation in program.operations} if program else set()
+        makes = _working(record, trains_in_python=bool(types & PYTHON_OPERATIONS))
+        return cls(tuple(_lines(makes, Places.of(recording))))
+
+    @property
+    def samples(self) -> int:
+        """The number of samples in these lines."""
+        return sum(line.seen for line in self.lines)
+
+    def share(self, line: InputLine) -> float:
+        """Return the share of the samples at a line, 0 to 1."""
+        return line.seen / self.samples
+
+
+def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPlace]:
+    """Return the places where input is made, other than by waiting."""
+    others = record.others or ()
+    making = [place for place in (*record.places, *others) if place.entry]
+    if trains_in_python:
+        making = [place for place in making if SHARED_ENTRY not in place.entry]
+        if not making:
+            raise Unavailable("the training function runs Python as well, as input may")
+    works = [place for place in making if not _waits(place)]
+    if _count(works) * 2 < _count(making):
+        works += [place for place in others if not place.entry and not _waits(place)]
+    if not works:
+        raise Unavailable(
+            "no sample shows a line of the script that makes input; the lines of worker processes are not sampled"
+        )
+    return works
+
+
+def _waits(place: SeenPlace) -> bool:
+    return place.runs.partition(".")[0] in WAITING
+
+
+def _count(places: Iterable[SeenPlace]) -> int:
+    return sum(place.seen for place in places)
+
+
+def _lines(places: Iterable[SeenPlace], locate: Places) -> list[InputLine]:
+    """Join the places of each line."""
+    by_line: dict[Location, list[SeenPlace]] = {}
+    for place in places:
+        at = locate(place.at)
+        if at is not None:
+            by_line.setdefault(at, []).append(place)
+    found = (_line(at, seen, locate) for at, seen in by_line.items())
+    return sorted(found, key=lambda line: -line.seen)
+
+
+def _line(at: Location, places: Sequence[SeenPlace], locate: Places) -> InputLine:
+    callers: Counter[Location | None] = Counter()
+    calls: Counter[str] = Counter()
+    for place in places:
+        callers[locate(place.caller)] += place.seen
+        calls[place.calls] += place.seen
+    certain = any(place.entry for place in places)
+    caller, call = callers.most_common(1)[0][0], calls.most_common(1)[0][0]
+    return InputLine(at, _count(places), caller, call, certain)
