@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import CodeType, FrameType
 
-    from .declared import Traceback, TracedFrame
+    from .declared import Foreign, Traceback, TracedFrame
 
     Line = tuple[str, int]  # a path, and the line's number
     Function = tuple[str, str]  # a module and a name in it
@@ -180,11 +180,21 @@ def public_name(function: Function | None) -> str | None:
         return None
     module, name = function
     package = module.partition(".")[0]
-    exported = getattr(getattr(sys.modules.get(module), name, None), "_tf_api_names", ())
-    if exported:
-        return f"{package}.{exported[0]}"
+    if package == "tensorflow":
+        exported = _exported(getattr(sys.modules.get(module), "__dict__", {}).get(name))
+        if exported:
+            return f"{package}.{exported}"
     offered = getattr(sys.modules.get(package), "__dict__", {}).get(name)
     return f"{package if callable(offered) else module}.{name}"
+
+
+def _exported(function: Foreign) -> str:
+    """Return TensorFlow's public name of a function of its own, within its decorators; "" if it has none."""
+    names: Sequence[str] = ()
+    while function is not None and not names:
+        names = getattr(function, "_tf_api_names", None) or ()
+        function = getattr(function, "__wrapped__", None)
+    return names[0] if names else ""
 
 
 LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")

@@ -1,0 +1,47 @@
+"""Training whose batches are made in Python, by a Keras dataset, in one thread or several, or a generator."""
+
+import sys
+import zlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+STEPS, SHAPE = 40, (8, 64)
+PACKED = zlib.compress(bytes(8_000_000))
+
+
+def batch() -> tuple[np.ndarray, np.ndarray]:
+    """Return zeros, slowly."""
+    zlib.decompress(PACKED)  # takes the time
+    return np.zeros(SHAPE, "float32"), np.zeros((8, 1), "float32")
+
+
+class Batches(keras.utils.PyDataset):
+    """A batch at each index."""
+
+    def __len__(self) -> int:
+        """Return the number of batches."""
+        return STEPS
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return a batch."""
+        return batch()
+
+
+def generate() -> object:
+    """Yield batches."""
+    for _ in range(STEPS):
+        yield batch()
+
+
+signature = tf.TensorSpec(SHAPE), tf.TensorSpec((8, 1))
+data = {
+    "dataset": Batches,
+    "workers": lambda: Batches(workers=2),
+    "generator": lambda: tf.data.Dataset.from_generator(generate, output_signature=signature),
+}[sys.argv[1]]()
+model = keras.Sequential([keras.Input(SHAPE[1:]), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(data, epochs=1, verbose=0)
+print("done")

@@ -1,0 +1,26 @@
+"""The line that takes the time of input made in Python is named, whichever thread runs it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import profiled
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.rules import all_rules
+from tfdoctor.verdict import Finding, Location
+
+pytestmark = pytest.mark.tensorflow
+
+SCRIPT = Path(__file__).parent / "scripts" / "python_input.py"
+TEXT = SCRIPT.read_text(encoding="utf-8").splitlines()
+SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
+
+
+@pytest.mark.parametrize("kind", ["dataset", "workers", "generator"])
+def test_the_line_in_the_input_is_named(kind: str, tmp_path: Path) -> None:
+    run = profiled(SCRIPT, tmp_path / "out", kind)
+    assert (run.code, run.manifest.agent_errors) == (0, ())
+    found = diagnose(run.recording, all_rules(), "input", ask_xprof=False)
+    (verdict,) = (result.outcome for result in found.results if result.rule.name == "python-input")
+    assert isinstance(verdict, Finding)
+    assert verdict.remedies[0].at == SLOW
