@@ -5,6 +5,7 @@ import gc
 import json
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -125,3 +126,71 @@ def test_a_known_stack_is_one_place_with_all_its_times(sampler: Any) -> None:
     (place,) = sampler.describe()["places"]
     assert place["seen"] == 3
     assert place["when_us"] == sorted(place["when_us"])
+
+
+def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list[Any]:
+    """Sample while another thread is in a function of ours that `run` calls."""
+    there, go_on = threading.Event(), threading.Event()
+
+    def make() -> None:
+        there.set()
+        go_on.wait()
+
+    thread = threading.Thread(target=run, args=(make,))
+    thread.start()
+    there.wait()
+    sampler.sample(threading.get_ident(), training())
+    go_on.set()
+    thread.join()
+    places: list[Any] = sampler.describe()["others"]
+    return places
+
+
+def test_a_thread_of_the_scripts_is_seen_with_its_line(sampler: Any) -> None:
+    (place,) = [at for at in elsewhere(sampler, lambda make: make()) if at["at"][0] == __file__]
+    assert place["runs"] in {
+        "threading.Event.set",
+        "threading.Event.wait",
+        "threading.Condition.wait",
+    }
+    assert (place["entry"], place["seen"]) == (None, 1)
+
+
+def test_what_makes_input_is_known_by_who_calls_it(sampler: Any) -> None:
+    """Keras' module is stood in for by code with its name."""
+    name = "keras.src.trainers.data_adapters.py_dataset_adapter"
+    module: dict[str, Any] = {"__name__": name}
+    source = "def get_index(make):\n    return make()\n"
+    exec(compile(source, "/x/site-packages/keras/py_dataset_adapter.py", "exec"), module)
+    entries = {at["entry"] for at in elsewhere(sampler, module["get_index"])}
+    assert f"{name}.get_index" in entries
+
+
+def test_threads_without_code_of_the_script_are_left_out(sampler: Any) -> None:
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    sampler._others([sys._current_frames()[thread.ident or 0]])  # noqa: SLF001 - as a sample does
+    over.set()
+    thread.join()
+    assert sampler.others == {}
+
+
+@pytest.mark.parametrize(("instruction", "line"), [(4, 11), (2, 11), (0, 9)])
+def test_an_instruction_without_a_line_counts_for_the_line_before(
+    instruction: int, line: int
+) -> None:
+    lines = [(0, 2, None), (2, 4, 11), (4, 6, None), (6, 8, 12)]
+    code = SimpleNamespace(co_lines=lambda: lines, co_firstlineno=9)
+    frame = SimpleNamespace(f_lineno=None, f_code=code, f_lasti=instruction)
+    assert agent.load("stack").line_number(frame) == line
+
+
+def test_functions_of_tensorflow_have_their_public_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = SimpleNamespace(_tf_api_names=("random.uniform", "random_uniform"))
+    module = SimpleNamespace(random_uniform=SimpleNamespace(__wrapped__=inner), other=object())
+    monkeypatch.setitem(sys.modules, "tensorflow.python.ops.random_ops", module)
+    public = agent.load("stack").public_name
+    path = "tensorflow.python.ops.random_ops"
+    assert public((path, "random_uniform")) == "tensorflow.random.uniform"
+    assert public((path, "other")) == f"{path}.other"
