@@ -6,10 +6,10 @@ import pytest
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
-from tfdoctor.facts.input.input_lines import InputLine, InputLines
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.input_lines import InputLine, InputLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import python_input
@@ -223,7 +223,9 @@ def test_a_line_is_named_where_enough_samples_show_it(
 def test_a_line_of_a_thread_that_may_do_something_else_is_shown_only() -> None:
     verdict = named(9, 1, certain=False)
     assert verdict.remedies[0].at is None
-    assert LOAD in verdict.evidence[-1].rows[0]  # type: ignore[union-attr]
+    table = verdict.evidence[-1]
+    assert isinstance(table, Table)
+    assert LOAD in table.rows[0]
 
 
 def test_python_of_its_own_is_not_called_a_function() -> None:

@@ -42,11 +42,11 @@ from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.input.input_lines import InputLine, InputLines
 from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.input_lines import InputLine, InputLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.humanize import milliseconds, percent

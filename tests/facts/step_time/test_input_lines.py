@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.step_time.input_lines import InputLines
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
 from tfdoctor.verdict import Location
