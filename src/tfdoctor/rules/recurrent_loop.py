@@ -25,9 +25,9 @@ kernel.
 
 TensorFlow 2.4 and later on CPUs, where one call is one step. The saving is an upper bound: the whole time of the
 loop, with its operations, less the time that their bytes need. A vectorized computation comes near to
-it: it does the same arithmetic in a few operations. A larger batch shares only the cost of starting operations among
-more examples; for an LSTM of 64 units over 32 time steps, 64 examples per step in place of 2 saved 94 % of the time
-per example.
+it: it does the same arithmetic in a few operations. A larger batch shares only the cost of starting
+operations among more examples; for an LSTM of 64 units over 32 time steps, 64 examples per step in place of 2 saved
+94 % of the time per example.
 
 ## Sources
 

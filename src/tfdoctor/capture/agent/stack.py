@@ -176,16 +176,22 @@ def traced_line(
         frame = frames[at]
         path = user_file(frame.filename)
         if path is not None:
-            outer = _innermost(frames[:at])
-            return ((path, frame.lineno), *outer), direct, frames[at + 1 :]
+            return ((path, frame.lineno), *_caller(frames[: at + 1])), direct, frames[at + 1 :]
         direct = direct and not LAYER_CALL.search(frame.filename)
     return (), False, frames
 
 
-def _innermost(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
-    """Return the innermost user frame as a tuple; () where there is none."""
+def _caller(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
+    """Return the user's frame that calls the function of the innermost one, as a tuple; () where none does.
+
+    AutoGraph makes functions of the bodies of loops and branches: their frames have the name of the user's
+    function, whose own frame around them is no caller. Of a function that calls itself it is the first caller.
+    """
+    callee: tuple[str, str] | None = None
     for frame in reversed(frames):
         path = user_file(frame.filename)
         if path is not None:
-            return ((path, frame.lineno),)
+            callee = callee or (path, frame.name)
+            if callee != (path, frame.name):
+                return ((path, frame.lineno),)
     return ()

@@ -82,7 +82,9 @@ class Operation:
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()  # which result of each of ``sources``; () are the first ones
-    computes: str = ""  # equal for equal types and attributes; "" is unknown, or its result may differ
+    computes: str = (
+        ""  # equal for equal types and attributes; "" is unknown, or its result may differ
+    )
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
     origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
