@@ -96,7 +96,7 @@ def _operation(
     """Return one operation; `from` are the numbers of those that make its inputs."""
     lines, direct, called = traced_line(op.traceback)
     layer = owner(op.name)
-    described = {
+    described: dict[str, object] = {
         "name": op.name,
         "type": op.type,
         "inputs": [_tensor(tensor) for tensor in op.inputs],
@@ -111,7 +111,7 @@ def _operation(
         "computes": _computes(op),
     }
     ports = [getattr(tensor, "value_index", 0) for tensor in op.inputs]
-    return {**described, "ports": ports} if any(ports) else described
+    return described | {"ports": ports} if any(ports) else described
 
 
 def _computes(op: GraphOperation) -> str:
