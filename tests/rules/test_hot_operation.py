@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.operations.dependence import Source
-from tfdoctor.facts.operations.layer_calls import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown

@@ -46,8 +46,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.operations.dependence import Source
-from tfdoctor.facts.operations.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown

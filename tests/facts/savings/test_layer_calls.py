@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
-from tfdoctor.facts.operations.layer_calls import LayerCalls
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.layer_calls import LayerCalls
 from tfdoctor.verdict import Location
 
 X: Any = ["float32", [8, 4]]
