@@ -261,3 +261,14 @@ def test_the_short_operations_of_a_layer_are_no_warning(
     verdict = check(of_layer(calls=2000.0, direct=direct), calls=None)
     assert isinstance(verdict, Finding)
     assert verdict.severity is severity
+
+
+@pytest.mark.parametrize(("rest", "asked"), [(3.0, True), (3.1, False)])
+def test_a_layer_that_takes_less_than_half_of_the_line_is_not_asked_about(
+    rest: float, *, asked: bool
+) -> None:
+    """Trap: small operations of many layers, of which a GAN calls one for real and for generated images."""
+    small, other = of_layer(calls=1000.0, time_ms=3.0), group("Mul", rest, None, calls=1000.0)
+    verdict = check(small, other, calls=called(None))
+    assert isinstance(verdict, Finding)
+    assert any("Layer dense" in remedy.action for remedy in verdict.remedies) is asked

@@ -189,6 +189,11 @@ class HotWork:
         chosen = sum(row.ms for row in rows if row.operation is None or row.operation.direct)
         return 2.0 * chosen >= sum(row.ms for row in rows)
 
+    def ms_of(self, layer: CalledLayer) -> float:
+        """The device's time of a layer's operations."""
+        rows = (row for group in self.groups for row in group.rows)
+        return sum(row.ms for row in rows if row.layer == layer.name)
+
     @property
     def repeated_ms(self) -> float:
         """The time of the layers' calls that compute again what an earlier one did, forward."""
@@ -601,7 +606,10 @@ def _dispatched(hot: HotWork) -> str:
 
 def _remedy(hot: HotWork) -> Remedy:
     if hot.layers and not (hot.only_metrics or hot.constant):
-        return _reuse(hot.layers) if hot.repeated_ms else _call_less(hot.layers[0])
+        if hot.repeated_ms:
+            return _reuse(hot.layers)
+        if 2.0 * hot.ms_of(hot.layers[0]) >= hot.ms - hot.host_ms:
+            return _call_less(hot.layers[0])
     compiled = all(row.operation and row.operation.compiled for row in hot.groups[0].rows)
     if hot.short:
         fuse = "" if compiled else ", or can XLA fuse them (jit_compile=True)"
@@ -614,7 +622,9 @@ def _call_less(layer: CalledLayer) -> Remedy:
     """Return what to ask of a layer that one step calls several times, at the line that does it most."""
     number_of = counted(len(layer.calls), "time")
     question = "is the same computed again, or can one call on a larger tensor replace these?"
-    action = f"Layer {layer.name} is called {number_of} in each step: {question}"
+    by = ", ".join(location(line) for line in list(layer.callers)[:SHOWN_LINES])
+    through = f" (by a function that is called at {by})" if by else ""
+    action = f"Layer {layer.name} is called {number_of} in each step{through}: {question}"
     return Remedy(action, at=next(iter(layer.places), None))
 
 
