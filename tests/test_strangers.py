@@ -46,6 +46,15 @@ def test_a_fault_is_found_by_a_rule_that_names_it_or_a_general_one_on_its_line(
     assert not Scored(case, {SICK: [named("float32-matmul", line=20)]}).naming
 
 
+@pytest.mark.parametrize(("saving", "counted"), [(0.1, 1), (0.09, 0), (None, 1)])
+def test_a_fault_that_costs_nothing_here_does_not_count(
+    tmp_path: Path, saving: float | None, counted: int
+) -> None:
+    case = case_of(tmp_path, named_by=["small-files"])
+
+    assert totals([Scored(case, {SICK: []}, saving)]).cases == counted
+
+
 def test_what_nobody_declared_is_false(tmp_path: Path) -> None:
     case = case_of(tmp_path, named_by=["small-files"], acceptable=["float32-matmul"])
     said = [named("small-files"), named("float32-matmul"), named("retracing")]

@@ -101,7 +101,7 @@ def score(case: Case, options: argparse.Namespace) -> Scored:
 def line(scored: Scored) -> str:
     """Return one line on a case: what was found, and how far the figure is off."""
     saving = "-" if scored.saving is None else f"{scored.saving:.0%}"
-    naming = ", ".join(one.rule for one in scored.naming) or ("-" if scored.case.trap else "MISSED")
+    naming = ", ".join(one.rule for one in scored.naming) or ("MISSED" if scored.slow else "-")
     predicted = scored.predicted
     said = (
         f"{'<' if predicted.at_most else ''}{predicted.share:.0%}"

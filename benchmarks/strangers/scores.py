@@ -14,6 +14,9 @@ GENERAL = frozenset({"hot-line", "hot-operation", "hot-stage"})
 NEAR = 2
 """Lines between a place and the fault's: a call may span several."""
 
+COUNTS = 0.10
+"""Share of the step that a fix must save, measured without a profiler, for its fault to count."""
+
 HELD = 0.05
 """Share of the step by which a measured saving may exceed a ceiling."""
 
@@ -64,6 +67,11 @@ class Scored:
     found: Mapping[str, list[Named]]
     saving: float | None = None
     times: list[dict[str, dict[str, float]]] = field(default_factory=list)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the fix saves enough, as measured here, for the script to count as slow."""
+        return not self.case.trap and (self.saving is None or self.saving >= COUNTS)
 
     @property
     def naming(self) -> list[Named]:
@@ -133,7 +141,7 @@ class Totals:
 
 def totals(scored: Sequence[Scored]) -> Totals:
     """Add up a round."""
-    pairs = [one for one in scored if not one.case.trap]
+    pairs = [one for one in scored if one.slow]
     named = [one for one in pairs if one.naming]
     false = sum(len(one.false) for one in scored)
     said = sum(

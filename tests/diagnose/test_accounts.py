@@ -181,6 +181,14 @@ def test_a_general_finding_names_the_part_but_is_no_change() -> None:
     assert engine.together(chart, results) is None
 
 
+def test_a_general_finding_states_its_time_and_no_saving() -> None:
+    result = examined(chart_of(device=100.0), general(hot(40.0)))["hot"]
+    assert result.saving is None
+    assert result.takes is not None
+    assert (result.takes.per_step.value, result.takes.share) == pytest.approx((40.0, 0.4))
+    assert result.severity is Severity.WARNING  # a question is never critical
+
+
 def test_general_findings_come_after_specific_ones() -> None:
     results = examined(chart_of(device=100.0), general(hot(39.0)), states("slow", device(10.0)))
     assert list(results) == ["slow", "hot"]

@@ -1,5 +1,6 @@
 """float32-matmul: matmuls in float32 on a device that is faster in 16-bit precision."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,12 @@ from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, Ru
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import LEAST_OF_PEAKS, Limits
+from tfdoctor.rules.float32_matmul import (
+    ALONG_ONE_AXIS,
+    LEAST_OF_PEAKS,
+    OF_FEW_CHANNELS,
+    Limits,
+)
 from tfdoctor.verdict import (
     Bound,
     Finding,
@@ -153,6 +159,28 @@ def test_the_evidence_shows_what_was_not_counted() -> None:
 )
 def test_a_cpus_short_matmuls_gain_nothing(ms: float, calls: float, kind: type) -> None:
     assert isinstance(check(matmul(ms=ms, calls=calls)), kind)
+
+
+@pytest.mark.parametrize(
+    ("weights", "left"),
+    [
+        ((3, 3, 16, 32), 0.33),
+        ((3, 3, 15, 32), OF_FEW_CHANNELS),
+        ((1, 1, 15, 32), OF_FEW_CHANNELS),
+        ((1, 5, 64, 64), ALONG_ONE_AXIS),
+        ((7, 1, 64, 64), ALONG_ONE_AXIS),
+    ],
+)
+def test_a_cpu_gains_less_along_one_axis_and_from_few_channels(
+    weights: tuple[int, ...], left: float
+) -> None:
+    amx = Hardware(DeviceKind.CPU, "x", "AMX", SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
+    tensors = (("float32", (32, 64, 64, weights[2])), ("float32", weights))
+    made = Operation(name="m/c", type="Conv2D", inputs=tensors)
+    row = replace(matmul("Conv2D", ms=10.1), operation=made)
+    (factor,) = scales(find(row, hardware=amx)).values()
+
+    assert factor * 10.1 == pytest.approx(0.003 + 0.1 + left * 10.0)
 
 
 def test_a_cpus_matmuls_outside_of_onednn_gain_nothing() -> None:

@@ -26,7 +26,7 @@ _LITERALS = (cst.BaseNumber, cst.SimpleString, cst.ConcatenatedString)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BoundValue:
     """What binds a name: an expression, or each element of one; ``place`` counts in a tuple, -1 is all of it."""
 
     value: cst.BaseExpression
@@ -58,12 +58,12 @@ class Values:
         ]
         return plain[0] if len(plain) == len(found) == 1 else None
 
-    def sources(self, name: cst.Name) -> list[Source]:
+    def sources(self, name: cst.Name) -> list[BoundValue]:
         """Return everything that a name may stand for; [] where one of its bindings cannot be followed."""
         found = [self._source(node) for node in self.module.bound(name)]
         return [source for source in found if source] if all(found) else []
 
-    def _source(self, node: cst.CSTNode) -> Source | None:
+    def _source(self, node: cst.CSTNode) -> BoundValue | None:
         """Return what a binding gives a name: an assignment, a loop, or the only call of a function."""
         parent, place = self.module.parent(node), -1
         if isinstance(node, cst.Param) or isinstance(parent, cst.Param):
@@ -75,17 +75,17 @@ class Values:
             node, parent = outer, self.module.parent(outer)
         if isinstance(parent, cst.AssignTarget):
             assigned = self.module.parent(parent)
-            return Source(assigned.value, place) if isinstance(assigned, cst.Assign) else None
+            return BoundValue(assigned.value, place) if isinstance(assigned, cst.Assign) else None
         if isinstance(parent, cst.For) and parent.target is node:
-            return Source(parent.iter, place, each=True)
+            return BoundValue(parent.iter, place, each=True)
         if isinstance(parent, cst.Element):  # for i, (x, y) in enumerate(dataset)
             around = self.module.parent(parent)
             loop = self.module.parent(around) if around else None
             if isinstance(loop, cst.For) and isinstance(around, cst.Tuple):
-                return Source(loop.iter, list(around.elements).index(parent), each=True)
+                return BoundValue(loop.iter, list(around.elements).index(parent), each=True)
         return None
 
-    def _argument(self, parameter: cst.CSTNode | None) -> Source | None:
+    def _argument(self, parameter: cst.CSTNode | None) -> BoundValue | None:
         """Return what the only call of a function gives a parameter."""
         if not isinstance(parameter, cst.Param):
             return None
@@ -98,7 +98,7 @@ class Values:
         value = given(function, calls[0], parameter.name.value)
         # A name in a loop is followed to what it stands for; any other expression is computed at each turn.
         unclear = self.repeated(calls[0]) and not isinstance(value, cst.Name)
-        return None if value is None or unclear else Source(value)
+        return None if value is None or unclear else BoundValue(value)
 
     def calls(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls of a function by its name; [] where the name is also used otherwise."""
@@ -157,7 +157,7 @@ class Values:
         in_data = "data" in parts and (parts[-1] in MAKERS or parts[-1].endswith("Dataset"))
         return in_data or parts[-1].endswith("dataset_from_directory")
 
-    def _holds_dataset(self, source: Source, seen: frozenset[int]) -> bool:
+    def _holds_dataset(self, source: BoundValue, seen: frozenset[int]) -> bool:
         if source.each:
             return False
         value = source.value
@@ -168,7 +168,8 @@ class Values:
             return self.is_dataset(part, seen)
         if isinstance(value, cst.Call) and isinstance(value.func, cst.Name):
             return self._returned(
-                value.func.value, lambda made: self._holds_dataset(Source(made, source.place), seen)
+                value.func.value,
+                lambda made: self._holds_dataset(BoundValue(made, source.place), seen),
             )
         return False
 
@@ -219,7 +220,7 @@ class Values:
             case _:
                 return False
 
-    def _holds_tensor(self, source: Source, seen: frozenset[int]) -> bool:
+    def _holds_tensor(self, source: BoundValue, seen: frozenset[int]) -> bool:
         if not source.each:
             part = _part(source.value, source.place) if source.place >= 0 else None
             return self.is_tensor(part or source.value, seen)
@@ -244,7 +245,7 @@ class Values:
         self,
         name: cst.Name,
         seen: frozenset[int],
-        holds: Callable[[Source, frozenset[int]], bool],
+        holds: Callable[[BoundValue, frozenset[int]], bool],
     ) -> bool:
         """Say whether a name has a source, and all of them are of a kind; ``d = d.map(f)`` says nothing new."""
         found = self.sources(name)

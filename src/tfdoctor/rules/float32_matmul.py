@@ -88,8 +88,7 @@ class Limits:
     on_cpu: float = limit(
         0.15,
         "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: of ten "
-        "scripts "
-        "with a predicted gain of 4 to 16 % of the step, two became clearly faster; a transformer and a "
+        "scripts with a predicted gain of 4 to 16 % of the step, two became clearly faster; a transformer and a "
         "network of 1-D convolutions became slower (eight scripts were measured with benchmarks/accuracy/judge.py)",
         most=1.0,
     )
@@ -108,6 +107,14 @@ CAST_MS = 0.003
 EINSUM_MS = 0.25
 """Like FIXED_MS, for an Einsum, which also transposes its operands (benchmarks/precision.py: 64 matmuls
 of 64 x 24 x 64 take 0.39 ms in float32 and 0.36 in bfloat16; 256 of 128 x 64 x 128, 9.9 and 4.4)."""
+
+ALONG_ONE_AXIS = 0.8
+"""Time in bfloat16 relative to float32 on a CPU of a convolution along one axis, gradients included: 0.64 to 0.85
+in four shapes (benchmarks/precision.py, on an Intel Xeon with AMX, TensorFlow 2.21, 2026-11-22)."""
+
+FEW_CHANNELS, OF_FEW_CHANNELS = 16, 0.6
+"""Like ALONG_ONE_AXIS, of a convolution of fewer input channels than the first, which a tile of the matrix unit
+holds: 0.58 to 0.6 in three shapes of 1 and 8 channels; 0.26 and 0.31 with 16 and 32 channels."""
 
 MEMORY_BOUND = 0.6
 """Share of the memory bandwidth from which bytes, not the MXU, limit an operation on a TPU."""
@@ -203,7 +210,7 @@ class Float32:
 
     def _scales_on_cpu(self, row: OperationTime) -> float:
         fixed, casts = _fixed_ms(row) / row.ms, CAST_MS * row.calls / row.ms
-        return casts + fixed + self.sixteen_bit.scales * (1.0 - fixed)
+        return casts + fixed + max(self.sixteen_bit.scales, _least_on_cpu(row)) * (1.0 - fixed)
 
     def _scales(self, row: OperationTime) -> float:
         scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
@@ -237,6 +244,21 @@ def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
             return False
         return row.nbytes * row.calls / (row.ms * 1e-3) > MEMORY_BOUND * peak
     return True
+
+
+def _least_on_cpu(row: OperationTime) -> float:
+    """Return the least time in 16-bit precision relative to float32 that a CPU's kernels reach for a shape."""
+    kernel = row.kernel
+    if not row.type.startswith("Conv") or not kernel or len(kernel) != CONV2D:
+        return 0.0
+    height, width, channels, _ = kernel
+    if min(height, width) == 1 < max(height, width):
+        return ALONG_ONE_AXIS
+    return OF_FEW_CHANNELS if channels < FEW_CHANNELS else 0.0
+
+
+CONV2D = 4
+"""Dimensions of the weights of a convolution of images: height, width, input and output channels."""
 
 
 def _fixed_ms(row: OperationTime) -> float:
