@@ -6,6 +6,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules import between_steps
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
@@ -19,12 +20,14 @@ def check(
     retracing: Retracing | None = None,
     new_arguments: tuple[tuple[int, ...], ...] = (),
     slow: SlowCalls | None = None,
+    untraced: float | None = None,
 ) -> Verdict:
     return between_steps.check(
         Breakdown.of(between=between, device=step - between),
         StackSamples(places, new_arguments=new_arguments) if places else None,
         retracing,
         slow,
+        None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
     )
 
 
@@ -36,6 +39,18 @@ def test_a_share_of_the_step_and_more_than_keras_takes(
     between: float, step: float, kind: type
 ) -> None:
     assert isinstance(check(between, step=step), kind)
+
+
+@pytest.mark.parametrize(
+    ("untraced", "grows"), [(1.25, True), (1.24, False), (0.8, False), (None, False)]
+)
+def test_longer_steps_outside_of_the_window_may_grow(
+    untraced: float | None, *, grows: bool
+) -> None:
+    finding = check(10.0, untraced=untraced)
+    assert isinstance(finding, Finding)
+    assert ("may grow with the step number" in finding.summary) is grows
+    assert len(finding.remedies) == (2 if grows else 1)
 
 
 def test_time_without_stack_samples_has_no_name_and_a_ceiling() -> None:

@@ -55,6 +55,17 @@ def test_a_stack_of_equal_layers_shares_nothing() -> None:
     assert isinstance(check(program(8, chained=True)), Healthy)
 
 
+@pytest.mark.parametrize(("results", "kind"), [(1, Finding), (8, Healthy)])
+def test_results_of_one_operation_are_different_tensors(results: int, kind: type) -> None:
+    """Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another."""
+    rows = [graph_operation("unstack", "Unpack", [X], [X] * results, **{"from": [None]})]
+    rows += [
+        graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)
+    ]
+    record = {"graphs": [{"kind": "function", "operations": rows}]}
+    assert isinstance(check(chart(trace([]), recording(record)).fact(Program)), kind)
+
+
 @pytest.mark.parametrize(("number", "kind"), [(int(LIMITS.products), Finding), (3, Healthy)])
 def test_query_key_and_value_are_three_by_design(number: int, kind: type) -> None:
     assert isinstance(check(program(number)), kind)

@@ -7,6 +7,7 @@ import pytest
 from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -48,6 +49,7 @@ def check(
     subjects: frozenset[str] = frozenset(),
     dispatching: float = 0.0,
     unnamed: str = "",
+    calls: LayerCalls | None = None,
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
     parts = {Stage.DEVICE: left, Stage.HOST: host}
@@ -57,6 +59,7 @@ def check(
         Breakdown.of(device=30.0, host=10.0),
         OperationGroups(groups, unnamed),
         HostLines({Stage.HOST: (waits,)}),
+        calls,
     )
 
 
@@ -74,6 +77,7 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
         Unexplained({Stage.DEVICE: 0.3}),
         Breakdown.of(device=0.3, host=0.1),
         OperationGroups((group(time_ms=time_ms, least=0.0),)),
+        None,
         None,
     )
     assert isinstance(short, kind)
@@ -201,3 +205,70 @@ def test_small_operations_of_a_line_are_a_note() -> None:
     assert "Operations of 3 types at train.py:14" in finding.summary
     near = [group(kind, 2.5, 2.4) for kind in ("Mul", "Log", "Exp")]
     assert isinstance(check(*near), Healthy)
+
+
+def of_layer(calls: float = 1.0, time_ms: float = 10.0, *, direct: bool = False) -> OperationGroup:
+    """An operation of a layer whose arithmetic may be necessary: its rate is the best of the run."""
+    made = Operation(name="dense_1/MatMul", type="MatMul", layer="dense", at=AT, direct=direct)
+    row = OperationTime(
+        name=made.name, type="MatMul", ms=time_ms, calls=calls, layer="dense", at=AT, operation=made
+    )
+    return OperationGroup(
+        type="MatMul", at=AT, layers=("dense",), rows=(row,), missing="shapes unknown"
+    )
+
+
+def called(repeated_ms: float | None) -> LayerCalls:
+    """A layer that helpers of lines 30 and 31 call twice, from line 22."""
+    inner = Location("train.py", 22)
+    calls = tuple(
+        LayerCall(
+            f"dense_{n}",
+            inner,
+            Location("train.py", 30 + n),
+            repeated_ms or 1.0,
+            (f"dense_{n}/MatMul",),
+        )
+        for n in range(2)
+    )
+    return LayerCalls((CalledLayer("dense", calls, (calls,) if repeated_ms else ()),))
+
+
+def test_a_layer_that_is_called_twice_is_asked_about_at_the_call() -> None:
+    verdict = check(of_layer(), calls=called(None))
+    assert isinstance(verdict, Finding)
+    (remedy,) = verdict.remedies
+    assert "two times" in remedy.action
+    assert remedy.at == Location("train.py", 22)
+    assert verdict.severity is Severity.NOTE
+
+
+@pytest.mark.parametrize(("again", "severity"), [(2.0, Severity.WARNING), (1.9, Severity.NOTE)])
+def test_repeating_a_computation_is_as_severe_as_its_time(again: float, severity: Severity) -> None:
+    """Of a step of 40 ms; the repeated call can be left out whole."""
+    verdict = check(of_layer(), calls=called(again))
+    assert isinstance(verdict, Finding)
+    assert verdict.severity is severity
+    assert "train.py:30, train.py:31" in verdict.remedies[0].action
+    assert [effect.scales for effect in verdict.effects] == [0.0]
+
+
+@pytest.mark.parametrize(("direct", "severity"), [(False, Severity.NOTE), (True, Severity.WARNING)])
+def test_the_short_operations_of_a_layer_are_no_warning(
+    *, direct: bool, severity: Severity
+) -> None:
+    """Trap: an unrolled GRU, whose operations Keras chose."""
+    verdict = check(of_layer(calls=2000.0, direct=direct), calls=None)
+    assert isinstance(verdict, Finding)
+    assert verdict.severity is severity
+
+
+@pytest.mark.parametrize(("rest", "asked"), [(3.0, True), (3.1, False)])
+def test_a_layer_that_takes_less_than_half_of_the_line_is_not_asked_about(
+    rest: float, *, asked: bool
+) -> None:
+    """Trap: small operations of many layers, of which a GAN calls one for real and for generated images."""
+    small, other = of_layer(calls=1000.0, time_ms=3.0), group("Mul", rest, None, calls=1000.0)
+    verdict = check(small, other, calls=called(None))
+    assert isinstance(verdict, Finding)
+    assert any("Layer dense" in remedy.action for remedy in verdict.remedies) is asked

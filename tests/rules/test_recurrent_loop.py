@@ -5,9 +5,11 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import recurrent_loop
-from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Finding, Healthy, Stage, Verdict
 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
@@ -37,6 +39,19 @@ def test_the_saving_is_a_ceiling() -> None:
     assert [effect.bound for effect in verdict.effects] == [Bound.AT_MOST]
 
 
+def test_the_ceiling_is_the_whole_loop() -> None:
+    """What replaces the loop saves its waits and its operations as well, not only starting them."""
+    row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
+    loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
+    work = LoopWork((loop,), scheduling_ms=5.0, waiting_ms=6.0)
+    verdict = recurrent_loop.check(work, Breakdown.of(host=6.5, device=2.5), None)
+    assert isinstance(verdict, Finding)
+    assert [(effect.stage, effect.scales, effect.of) for effect in verdict.effects] == [
+        (Stage.HOST, 0.0, ms(6.0)),
+        (Stage.DEVICE, 0.0, ms(2.0)),
+    ]
+
+
 FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"
 BACKWARD = "gradient_tape/lstm/while/lstm/while_grad/body/_9/gradients/MatMul_grad:MatMul"
 
@@ -63,6 +78,11 @@ def test_a_loop_and_its_gradient_are_one() -> None:
 def test_iterations_without_their_operations_are_scheduling() -> None:
     """Of each loop's first iteration, the executor's events look like those outside of loops."""
     assert looping().scheduling_ms == pytest.approx(2 * 9 * 0.15, rel=0.02)
+
+
+def test_a_loop_waits_from_its_first_operation_to_its_last() -> None:
+    """Each of the two loops runs for 2 ms, 0.5 ms of it in its matmuls; before its first one is 0.05 ms."""
+    assert looping().waiting_ms == pytest.approx(2 * (2.0 - 0.05 - 0.5), rel=0.03)
 
 
 def test_a_call_of_several_steps_is_not_judged() -> None:

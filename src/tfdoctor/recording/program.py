@@ -50,7 +50,10 @@ class RecordedOperation:
     layer: str = ""
     at: SourceLine | None = None
     origin: tuple[str, str] | None = None  # the part of Keras that made it: ("metric", "AUC")
+    by: SourceLine | None = None  # the user's line that calls the function of `at`
     direct: bool = False  # the line calls no Keras layer that made the operation
+    computes: str = ""  # a digest of type and attributes; "": equal inputs may give other results
+    ports: tuple[int, ...] = ()  # which result of each of `sources`; () are the first ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,10 @@ callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor 
 the training thread and names the callback and the line. Retracing a function, making batches in the
 loop and calls such as `model.predict` also fall between steps; retracing, python-input and slow-call report them.
 
+The traced steps are a few of the run. Where the others take longer, although tracing slows only the traced ones,
+work that grows from step to step is a likely cause, such as rewriting a history that becomes longer: the report
+says so, and the saving is that of the traced steps.
+
 ## Why it matters
 
 Between two calls the accelerator idles, however fast it is.
@@ -39,7 +43,8 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.humanize import milliseconds
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.humanize import milliseconds, number
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
 from tfdoctor.verdict import (
@@ -79,6 +84,11 @@ class Limits:
         0.5, "Shortest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"
     )
     stack_samples: float = limit(5.0, "Stack samples needed before a callback or a line is named")
+    longer: float = limit(
+        1.25,
+        "Smallest ratio of untraced to traced steps of which the report says that the work may grow: 1.19 is "
+        "common on a machine that other programs use as well",
+    )
 
 
 LIMITS = Limits()
@@ -98,6 +108,7 @@ def check(
     samples: StackSamples | None,
     retracing: Retracing | None,
     slow: SlowCalls | None,
+    pace: UntracedPace | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
@@ -124,12 +135,35 @@ def check(
         )
         return Healthy(summary=summary, evidence=measures, necessary=needed)
     hotspots = _hotspots(known, elsewhere) if known else []
+    longer = pace if pace and pace.ratio >= limits.longer else None
     return Finding(
-        summary=summary + _mostly(hotspots),
-        evidence=(*measures, *_table(hotspots, time_ms)),
-        remedies=(_remedy(hotspots),),
+        summary=summary + _mostly(hotspots) + _longer(longer),
+        evidence=(*measures, *_pace(longer, limits), *_table(hotspots, time_ms)),
+        remedies=(_remedy(hotspots), *((NEW_ONLY,) if longer else ())),
         effects=(_effect(hotspots, time_ms),),
     )
+
+
+NEW_ONLY = Remedy(
+    "If the work grows with the step number, write or compute only what is new in each step"
+)
+"""What to do about work that takes longer in later steps."""
+
+
+def _longer(pace: UntracedPace | None) -> str:
+    """Say that the traced steps are shorter than the others, where they are."""
+    if pace is None:
+        return ""
+    ratio_text = number(round(pace.ratio, 1))
+    return (
+        f"; steps outside of the traced ones take {ratio_text} times as long "
+        f"({milliseconds(pace.step_ms)}), so that this work may grow with the step number"
+    )
+
+
+def _pace(pace: UntracedPace | None, limits: Limits) -> tuple[Measure, ...]:
+    label = "time of an untraced step relative to a traced one"
+    return (Measure(label, ratio(pace.ratio), ratio(limits.longer)),) if pace else ()
 
 
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
@@ -237,9 +271,9 @@ def sick() -> Verdict:
     """A callback takes 7 ms of each 13 ms step."""
     line = Location("train.py", 27)
     samples = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
-    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing(), None)
+    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing(), None, None)
 
 
 def healthy() -> Verdict:
     """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None)
+    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None, None)

@@ -7,10 +7,12 @@ time that its bytes and FLOPs need on this hardware. Reported are groups of 10 %
 that need less than half of their time, groups whose least time is unknown, and lines that make many operations of a
 few microseconds. Where single types take less, all types of a line or layer count together, and at last all
 lines. Operations that only Keras metrics use, or that depend on constants only, are reported from 5 % of the
-step.
+step. Where a step calls the layer that made the operations several times, the report has the lines of the
+calls, and which calls compute the same: all their operations have equal inputs.
 
 Matmuls and convolutions of unknown peak rate are a question: their rate is compared with the best one that this run
-reaches for the type. What only takes long, or has an unknown least time, is a note. A kernel far from the
+reaches for the type. What only takes long, or has an unknown least time, is a note, and so are the short operations
+of Keras layers, which the user's line did not choose. A kernel far from the
 hardware's rate is rated one level lower than its ceiling, for nothing shows how to make it faster.
 
 ## Why it matters
@@ -39,12 +41,13 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 - [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tfdoctor.facts.operations.dependence import Source
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -77,6 +80,12 @@ GENERAL = True
 
 SHOWN_ROWS = 8
 """Rows of the table: the groups that take most of the time."""
+
+SHOWN_LINES = 3
+"""Lines of each layer in the table of calls: those that call it most often."""
+
+SHOWN_LAYERS = 3
+"""Layers in the table of calls: those whose operations take most of the time."""
 
 COLUMNS = (
     "operation",
@@ -140,6 +149,7 @@ class HotWork:
     title: str = ""  # of several types together: "Operations of 12 types"; "" is one type
     device_ms: float = 0.0
     host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
+    layers: tuple[CalledLayer, ...] = ()  # that made them, where a step calls these several times
 
     @property
     def ms(self) -> float:
@@ -167,8 +177,27 @@ class HotWork:
         if self.only_metrics or self.constant:
             return False
         first = self.groups[0]
+        if self.short and not self.is_direct:
+            return True
         unknown = first.attained is None and first.inputs != frozenset((Source.VARIABLES,))
         return bool(self.title) or (unknown and not self.short)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the user's lines call at least half of the operations, by their time, and no layer does."""
+        rows = [row for group in self.groups for row in group.rows]
+        chosen = sum(row.ms for row in rows if row.operation is None or row.operation.direct)
+        return 2.0 * chosen >= sum(row.ms for row in rows)
+
+    def ms_of(self, layer: CalledLayer) -> float:
+        """The device's time of a layer's operations."""
+        rows = (row for group in self.groups for row in group.rows)
+        return sum(row.ms for row in rows if row.layer == layer.name)
+
+    @property
+    def repeated_ms(self) -> float:
+        """The time of the layers' calls that compute again what an earlier one did, forward."""
+        return sum(layer.repeated_ms for layer in self.layers)
 
     @property
     def ceiling_ms(self) -> float:
@@ -193,6 +222,7 @@ def check(
     breakdown: Breakdown,
     operations: OperationGroups,
     lines: HostLines | None,
+    calls: LayerCalls | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Name the operations that take long for their bytes and FLOPs, where no other finding does."""
@@ -201,7 +231,7 @@ def check(
     groups = [left for group in operations.groups if (left := _without(group, unexplained))]
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
     least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
-    hot = _hot(groups, lines, unexplained, least, limits)
+    hot = [_called(one, calls) for one in _hot(groups, lines, unexplained, least, limits)]
     if hot:
         return _finding(sorted(hot, key=_order), unexplained, breakdown, limits)
     if operations.why_unnamed:
@@ -211,6 +241,17 @@ def check(
         evidence=(_table(groups),) if groups else (),
         necessary=tuple(_necessary(groups, limits)),
     )
+
+
+def _called(hot: HotWork, calls: LayerCalls | None) -> HotWork:
+    """Add the calls of the layers that made the work, those of most time first."""
+    times: dict[str, float] = defaultdict(float)
+    for group in hot.groups:
+        for row in group.rows:
+            times[row.layer] += row.ms
+    names = sorted(times, key=lambda name: -times[name])
+    found = (calls.of(name) for name in names if name) if calls else ()
+    return replace(hot, layers=tuple(layer for layer in found if layer))
 
 
 def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
@@ -227,7 +268,7 @@ def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[Par
 
 def _order(hot: HotWork) -> tuple[bool, float]:
     """Order what less is possible of before questions, each by time."""
-    return hot.is_question, -hot.ms
+    return hot.is_question and not hot.repeated_ms, -hot.ms
 
 
 def _hot(
@@ -387,25 +428,70 @@ def _finding(
     )
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
-        summary=_summary(first, breakdown),
-        evidence=(share, *_distance(first, limits), _table(groups)),
-        remedies=tuple(_remedy(one) for one in hot[:SHOWN_ROWS]),
+        summary=_summary(first, breakdown) + _again(first),
+        evidence=(share, *_distance(first, limits), *_repeats(hot), _table(groups), *_calls(hot)),
+        remedies=tuple(dict.fromkeys(_remedy(one) for one in hot[:SHOWN_ROWS])),
         effects=tuple(_effects(hot, unexplained)),
         severity=max(_severity(one, breakdown) for one in hot),
     )
 
 
+def _layers(hot: Iterable[HotWork]) -> list[CalledLayer]:
+    """Return the layers that are called several times, each once."""
+    return list({layer.name: layer for one in hot for layer in one.layers}.values())
+
+
+def _again(hot: HotWork) -> str:
+    """Say how long the calls take that compute the same again."""
+    if not hot.repeated_ms:
+        return ""
+    return f"; repeated calls of a layer on the same input take {milliseconds(hot.repeated_ms)}"
+
+
+def _repeats(hot: Iterable[HotWork]) -> Iterator[Measure]:
+    """Yield the time of the calls that compute the same again."""
+    time_ms = sum(layer.repeated_ms for layer in _layers(hot))
+    if time_ms:
+        yield Measure(
+            "time in layers called again on the same input, forward, per step", ms(time_ms)
+        )
+
+
+def _calls(hot: Iterable[HotWork]) -> Iterator[Table]:
+    """Yield the table of the lines that call layers several times in a step."""
+    layers = sorted(_layers(hot), key=lambda layer: (-layer.repeated_ms, -len(layer.calls)))
+    rows = [row for layer in layers[:SHOWN_LAYERS] for row in _call_rows(layer)]
+    if rows:
+        yield Table(
+            ("layer", "called at", "function called at", "calls per step", "same input"),
+            tuple(rows),
+        )
+
+
+def _call_rows(layer: CalledLayer) -> Iterator[tuple[Cell, ...]]:
+    """Yield the lines that call a layer most often, those of repeated calls first."""
+    number_of = Counter((call.at, call.by) for call in layer.calls)
+    again = Counter((call.at, call.by) for calls in layer.equal for call in calls)
+    lines = sorted(number_of, key=lambda line: (-again[line], -number_of[line]))
+    shown = SHOWN_LINES if not layer.equal else max(SHOWN_LINES, len(again))
+    for at, by in lines[:shown]:
+        known = count(again[at, by]) if layer.equal else "-"
+        yield layer.name, at or "unknown", by or "-", count(number_of[at, by]), known
+
+
 def _severity(hot: HotWork, breakdown: Breakdown) -> Severity:
     """Return how severe it is: one level less than its ceiling, unless all of it is avoidable.
 
-    A kernel far from the hardware's rate shows that less time is possible, not how.
+    A kernel far from the hardware's rate shows that less time is possible, not how. Computing the same again is as
+    severe as its time.
     """
+    repeated = Severity.of(hot.repeated_ms / breakdown.step_ms)
     if hot.is_question:
-        return Severity.NOTE
+        return repeated
     severity = Severity.of(hot.ceiling_ms / breakdown.step_ms)
     if hot.only_metrics or hot.constant:
         return severity
-    return Severity(max(Severity.NOTE, severity - 1))
+    return Severity(max(Severity.NOTE, severity - 1, repeated))
 
 
 def _summary(hot: HotWork, breakdown: Breakdown) -> str:
@@ -503,8 +589,11 @@ def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effec
     total = sum(row.ms for row, _ in rows)
     left = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
     part = min(1.0, left / total) if total else 0.0
+    again = {name for layer in _layers(hot) for call in layer.repeated for name in call.operations}
     for row, group in rows if part else ():
-        yield Effect(Stage.DEVICE, _scales(group), row.name, ms(row.ms * part), bound=Bound.AT_MOST)
+        repeats = row.operation is not None and row.operation.name in again
+        least = 0.0 if repeats else _scales(group)
+        yield Effect(Stage.DEVICE, least, row.name, ms(row.ms * part), bound=Bound.AT_MOST)
     for one in hot:
         if one.host_ms:
             yield Effect(Stage.HOST, 0.0, _dispatched(one), ms(one.host_ms), bound=Bound.AT_MOST)
@@ -516,12 +605,42 @@ def _dispatched(hot: HotWork) -> str:
 
 
 def _remedy(hot: HotWork) -> Remedy:
+    if hot.layers and not (hot.only_metrics or hot.constant):
+        if hot.repeated_ms:
+            return _reuse(hot.layers)
+        if 2.0 * hot.ms_of(hot.layers[0]) >= hot.ms - hot.host_ms:
+            return _call_less(hot.layers[0])
     compiled = all(row.operation and row.operation.compiled for row in hot.groups[0].rows)
     if hot.short:
         fuse = "" if compiled else ", or can XLA fuse them (jit_compile=True)"
         action = f"Can one operation on the whole batch or sequence replace these{fuse}?"
         return Remedy(action, at=hot.at)
     return Remedy(_question(hot), at=hot.at)
+
+
+def _call_less(layer: CalledLayer) -> Remedy:
+    """Return what to ask of a layer that one step calls several times, at the line that does it most."""
+    number_of = counted(len(layer.calls), "time")
+    question = "is the same computed again, or can one call on a larger tensor replace these?"
+    by = ", ".join(location(line) for line in list(layer.callers)[:SHOWN_LINES])
+    through = f" (by a function that is called at {by})" if by else ""
+    action = f"Layer {layer.name} is called {number_of} in each step{through}: {question}"
+    return Remedy(action, at=next(iter(layer.places), None))
+
+
+def _reuse(layers: Iterable[CalledLayer]) -> Remedy:
+    """Return where layers compute the same again: those of most time, and all lines that call them."""
+    repeated = [layer for layer in layers if layer.repeated_ms]
+    longest = max(repeated, key=lambda layer: layer.repeated_ms)
+    same = max(longest.equal, key=lambda calls: sum(call.ms for call in calls))
+    lines = ", ".join(dict.fromkeys(location(call.place) for call in same if call.place))
+    others = f" (and {counted(len(repeated) - 1, 'more layer')})" if len(repeated) > 1 else ""
+    number_of = counted(len(same), "time")
+    action = (
+        f"Layer {longest.name}{others} computes the same {number_of} in each step ({lines}): "
+        "call it once and reuse the result"
+    )
+    return Remedy(action, at=same[-1].place)
 
 
 def _question(hot: HotWork) -> str:
@@ -569,4 +688,6 @@ def _example(least_ms: float) -> Verdict:
     row = OperationTime(name="TopKV2", type="TopKV2", ms=20.0, at=at)
     group = OperationGroup(type="TopKV2", at=at, layers=(), rows=(row,), least_ms=least_ms)
     breakdown = Breakdown.of(device=38.0, host=2.0)
-    return check(Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None)
+    return check(
+        Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None, None
+    )

@@ -136,6 +136,7 @@ class GraphOperation(Protocol):
     control_inputs: Sequence[GraphOperation]
     traceback: Traceback | None
     op_def: Foreign
+    node_def: Foreign
 
     def get_attr(self, name: str) -> object:
         """Return the value of an attribute."""

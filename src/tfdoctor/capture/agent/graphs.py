@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from . import zeros
 from .origins import origin
 from .stack import traced_line
@@ -38,6 +40,18 @@ ATTRIBUTES = frozenset(
 
 _wanted: dict[str, list[str]] = {}
 """Which of them an operation of a type has."""
+
+_differs: dict[str, bool] = {}
+"""Whether an operation of a type may return other results for equal inputs."""
+
+READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
+"""Operations that return the same until their variable is written."""
+
+NAMES_OF_GRAPH = ("_class", "_output_shapes")
+"""Attributes that say where an operation is, and not what it computes."""
+
+LONGEST_CONSTANT = 4096
+"""Elements of a constant whose value is looked at: comparing longer ones costs more time than it explains."""
 
 DATASET_FUNCTIONS = "Dataset_"
 """How tf.data names the functions that it traces."""
@@ -80,20 +94,43 @@ def _operation(
     op: GraphOperation, owner: Callable[[str], str | None], numbers: Mapping[str, int]
 ) -> dict[str, object]:
     """Return one operation; `from` are the numbers of those that make its inputs."""
-    line, direct, called = traced_line(op.traceback)
+    lines, direct, called = traced_line(op.traceback)
     layer = owner(op.name)
-    return {
+    described: dict[str, object] = {
         "name": op.name,
         "type": op.type,
         "inputs": [_tensor(tensor) for tensor in op.inputs],
         "from": [numbers.get(tensor.op.name) for tensor in op.inputs],
         "outputs": [_tensor(tensor) for tensor in op.outputs],
         "attrs": _attributes(op),
-        "at": line,
+        "at": lines[0] if lines else None,
+        "by": lines[1] if len(lines) > 1 else None,
         "direct": direct,
         "layer": layer,
         "origin": None if layer else origin(called),
+        "computes": _computes(op),
     }
+    ports = [getattr(tensor, "value_index", 0) for tensor in op.inputs]
+    return described | {"ports": ports} if any(ports) else described
+
+
+def _computes(op: GraphOperation) -> str:
+    """Return a digest of type and attributes, "" where equal inputs may give other results or it is too long."""
+    if op.type not in _differs:
+        _differs[op.type] = op.op_def.is_stateful and op.type not in READS
+    if _differs[op.type] or (op.type == "Const" and _elements(op.outputs[0]) > LONGEST_CONSTANT):
+        return ""
+    node = op.node_def
+    for name in ("name", "input", "experimental_debug_info"):
+        node.ClearField(name)
+    for name in NAMES_OF_GRAPH:
+        node.attr.pop(name, None)
+    text = node.SerializeToString(deterministic=True)
+    return hashlib.sha1(text, usedforsecurity=False).hexdigest()[:12]
+
+
+def _elements(tensor: Tensor) -> int:
+    return int(tensor.shape.num_elements() or 0)
 
 
 def _tensor(tensor: Tensor) -> list[object]:

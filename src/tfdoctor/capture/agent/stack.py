@@ -203,14 +203,15 @@ LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")
 
 def traced_line(
     trace: Traceback | None,
-) -> tuple[Line | None, bool, Sequence[TracedFrame]]:
-    """Return the innermost user frame of a graph operation's traceback, whether it calls no Keras layer, and how.
+) -> tuple[tuple[Line, ...], bool, Sequence[TracedFrame]]:
+    """Return a graph operation's two innermost user frames, whether the first calls no Keras layer, and how.
 
-    A line that calls a layer did not choose the operation: the line that made the layer did. The last result are
-    the frames of others that the line calls, the innermost last.
+    A line that calls a layer did not choose the operation: the line that made the layer did. The second frame
+    calls the function of the first; where a function is called from several lines it says which. The last result
+    are the frames of others that the first line calls, the innermost last.
     """
     if trace is None:
-        return None, False, ()
+        return (), False, ()
     direct = True
     # Six times faster where TensorFlow leaves out its own frames itself.
     frames = list(trace.get_user_frames() if hasattr(trace, "get_user_frames") else trace)
@@ -218,6 +219,22 @@ def traced_line(
         frame = frames[at]
         path = user_file(frame.filename)
         if path is not None:
-            return (path, frame.lineno), direct, frames[at + 1 :]
+            return ((path, frame.lineno), *_caller(frames[: at + 1])), direct, frames[at + 1 :]
         direct = direct and not LAYER_CALL.search(frame.filename)
-    return None, False, frames
+    return (), False, frames
+
+
+def _caller(frames: Sequence[TracedFrame]) -> tuple[Line, ...]:
+    """Return the user's frame that calls the function of the innermost one, as a tuple; () where none does.
+
+    AutoGraph makes functions of the bodies of loops and branches: their frames have the name of the user's
+    function, whose own frame around them is no caller. Of a function that calls itself it is the first caller.
+    """
+    callee: tuple[str, str] | None = None
+    for frame in reversed(frames):
+        path = user_file(frame.filename)
+        if path is not None:
+            callee = callee or (path, frame.name)
+            if callee != (path, frame.name):
+                return ((path, frame.lineno),)
+    return ()

@@ -58,7 +58,7 @@ class SiblingMatmuls:
         for operation in dataflow.program.by_name.values():
             if operation.type in MATMULS and not operation.name.startswith("gradient"):
                 source = dataflow.source(operation, 0)
-                if source is not None and len(operation.inputs) > 1:
+                if source is not None and len(operation.inputs) > 1 and not _divides(source):
                     groups[source.name, operation.inputs[1][1]].append(operation)
         siblings = [
             _siblings(source, weights, members, operations, dataflow)
@@ -67,6 +67,14 @@ class SiblingMatmuls:
         ]
         ran = [group for group in siblings if len(group.matmuls) > 1]
         return cls(tuple(sorted(ran, key=lambda group: -group.ms)))
+
+
+def _divides(source: Operation) -> bool:
+    """Say whether an operation has several results of one shape: which of them is taken is not recorded.
+
+    An unrolled recurrent layer multiplies one time step after another of ``unstack``: different tensors.
+    """
+    return len(set(source.outputs)) < len(source.outputs)
 
 
 def _siblings(

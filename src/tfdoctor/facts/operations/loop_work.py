@@ -1,10 +1,12 @@
 """Loops inside the step's graph: their iterations, and the time that they take outside of operations."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -31,6 +33,7 @@ class GraphLoop:
     iterations: float  # of the forward or of the backward loop
     operations: float  # recorded; TensorFlow does not record all of the cheap ones
     ms: float  # of these operations
+    rows: tuple[OperationTime, ...] = ()  # these operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,13 @@ class LoopWork:
 
     ``scheduling_ms`` is the exposed time in which the executor works on iterations while no recorded operation
     runs: it starts operations, passes their tensors on, and runs those that are too cheap to be recorded.
+    ``waiting_ms`` is all time without a recorded operation from the first to the last one of each loop: it
+    includes ``scheduling_ms``, the first iterations and what the threads wait for each other.
     """
 
     loops: tuple[GraphLoop, ...]
     scheduling_ms: float = 0.0
+    waiting_ms: float = 0.0
 
     @classmethod
     def measure(
@@ -65,7 +71,12 @@ class LoopWork:
                 iterating |= _iterating(line)
         busy = activity.of(Stage.DEVICE) | activity.wait
         loops = sorted(_loops(operations), key=lambda loop: -loop.iterations)
-        return cls(tuple(loops), SteadySteps.of(steps).ms(iterating - busy) if loops else 0.0)
+        if not loops:
+            return cls(())
+        steady = SteadySteps.of(steps)
+        scheduling = steady.ms(iterating - busy)
+        waiting = steady.ms((_spans(trace, steady.stretches) | iterating) - busy)
+        return cls(tuple(loops), scheduling, max(scheduling, waiting))
 
     @property
     def iterations(self) -> float:
@@ -84,7 +95,7 @@ def _loops(operations: Operations) -> list[GraphLoop]:
 
 def _loop(name: str, rows: list[OperationTime]) -> GraphLoop:
     calls = [row.calls for row in rows]
-    return GraphLoop(name, max(calls), sum(calls), sum(row.ms for row in rows))
+    return GraphLoop(name, max(calls), sum(calls), sum(row.ms for row in rows), tuple(rows))
 
 
 def _scope(frame: str) -> str:
@@ -103,3 +114,31 @@ def _iterating(line: Line) -> Intervals:
     mask = np.zeros(len(line), bool)
     mask[[place for place in places if line.stats.get(place, {}).get("iter_num")]] = True
     return spans_of(line, mask)
+
+
+def _spans(trace: Trace, stretches: Iterable[tuple[int, int]]) -> Intervals:
+    """Return when each loop ran: from the first to the last operation of its body, in each step."""
+    events: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for line in trace.host_lines:
+        if not line.name.startswith(INPUT_THREAD):
+            for frame, mask in _by_frame(line).items():
+                starts = line.start_ps[mask]
+                ends = starts + line.duration_ps[mask]
+                events[frame] += zip(starts.tolist(), ends.tolist(), strict=True)
+    times = [np.array(sorted(found), np.int64) for found in events.values()]
+    return Intervals.union(
+        (int(inside[0, 0]), int(inside[:, 1].max()))
+        for start, end in stretches
+        for found in times
+        if len(inside := found[(found[:, 0] >= start) & (found[:, 0] < end)])
+    )
+
+
+def _by_frame(line: Line) -> dict[str, NDArray[np.bool_]]:
+    """Return (n,) which events of a line belong to each loop, by the loop's name."""
+    kinds: dict[str, list[int]] = defaultdict(list)
+    for kind, name in enumerate(line.types):
+        frames = list(FRAME.finditer(name.name))
+        if frames:
+            kinds[name.name[: frames[-1].start(2) - 1]].append(kind)
+    return {frame: np.isin(line.kind, found) for frame, found in kinds.items()}

@@ -78,8 +78,13 @@ class Operation:
     attrs: Attributes = field(default=Attributes())
     layer: str = ""
     at: Location | None = None
+    by: Location | None = None  # the user's line that calls the function of ``at``
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()  # which result of each of ``sources``; () are the first ones
+    computes: str = (
+        ""  # equal for equal types and attributes; "" is unknown, or its result may differ
+    )
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
     origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
@@ -290,6 +295,9 @@ def _operation(
         attrs=record.attrs,
         layer=record.layer,
         at=place(record.at),
+        by=place(record.by),
+        ports=record.ports,
+        computes=record.computes,
         direct=record.direct and not GRADIENT.search(record.name),
         origin=KerasPart(*record.origin) if record.origin else None,
         sources=tuple(_named(names, at) for at in record.sources),

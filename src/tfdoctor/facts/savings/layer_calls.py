@@ -1,0 +1,152 @@
+"""The calls of each layer in a step's graph, by the lines that call it, and which compute the same."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Self
+
+from tfdoctor.facts.operations.dependence import CONSTANT, VARIABLE
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.trace.names import GRADIENT
+from tfdoctor.verdict import Location
+
+Value = int
+"""The number of a value: equal for operations that must return equal results."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCall:
+    """One call of a layer in the forward pass."""
+
+    scope: str  # of its operations: "sequential_3/dense_1"
+    at: Location | None  # the user's innermost line that leads to the call
+    by: Location | None  # the user's line that calls the function of ``at``
+    ms: float = 0.0  # of its operations that ran, per training step
+    operations: tuple[str, ...] = ()  # these operations
+
+    @property
+    def place(self) -> Location | None:
+        """The outer line, which tells the calls of one function apart; else the inner one."""
+        return self.by or self.at
+
+
+@dataclass(frozen=True, slots=True)
+class CalledLayer:
+    """A layer that one step calls twice or more; ``equal`` are the calls that compute the same."""
+
+    name: str
+    calls: tuple[LayerCall, ...]
+    equal: tuple[tuple[LayerCall, ...], ...] = ()
+
+    @property
+    def places(self) -> Mapping[Location, int]:
+        """How often each line calls it, the most frequent first."""
+        lines = Counter(call.at for call in self.calls if call.at)
+        return dict(lines.most_common())
+
+    @property
+    def callers(self) -> Mapping[Location, int]:
+        """How often each line calls a function that calls it, the most frequent first."""
+        lines = Counter(call.by for call in self.calls if call.by)
+        return dict(lines.most_common())
+
+    @property
+    def repeated(self) -> tuple[LayerCall, ...]:
+        """The calls that compute again what an earlier one did."""
+        return tuple(chain.from_iterable(calls[1:] for calls in self.equal))
+
+    @property
+    def repeated_ms(self) -> float:
+        """The time of their forward operations that ran, per training step."""
+        return sum(call.ms for call in self.repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCalls:
+    """The layers that one step calls twice or more, those with most calls first."""
+
+    layers: tuple[CalledLayer, ...] = ()
+
+    @classmethod
+    def measure(cls, program: Program, operations: Operations) -> Self:
+        """Group the forward operations of each layer by the scopes that its calls got.
+
+        Two calls are equal if all their operations have the same type, attributes and equal inputs, and no
+        variable that they read is written in between. Recordings of earlier versions do not contain
+        the attributes: they have no equal calls.
+        """
+        calls: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+        for operation in program.by_name.values():
+            scope = _scope(operation)
+            if scope:
+                calls[operation.layer, scope].append(operation)
+        times: dict[str, float] = defaultdict(float)
+        for row in operations.rows:
+            times[row.operation.name if row.operation else row.name] += row.ms
+        values = _values(tuple(program.by_name.values()))
+        layers: dict[str, list[tuple[LayerCall, frozenset[Value]]]] = defaultdict(list)
+        for (layer, scope), members in calls.items():
+            computed = frozenset(values[one.name] for one in members if one.sources)
+            layers[layer].append((_call(scope, members, times), computed))
+        found = [_called(name, made) for name, made in layers.items() if len(made) > 1]
+        return cls(tuple(sorted(found, key=lambda layer: -len(layer.calls))))
+
+    def of(self, name: str) -> CalledLayer | None:
+        """Return the calls of a layer; None where a step calls it once at most."""
+        return next((layer for layer in self.layers if layer.name == name), None)
+
+
+def _called(name: str, made: Sequence[tuple[LayerCall, frozenset[Value]]]) -> CalledLayer:
+    equal: dict[frozenset[Value], list[LayerCall]] = defaultdict(list)
+    for call, computed in made:
+        equal[computed].append(call)
+    groups = tuple(tuple(calls) for calls in equal.values() if len(calls) > 1)
+    return CalledLayer(name, tuple(call for call, _ in made), groups)
+
+
+def _call(scope: str, members: Sequence[Operation], times: Mapping[str, float]) -> LayerCall:
+    first = next((one for one in members if one.at), members[0])
+    ran = tuple(one.name for one in members if one.name in times)
+    return LayerCall(scope, first.at, first.by, sum(times[name] for name in ran), ran)
+
+
+def _scope(operation: Operation) -> str:
+    """Return the scope of the call of its layer that made an operation; "" of gradients and others."""
+    if not operation.layer or operation.direct or GRADIENT.search(operation.name):
+        return ""
+    own = re.compile(rf"{re.escape(operation.layer)}(_\d+)?")
+    segments = operation.name.split("/")[:-1]
+    for end in range(len(segments), 0, -1):
+        if own.fullmatch(segments[end - 1]):
+            return "/".join(segments[:end])
+    return ""
+
+
+def _values(operations: Iterable[Operation]) -> dict[str, Value]:
+    """Number the values of operations in the order of the graph, equal ones alike."""
+    numbers: dict[object, Value] = {}
+    values: dict[str, Value] = {}
+    written: dict[str, int] = {}
+    for operation in operations:
+        reads = bool(VARIABLE.search(operation.type))
+        for handle in () if reads else operation.sources:
+            written[handle] = written.get(handle, 0) + 1
+        values[operation.name] = numbers.setdefault(
+            _computed(operation, values, written, reads=reads), len(numbers)
+        )
+    return values
+
+
+def _computed(
+    operation: Operation, values: Mapping[str, Value], written: Mapping[str, int], *, reads: bool
+) -> object:
+    """Return what a value is computed of; its own name where that is unknown or may differ."""
+    inputs = [values.get(source) for source in operation.sources]
+    unknown = None in inputs or (not inputs and operation.type not in CONSTANT)
+    if unknown or not operation.computes:
+        return operation.name
+    epoch = written.get(operation.sources[0], 0) if reads else 0
+    return operation.computes, operation.ports, tuple(inputs), epoch

@@ -1,0 +1,101 @@
+"""The calls of layers: which line makes them, and which compute the same."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import chart, graph_operation, recording, trace
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.layer_calls import LayerCalls
+from tfdoctor.verdict import Location
+
+X: Any = ["float32", [8, 4]]
+
+
+def measured(*rows: dict[str, Any]) -> LayerCalls:
+    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
+    program = chart(trace([]), recording(record)).fact(Program)
+    ran = [
+        OperationTime(name=one.name, type=one.type, ms=2.0, operation=one)
+        for one in program.operations
+        if one.type == "MatMul"
+    ]
+    return LayerCalls.measure(program, Operations(tuple(ran)))
+
+
+def start(kind: str = "Sin", computes: str = "sin") -> list[dict[str, Any]]:
+    """The batch, the variable, and a value of the batch at place 2."""
+    batch = graph_operation("batch", "Placeholder", [], [X], computes="p")
+    kernel = graph_operation("kernel", "Placeholder", [], [X], computes="p")
+    value = graph_operation("value", kind, [X], [X], computes=computes, **{"from": [0]})
+    return [batch, kernel, value]
+
+
+def call(number: int, source: int, read: str = "read", **more: Any) -> list[dict[str, Any]]:
+    """Two operations of the layer: the variable's value and a product."""
+    name = f"net_{number}/dense_{number}"
+    place = {"at": ["train.py", 22], "by": ["train.py", 30 + number], "layer": "dense"}
+    at = 3 + 2 * number + more.pop("shift", 0)
+    return [
+        graph_operation(
+            f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **place, **{"from": [1]}
+        ),
+        graph_operation(
+            f"{name}/MatMul",
+            "MatMul",
+            [X, X],
+            [X],
+            computes="mm",
+            **place,
+            **{"from": [source, at]},
+            **more,
+        ),
+    ]
+
+
+def test_calls_have_their_lines_and_their_callers() -> None:
+    (layer,) = measured(*start(), *call(0, 2), *call(1, 0)).layers
+    assert layer.places == {Location("train.py", 22): 2}
+    assert layer.callers == {Location("train.py", 30): 1, Location("train.py", 31): 1}
+    assert not layer.equal
+
+
+def test_calls_on_the_same_value_are_equal() -> None:
+    (layer,) = measured(*start(), *call(0, 2), *call(1, 2)).layers
+    assert [one.scope for one in layer.repeated] == ["net_1/dense_1"]
+    assert layer.repeated_ms == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        call(1, 0),  # another tensor
+        call(1, 2, ports=[1, 0]),  # another result of the same operation
+        call(1, 2, read=""),  # a recording without attributes, or an operation whose results differ
+    ],
+)
+def test_other_inputs_are_not_equal(second: list[dict[str, Any]]) -> None:
+    (layer,) = measured(*start(), *call(0, 2), *second).layers
+    assert not layer.equal
+
+
+def test_a_variable_that_is_written_in_between_has_another_value() -> None:
+    write = graph_operation(
+        "write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]}
+    )
+    (layer,) = measured(*start(), *call(0, 2), write, *call(1, 2, shift=1)).layers
+    assert not layer.equal
+
+
+def test_equal_values_of_different_operations_are_equal_inputs() -> None:
+    """A helper that concatenates its arguments makes another operation in each call."""
+    again = graph_operation("again", "Sin", [X], [X], computes="sin", **{"from": [0]})
+    (layer,) = measured(*start(), *call(0, 2), again, *call(1, 5, shift=1)).layers
+    assert layer.equal
+
+
+def test_one_call_and_its_gradient_are_no_calls_of_interest() -> None:
+    gradient = graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")
+    assert not measured(*start(), *call(0, 2), gradient).layers
