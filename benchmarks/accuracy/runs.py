@@ -26,6 +26,10 @@ BLOCK = 10
 long steps alternate; the median over blocks is a typical step without outliers."""
 
 
+GENERAL = frozenset({"hot-line", "hot-operation", "hot-stage"})
+"""Rules that name a place and ask, and claim no fault: they are neither found nor false."""
+
+
 class FailedError(RuntimeError):
     """A script of the corpus or tfdoctor failed: its last lines."""
 
@@ -125,10 +129,12 @@ def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
 
 
 def unpriced(results: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the findings of a JSON report with an unknown saving, without recording-quality findings."""
+    """Return the findings of a JSON report with an unknown saving, without recording-quality and general ones."""
     findings = [
         result
         for result in results
-        if result["outcome"] == "finding" and result["topic"] != "recording"
+        if result["outcome"] == "finding"
+        and result["topic"] != "recording"
+        and result["rule"] not in GENERAL
     ]
     return {result["rule"] for result in findings if result["saving"] is None}

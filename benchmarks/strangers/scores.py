@@ -5,11 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.accuracy.runs import GENERAL
 from benchmarks.accuracy.scores import Errors, summary
 from benchmarks.strangers.cases import HEALTHY, SICK, Case
-
-GENERAL = frozenset({"hot-line", "hot-operation", "hot-stage"})
-"""Rules that name a place: they count as found where it is the fault's, and are never false on their own."""
 
 NEAR = 2
 """Lines between a place and the fault's: a call may span several."""

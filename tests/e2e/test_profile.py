@@ -424,6 +424,11 @@ def test_a_broken_hook_is_recorded_and_never_raised(profile: Profile, fit: Run) 
     assert run.code == 0
     assert run.stdout == fit.stdout
     assert run.manifest.agent_errors
-    assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit"}
+    assert {error.where for error in run.manifest.agent_errors} <= {
+        "dataset",
+        "layer",
+        "fit",
+        "metric",
+    }
     assert "training broke" in run.manifest.agent_errors[0].error
     assert kept(run)
