@@ -17,12 +17,12 @@ FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
     "atexit", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "itertools",
-    "json", "math", "os", "re", "shutil", "sys", "threading", "time", "weakref",
+    "json", "math", "os", "re", "shutil", "struct", "sys", "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""
 
-WHEN_ASKED = {"_tfdoctor_door", "ast", "ctypes", "mmap", "sitecustomize", "struct", "tensorflow"}
+WHEN_ASKED = {"_tfdoctor_door", "ast", "ctypes", "mmap", "sitecustomize", "tensorflow"}
 """Modules that are imported inside functions: ours, the user's, and what few runs need."""
 
 FOR_TYPES = "declared.py"
