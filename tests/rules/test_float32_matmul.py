@@ -98,6 +98,22 @@ def test_of_a_mixed_model_only_float32_counts() -> None:
     assert [*scales(finding)] == ["model/head/Conv2D"]
 
 
+@pytest.mark.parametrize(
+    ("dtypes", "said"),
+    [
+        (["float64"], ["in float64 ("]),
+        (["float16"], ["in 16-bit precision ("]),
+        (["bfloat16", "float64"], ["in 16-bit precision (", "in float64"]),
+    ],
+)
+def test_float64_is_not_called_16_bit(dtypes: list[str], said: list[str]) -> None:
+    rows = [matmul(name=f"m/{dtype}", dtype=dtype) for dtype in dtypes]
+    verdict = check(*rows, RELU)
+    assert isinstance(verdict, Healthy)
+    assert all(text in verdict.summary for text in said)
+    assert ("16-bit" in verdict.summary) is (dtypes != ["float64"])
+
+
 @pytest.mark.parametrize(("policy", "kind"), [("mixed_bfloat16", Healthy), ("float32", Finding)])
 def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(
     policy: str, kind: type

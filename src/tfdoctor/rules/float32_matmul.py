@@ -266,7 +266,7 @@ def _fixed_ms(row: OperationTime) -> float:
 
 
 def _without_gain(operations: Operations, matmuls: Float32) -> Verdict:
-    """Say why there is nothing to gain: most run in 16-bit precision, or what is in float32 is not slow."""
+    """Say why there is nothing to gain: they run in other precisions, or what is in float32 is not slow."""
     unknown = UnrecordedMatmuls.measure(operations).why_not_judged()
     if unknown:
         return NotApplicable(reason=unknown)
@@ -276,12 +276,22 @@ def _without_gain(operations: Operations, matmuls: Float32) -> Verdict:
             summary=f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step; "
             "16-bit precision would not shorten them"
         )
-    reduced = sum(row.ms for row in operations.matrix if row.precision not in {"float32", ""})
-    kept = sum(row.ms for row in operations.matrix if row.precision == "float32")
+    reduced = sum(_ms_in(operations, dtype) for dtype in SIXTEEN_BIT)
+    kept, wide = _ms_in(operations, "float32"), _ms_in(operations, "float64")
+    if wide and not reduced:
+        summary = f"Matmuls and convolutions run in float64 ({milliseconds(wide)} per step)"
+        return Healthy(summary=summary)
     summary = f"Matmuls and convolutions run in 16-bit precision ({milliseconds(reduced)} per step)"
-    if kept:
-        summary += f", except {milliseconds(kept)} that the model keeps in float32"
-    return Healthy(summary=summary)
+    others = [f"{milliseconds(kept)} that the model keeps in float32"] if kept else []
+    others += [f"{milliseconds(wide)} in float64"] if wide else []
+    return Healthy(summary=", except ".join((summary, " and ".join(others))) if others else summary)
+
+
+SIXTEEN_BIT = ("bfloat16", "float16")
+
+
+def _ms_in(operations: Operations, dtype: str) -> float:
+    return sum(row.ms for row in operations.matrix if row.precision == dtype)
 
 
 def _finding(
