@@ -70,3 +70,11 @@ def test_random_operations_before_the_frozen_part() -> None:
 def test_unnamed_work_is_not_called_healthy() -> None:
     verdict = check(FrozenWork(("conv",), (), passes=4.0), kind="compiled or unnamed")
     assert isinstance(verdict, NotApplicable)
+
+
+def test_one_layer_computes_and_two_compute() -> None:
+    one, two = check(work()), check(replace(work(), layers=("a", "b")))
+    assert isinstance(one, Finding)
+    assert isinstance(two, Finding)
+    assert one.summary.startswith("One frozen layer computes the same")
+    assert two.summary.startswith("Two frozen layers compute the same")

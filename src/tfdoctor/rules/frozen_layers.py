@@ -85,19 +85,19 @@ def check(
     """Check that the work is the same in every pass, and compare it with the compute time."""
     if not frozen.layers:
         return Healthy(summary="All layers whose weights the step uses are trained")
-    named = counted(len(frozen.layers), "frozen layer")
+    named, one = counted(len(frozen.layers), "frozen layer"), len(frozen.layers) == 1
     if not frozen.rows:
         return _nothing(named, operations)
     share = frozen.ms / operations.total_ms
     evidence = _evidence(frozen, share, limits)
     taken = f"{milliseconds(frozen.ms)} per step, {percent(share)} of the compute time"
-    reason = f"{named} take {taken}, but {UNKNOWN_PASSES}"
+    takes = f"{named} {'takes' if one else 'take'} {taken}"
     if share >= limits.share and frozen.passes is None:
-        return NotApplicable(reason=reason)
-    if why := _why_healthy(frozen, f"{named} take {taken}", share, memory, limits):
+        return NotApplicable(reason=f"{takes}, but {UNKNOWN_PASSES}")
+    if why := _why_healthy(frozen, takes, share, memory, limits):
         return Healthy(summary=why, evidence=evidence)
     return Finding(
-        summary=f"{named} compute the same in every epoch: {taken}",
+        summary=f"{named} {'computes' if one else 'compute'} the same in every epoch: {taken}",
         evidence=evidence,
         remedies=(Remedy("Compute the results of the frozen layers once", ONCE, frozen.at),),
         effects=tuple(
