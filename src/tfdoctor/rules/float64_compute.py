@@ -60,7 +60,7 @@ from tfdoctor.verdict import (
 )
 
 TOPIC = Topic.PRECISION
-SINCE = "0.2.0"
+SINCE = "0.1.0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ from tfdoctor.verdict import (
 )
 
 TOPIC = Topic.INPUT
-SINCE = "0.2.0"
+SINCE = "0.1.0"
 
 
 @dataclass(frozen=True, slots=True)
