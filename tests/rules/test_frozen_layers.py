@@ -76,5 +76,5 @@ def test_one_layer_computes_and_two_compute() -> None:
     one, two = check(work()), check(replace(work(), layers=("a", "b")))
     assert isinstance(one, Finding)
     assert isinstance(two, Finding)
-    assert one.summary.startswith("One frozen layer computes the same")
-    assert two.summary.startswith("Two frozen layers compute the same")
+    assert one.summary.startswith("one frozen layer computes the same")
+    assert two.summary.startswith("two frozen layers compute the same")

@@ -129,7 +129,7 @@ def _why_healthy(
     if passes < limits.passes:
         return f"The run makes {number(passes)} {'pass' if passes == 1 else 'passes'} over its data"
     if frozen.differs:
-        return f"{taken}, but not on the same examples: {frozen.differs}"
+        return f"{taken}, but {frozen.differs}"
     if free is not None and size > limits.memory * free:
         return f"{taken}, but {quantity(nbytes(size))} of results do not fit into memory"
     return ""

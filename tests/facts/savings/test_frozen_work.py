@@ -1,10 +1,13 @@
 """What depends on the examples alone: through frozen weights, and not through trained or random ones."""
 
+from typing import Any
+
 import pytest
 
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.run.program import Layer, Operation, Program
-from tfdoctor.facts.savings.frozen_work import ExampleGraph
+from tfdoctor.facts.run.program import Dataset, Layer, Operation, Program
+from tfdoctor.facts.savings.frozen_work import ExampleGraph, why_different
 
 FLOAT = ("float32", (8, 4))
 
@@ -64,3 +67,44 @@ def test_a_layer_that_another_graph_changes_is_not_frozen() -> None:
 def test_what_an_opaque_operation_does_is_unknown() -> None:
     call = op("call", "StatefulPartitionedCall", "base/relu")
     assert "call" not in graph(call).repeated()
+
+
+def flipped(*kinds: str, cardinality: int | None = 100) -> str:
+    """Return why examples differ in a pipeline of these stages, from the source; a Map flips at random."""
+    random: dict[str, Any] = {
+        "function": "flip",
+        "types": frozenset(["RandomUniform"]),
+        "stateful": frozenset[str](),
+    }
+    chain = [
+        Dataset(
+            id=at,
+            kind=f"_{kind}Dataset",
+            inputs=(at - 1,) if at else (),
+            cardinality=cardinality,
+            **(random if kind == "Map" else {}),
+        )
+        for at, kind in enumerate(kinds)
+    ]
+    return why_different(DatasetProperties(tuple(reversed(chain)), 4.0))
+
+
+@pytest.mark.parametrize("more", [(), ("Shuffle",), ("Repeat",)])
+def test_a_cache_after_random_draws_keeps_them(more: tuple[str, ...]) -> None:
+    why = flipped("TensorSlice", "Map", "Cache", *more)
+    assert "in each pass" in why
+    assert "only cache() after it" in why
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [("TensorSlice", "Map"), ("TensorSlice", "Cache", "Map")],
+)
+def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...]) -> None:
+    assert flipped(*kinds) == "flip in the pipeline draws random numbers in each pass"
+
+
+def test_a_cache_that_is_never_complete_keeps_nothing() -> None:
+    """Trap: it comes after an endless repeat()."""
+    why = flipped("TensorSlice", "Map", "Repeat", "Cache", cardinality=-1)
+    assert why == "flip in the pipeline draws random numbers in each pass"

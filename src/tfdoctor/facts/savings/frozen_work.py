@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.cacheable import never_complete
 from tfdoctor.facts.input.dataset_properties import (
     RANDOM,
     DatasetProperties,
@@ -15,7 +16,7 @@ from tfdoctor.facts.input.dataset_properties import (
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Dataset, Operation, Program
 from tfdoctor.verdict import Location
 
 UPDATES = re.compile(r"Assign\w*VariableOp|Resource(?:Sparse)?(?:Apply|Scatter)\w*")
@@ -82,7 +83,7 @@ class FrozenWork:
             features_bytes=graph.boundary_bytes(names),
             passes=float(settings.epochs) if arrays and settings.epochs else known,
             batches=settings.steps_per_epoch,
-            differs=_assigned(operations) or ("" if arrays else _why_different(properties)),
+            differs=_assigned(operations) or ("" if arrays else why_different(properties)),
             fit_at=properties.fit_at if properties else None,
         )
 
@@ -201,7 +202,7 @@ def _assigned(operations: Operations) -> str:
     return ""
 
 
-def _why_different(properties: DatasetProperties | None) -> str:
+def why_different(properties: DatasetProperties | None) -> str:
     """Return why an example may differ from pass to pass; the order of the examples does not matter."""
     if properties is None:
         return "the dataset that feeds the training is unknown"
@@ -210,5 +211,21 @@ def _why_different(properties: DatasetProperties | None) -> str:
         if not same:
             name = stage.function or kind_of(stage).lower()
             what = "draws random numbers" if same is False else "may give other values"
+            if same is False and _is_cached(stage, properties):
+                return f"{name} in the pipeline {what}, {KEPT}"
             return f"{name} in the pipeline {what} in each pass"
     return ""
+
+
+KEPT = (
+    "and only cache() after it makes them the same in each pass (cache-order: random operations belong after "
+    "cache())"
+)
+
+
+def _is_cached(stage: Dataset, properties: DatasetProperties) -> bool:
+    """Say whether a cache of the user's keeps what a stage makes, so that all passes get the same."""
+    never = never_complete(properties)
+    caches = [cache for cache in properties.chain if kind_of(cache) == "Cache" and cache != never]
+    above = {above.id for cache in caches for above in properties.upstream(cache)}
+    return stage.id in above and not properties.remade
