@@ -221,6 +221,30 @@ def test_a_later_schema_is_said(tmp_path: Path) -> None:
     assert any("later tfdoctor" in note for note in recording.notes)
 
 
+@pytest.mark.parametrize(
+    ("schema", "note"),
+    [
+        (2, "later tfdoctor (schema 2)"),
+        (0, "schema 0"),
+        ("x", "schema 'x'"),
+        (1, ""),
+        (None, "None"),
+    ],
+)
+def test_another_schema_of_the_program_is_said(tmp_path: Path, schema: object, note: str) -> None:
+    path = recorded(tmp_path) / "program.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({**PROGRAM, "schema": schema}).encode()))
+    notes = Recording.open(tmp_path).notes
+    assert [text for text in notes if "program.json.gz" in text] == list(notes)
+    assert [note in text for text in notes] == ([True] if note else [])
+
+
+def test_a_program_of_an_old_tfdoctor_without_a_schema_is_read(tmp_path: Path) -> None:
+    path = recorded(tmp_path) / "program.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"graphs": []}).encode()))
+    assert Recording.open(tmp_path).notes == ()
+
+
 # Manifest
 
 

@@ -95,10 +95,7 @@ def _manifest(located: RecordingFiles, notes: Notes) -> Manifest | None:
     notes.left_out(MANIFEST, faults)
     if located.agent is not None:  # tfdoctor was killed before it could do so
         manifest = fold(manifest, located.agent)
-    if manifest.schema > SCHEMA:
-        notes.add(
-            f"{MANIFEST} was written by a later tfdoctor (schema {manifest.schema}): update tfdoctor"
-        )
+    files.check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
     if not manifest.finished:
         notes.add("The recording is unfinished: tfdoctor was killed, or is still running")
     return manifest

@@ -26,6 +26,9 @@ MANIFEST, PROGRAM, SAMPLES, AGENT = (
     "agent.json",
 )
 TRACES = "*.xplane.pb"
+PROGRAM_SCHEMA = 1
+"""The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py."""
+
 RUNS = "plugins/profile/*"
 """Where TensorBoard finds traces: one folder for each run, with one file for each host."""
 
@@ -56,7 +59,17 @@ def program(path: Path, notes: Notes) -> ProgramRecord | None:
         data = json.loads(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         data = None
+    if isinstance(data, dict):
+        check_schema(data.get("schema", PROGRAM_SCHEMA), PROGRAM_SCHEMA, PROGRAM, notes)
     return _typed(ProgramRecord, data, PROGRAM, notes) if data != {} else None
+
+
+def check_schema(schema: object, known: int, file: str, notes: Notes) -> None:
+    """Note that a file is of another version of its format than this tfdoctor reads."""
+    if not isinstance(schema, int) or schema < 1:
+        notes.add(f"{file} has no version of its format that tfdoctor knows (schema {schema!r})")
+    elif schema > known:
+        notes.add(f"{file} was written by a later tfdoctor (schema {schema}): update tfdoctor")
 
 
 def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
