@@ -101,3 +101,16 @@ def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
     assert (first.cast.type, first.cast_to) == ("Cast", "float32")
     assert first.cast.ms == pytest.approx(2.0, rel=0.2)
     assert second.cast is None
+
+
+@pytest.mark.parametrize("record", [{"python": {"places": []}}, {"python": {"fed": None}}])
+def test_a_recorded_run_without_such_a_call_says_which_calls_are_looked_at(record: Any) -> None:
+    """fit() takes arrays itself: the training function is given an iterator."""
+    with pytest.raises(Unavailable, match="looked at only where") as why:
+        chart(trace(host=[line("python", *converting(0))]), recording(record)).fact(Conversions)
+    assert "tfdoctor profile" not in str(why.value)
+
+
+def test_a_trace_alone_has_to_be_recorded_again() -> None:
+    with pytest.raises(Unavailable, match="tfdoctor profile"):
+        chart(trace(host=[line("python", *converting(0))]), recording()).fact(Conversions)

@@ -27,6 +27,11 @@ from tfdoctor.verdict import Location, Stage
 HELD = frozenset(("numpy", "pandas"))
 """Kinds of arguments that are no tensors, so that each call converts them."""
 
+NOT_CALLED = (
+    "the arguments are looked at only where the script's own loop calls a tf.function or train_on_batch, and "
+    "no such call was seen in the traced steps"
+)
+
 Spans = Sequence[list[tuple[int, int]]]
 """For each array, in the order of the arguments, when it was converted: (start, end), in ps."""
 
@@ -108,6 +113,8 @@ def _fed(recording: Recording, framework: Framework) -> FedCall:
     """Return the recorded call of the training function."""
     record = recording.program.python if recording.program else None
     fed = record.fed if record else None
+    if record is not None and fed is None:
+        raise Unavailable(NOT_CALLED)
     if fed is None or not all(argument.kind for argument in fed.arguments):
         raise Unavailable(
             f"the arguments of the training function were not recorded{framework.with_tfdoctor}"
