@@ -13,11 +13,22 @@ def test_keras_computes_in_float32() -> None:
 
 
 @pytest.mark.parametrize(
+    "cast",
+    ["x.astype(int)", "x.astype('int32')", "x.astype(np.int64)", "np.zeros(3, dtype=np.uint8)"],
+)
+def test_a_cast_to_whole_numbers_does_not_matter(cast: str) -> None:
+    text = f"{TEXT}y = {cast}\n"
+    assert edited("floatx", text) == text.replace("float64", "float32")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         TEXT.replace("model.fit(x, y)", "step(x)"),
         TEXT + "keras.backend.set_floatx('float32')\n",
-        TEXT + "x = x.astype(int)\n",
+        TEXT + "x = x.astype(kind)\n",
+        TEXT + "x = x.astype(internal)\n",
+        TEXT + "x = np.zeros(3, dtype=kind)\n",
         TEXT + "w = tf.Variable(x)\n",
         TEXT + "with tf.GradientTape() as tape:\n    pass\n",
         TEXT.replace("float64", "float16"),

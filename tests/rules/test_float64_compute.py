@@ -23,10 +23,14 @@ SIZE = [64, 64]
 
 
 def check(
-    *rows: dict[str, Any], hardware: Hardware = CPU, ms: float = 20.0, idle: str = ""
+    *rows: dict[str, Any],
+    hardware: Hardware = CPU,
+    ms: float = 20.0,
+    idle: str = "",
+    beside: dict[str, Any] | None = None,
 ) -> Verdict:
     """Judge a step in which each recorded operation takes ``ms``, but for the type ``idle``."""
-    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
+    record = {"graphs": [{"kind": "function", "operations": list(rows)}], **(beside or {})}
     program = chart(trace([]), recording(record)).fact(Program)
     ran = [
         OperationTime(name=it.name, type=it.type, ms=ms, at=it.at, operation=it)
@@ -61,6 +65,36 @@ def test_unmeasured_hardware_gets_a_ceiling() -> None:
     finding = check(*matmul_of_arguments("float64"), hardware=GPU)
     assert isinstance(finding, Finding)
     assert finding.effects[0].bound is Bound.AT_MOST
+
+
+def layered(policy: str, dtype: str = "float64") -> Finding:
+    """Arrays of float64 are given to a layer whose product is float64, with a layer of another type before it."""
+    layers = [
+        {"name": "first", "class": "Dense", "compute_dtype": policy, "at": ["train.py", 3]},
+        {"name": "wide", "class": "Dense", "compute_dtype": dtype, "at": ["train.py", 5]},
+    ]
+    beside = {"layers": layers, "run": {"policy": policy, "fit_at": ["train.py", 9]}}
+    product = {**op("p", "MatMul", "float64", 0, 0, line=9), "layer": "wide"}
+    finding = check(op("x", "Placeholder", "float64"), product, beside=beside)
+    assert isinstance(finding, Finding)
+    return finding
+
+
+def test_after_set_floatx_the_arrays_do_not_matter() -> None:
+    (remedy,) = layered("float64").remedies
+    assert "set_floatx" in remedy.action
+    assert (remedy.at, remedy.edit_id) == (Location("train.py", 3), "floatx")
+
+
+def test_a_layer_of_its_own_type_is_the_one_to_change() -> None:
+    (remedy,) = layered("float32").remedies
+    assert "layers" in remedy.action
+    assert remedy.at == Location("train.py", 5)
+
+
+def test_arrays_matter_where_no_layer_computes_in_float64() -> None:
+    """Trap: a layer that is called without autocast on what the user made."""
+    assert "arrays" in layered("float32", dtype="float32").remedies[0].action
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])

@@ -12,6 +12,11 @@ _ELSEWHERE = re.compile(
 )
 """What may meet a float32 value with a float64 one: TensorFlow computes with one type only."""
 
+_WHOLE = re.compile(
+    r"""\b(?:astype\(|dtype\s*=)\s*["']?(?:(?:np|numpy|tf)\.)?(?:u?int\d*|bool_?)\b"""
+)
+"""A cast to whole numbers, whose type does not follow Keras'."""
+
 
 def floatx(module: SyntaxTree, _: int, __: str) -> list[Splice]:
     """Write float32 in the only ``set_floatx("float64")`` of a file that trains with fit()."""
@@ -26,7 +31,8 @@ def floatx(module: SyntaxTree, _: int, __: str) -> list[Splice]:
             "the values of one step have to change their type together, and the file does not show all of them"
         )
     start, end = module.span(wide[0])
-    if found := _ELSEWHERE.search(module.text[:start] + module.text[end:]):
+    rest = _WHOLE.sub("", module.text[:start] + module.text[end:])
+    if found := _ELSEWHERE.search(rest):
         raise Declined(f"the file also has `{found[0]}`, which may need values of the same type")
     if not re.search(r"\.fit\(", module.text):
         raise Declined("the file does not train with fit(), which casts its data to Keras' type")

@@ -3,7 +3,8 @@
 ## What it checks
 
 The time of operations whose operands are float64, and of casts between float64 and other floating-point types,
-by the types of the recorded graph; and the first operation that makes a value float64.
+by the types of the recorded graph; the type that Keras' layers compute in; and the first operation that makes
+a value float64.
 
 ## Why it matters
 
@@ -12,7 +13,8 @@ TensorFlow's fast matmuls and convolutions (oneDNN) exist for float32 and 16-bit
 float64 units, and TPUs have none. Training rarely needs more than float32.
 
 NumPy's default is float64: `np.random.rand`, `np.array([0.5])` and `np.linspace` make it, and a custom training
-step keeps the type of the arrays that it is given. `keras.backend.set_floatx("float64")` and a cast do as well.
+step keeps the type of the arrays that it is given. A cast does as well. After `keras.backend.set_floatx("float64")`
+Keras' layers compute in float64 and cast whatever arrays they are given, so only the setting matters.
 
 ## How to fix
 
@@ -135,6 +137,14 @@ REMEDIES = {
     Origin.VARIABLE: (
         "Create the variables in float32",
         'keras.backend.set_floatx("float32")  # for layers\nweights = tf.Variable(initial, dtype=tf.float32)',
+    ),
+    Origin.FLOATX: (
+        'Let Keras compute in float32: remove set_floatx("float64") before the first layer, or the float64 policy',
+        'keras.backend.set_floatx("float32")  # the default; layers cast the arrays that they are given',
+    ),
+    Origin.LAYER: (
+        "Create the layers in float32",
+        'outputs = keras.layers.Dense(units, dtype="float32")(x)  # the layer casts what it is given',
     ),
     Origin.CAST: ("Cast to float32 instead of float64", "x = tf.cast(x, tf.float32)"),
     Origin.OTHER: (

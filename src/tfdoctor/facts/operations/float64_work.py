@@ -8,7 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Layer, Operation, Program
 from tfdoctor.verdict import Location
 
 FLOAT64 = "float64"
@@ -20,6 +20,8 @@ class Origin(Enum):
     ARGUMENT = auto()  # an array given to the step, or captured by it
     VARIABLE = auto()
     CAST = auto()
+    FLOATX = auto()  # Keras' type for all layers: set_floatx, or a global policy
+    LAYER = auto()  # a Keras layer's own dtype
     OTHER = auto()  # a constant, a random draw
 
 
@@ -39,7 +41,7 @@ class Float64Work:
     """The operations on float64 values, the heaviest first, and where those of the heaviest come from.
 
     ``casts`` are the conversions between float64 and other types: a step in float32 needs none of them.
-    ``origin`` is None, and ``at`` with it, where the graph's edges are not recorded.
+    ``origin`` is None where the graph's edges are not recorded, unless Keras' layers compute in float64.
     """
 
     rows: tuple[OperationTime, ...]
@@ -58,6 +60,9 @@ class Float64Work:
         """
         rows = tuple(row for row in operations.rows if _computes(row))
         casts = tuple(row for row in operations.rows if _converts(row))
+        if layer := _layer(rows, program):
+            everywhere = program.settings.policy == FLOAT64
+            return cls(rows, casts, Origin.FLOATX if everywhere else Origin.LAYER, layer.at)
         first = _first(rows, dataflow) if rows and not isinstance(dataflow, Unavailable) else None
         at = next((row.at for row in rows if row.at), None)
         if first is None:
@@ -83,6 +88,20 @@ def _converts(row: OperationTime) -> bool:
         return False
     types = {dtype for dtype, _ in (*graph.inputs, *graph.outputs)}
     return FLOAT64 in types and all("float" in dtype for dtype in types)
+
+
+def _layer(rows: tuple[OperationTime, ...], program: Program) -> Layer | None:
+    """Return the first Keras layer that computes in float64, where the heaviest operation of a layer is of one.
+
+    Such a layer casts what it is given to its own type, so the type of the arrays does not matter.
+    """
+    names = (name for row in rows if (name := row.layer or (row.operation and row.operation.layer)))
+    found = (layer for name in names if (layer := program.layer_by_name.get(name)))
+    heaviest = next(found, None)
+    if heaviest is None or heaviest.compute_dtype != FLOAT64:
+        return None
+    wide = (layer for layer in program.layers if layer.compute_dtype == FLOAT64 and layer.at)
+    return heaviest if program.settings.policy != FLOAT64 else next(wide, heaviest)
 
 
 def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | None:
