@@ -7,21 +7,38 @@ import pytest
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation
+from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings, Shape
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import padding_waste
-from tfdoctor.verdict import Bound, Finding, Healthy, Severity, Verdict
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound, Finding, Healthy, Severity, Stage, StepWork, Verdict
 
 
-def row(name: str, *shapes: tuple[int, ...], calls: float = 1.0) -> OperationTime:
+def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
     graph = Operation(name=name, type="X", inputs=tuple(("float32", shape) for shape in shapes))
     return OperationTime(name=name, type="X", ms=10.0, operation=graph, calls=calls)
 
 
-def check(used: float, *rows: OperationTime, steps: int = 200) -> Verdict:
+def check(
+    used: float,
+    *rows: OperationTime,
+    steps: int = 200,
+    breakdown: Breakdown | None = None,
+    loops: LoopWork | None = None,
+    program: Program | None = None,
+) -> Verdict:
     padding = SequencePadding((PaddedInput(steps, ((round(used * steps),) * 8,)),))
-    return padding_waste.check(padding, Operations(rows or (row("a", (32, steps, 8)),)), None)
+    operations = Operations(rows or (row("a", (32, steps, 8)),))
+    parts = breakdown or Breakdown.of(device=30.0)
+    return padding_waste.check(padding, operations, parts, loops, program)
+
+
+def scales(verdict: Verdict) -> dict[str, float]:
+    assert isinstance(verdict, Finding)
+    return {effect.subject: effect.scales for effect in verdict.effects}
 
 
 @pytest.mark.parametrize(("used", "kind"), [(0.75, Finding), (0.755, Healthy), (0.95, Healthy)])
@@ -43,6 +60,74 @@ def test_a_loop_over_time_scales_too(calls: float, number: int) -> None:
     assert isinstance(finding, Finding)
     assert len(finding.effects) == number
     assert finding.severity is (None if number else Severity.NOTE)
+
+
+def test_the_host_starts_a_loop_once_for_each_position() -> None:
+    """Of 256 positions 26 are used: the host's time scales as the operations do, so the bound includes it."""
+    cell = row("while/body/Mul", (32, 8), calls=90.0)  # some of its calls were not recorded
+    loop = GraphLoop("while", 200.0, 90.0, 10.0, (cell,))
+    parts = Breakdown.of(host=40.0, device=10.0)
+    finding = check(0.1, cell, breakdown=parts, loops=LoopWork((loop,), 30.0, 35.0))
+    assert isinstance(finding, Finding)
+    device, host = finding.effects
+    assert (device.stage, device.scales, device.of) == (Stage.DEVICE, 0.1, ms(10.0))
+    assert (host.stage, host.scales, host.of) == (Stage.HOST, 0.1, ms(40.0))
+    assert host.subject == StepWork.SCHEDULING
+
+
+@pytest.mark.parametrize("iterations", [3.0, 99.0])
+def test_a_loop_that_is_shorter_than_the_sequences_is_not_over_time(iterations: float) -> None:
+    cell = row("while/body/Mul", (32, 8), calls=iterations)
+    loops = LoopWork((GraphLoop("while", iterations, 3.0, 10.0, (cell,)),), 30.0, 35.0)
+    parts = Breakdown.of(host=40.0, device=20.0)
+    assert scales(check(0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops)) == {
+        "a": 0.1
+    }
+
+
+def test_transfers_of_batches_scale() -> None:
+    parts = Breakdown.of(transfer=5.0, device=10.0)
+    assert scales(check(0.5, breakdown=parts)) == {"a": 0.5, "": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("shape", "times"),
+    [
+        ((200, None, 8), 1),  # time comes first
+        ((200, 300), 0),  # weights
+        ((None, 8), 1),  # may be all positions of all sequences
+        ((None, 20, 8), 0),
+        ((32, None, 8), 1),
+        ((32, 8), 0),
+    ],
+)
+def test_what_may_be_as_long_as_the_sequences_counts(shape: Shape, times: int) -> None:
+    found = scales(check(0.5, row("a", (32, 200, 8)), row("b", shape)))
+    assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
+
+
+def test_unknown_work_may_scale_as_the_scores_of_attention() -> None:
+    unknown = OperationTime(name="b", type="X", ms=10.0)
+    assert scales(check(0.5, row("scores", (32, 4, 200, 200)), unknown))["b"] == 0.25
+
+
+def test_rows_of_images_are_positions_only_if_time_is_distributed() -> None:
+    rows = row("a", (32, 200, 8)), row("b", (None, 20, 20, 8))
+    layers = (Layer(name="t", kind="TimeDistributed"),)
+    assert scales(check(0.5, *rows)) == {"a": 0.5}
+    assert scales(check(0.5, *rows, program=Program((), layers))) == {"a": 0.5, "b": 0.5}
+
+
+def test_batches_before_time_are_known_by_their_size() -> None:
+    program = Program((), (), settings=RunSettings(batch_size=32))
+    found = scales(check(0.5, row("a", (200, 32, 8)), row("b", (200, 30, 8)), program=program))
+    assert found == {"a": 0.5}
+
+
+def test_unknown_work_alone_is_no_work_on_sequences() -> None:
+    finding = check(0.5, OperationTime(name="b", type="X", ms=10.0))
+    assert isinstance(finding, Finding)
+    assert finding.effects == ()
 
 
 def measured(**parts: Any) -> SequencePadding:

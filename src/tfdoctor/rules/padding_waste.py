@@ -20,8 +20,9 @@ and on a TPU give all buckets a few fixed lengths, because each new shape is com
 ## Holds for
 
 TensorFlow 2, sequences that are padded with zeros at the end, with values other than zero at the beginning and
-hardly any zeros in between. The saving is an upper bound: buckets still contain some padding, and fixed costs
-of a step stay. Batches that a dataset pads inside `fit` are not seen.
+hardly any zeros in between. The saving is an upper bound: buckets still contain some padding, fixed costs of a
+step stay, and work whose shapes are unknown counts as work on sequences, as does all of the host's in a step with
+a loop over time. Batches that a dataset pads inside `fit` are not seen.
 
 ## Sources
 
@@ -31,11 +32,14 @@ of a step stay. Batches that a dataset pads inside `fit` are not seen.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, Shape
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -49,6 +53,7 @@ from tfdoctor.verdict import (
     Remedy,
     Severity,
     Stage,
+    StepWork,
     Table,
     Verdict,
 )
@@ -79,6 +84,8 @@ LIMITS = Limits()
 def check(
     padding: SequencePadding,
     operations: Operations,
+    breakdown: Breakdown,
+    loops: LoopWork | None,
     program: Program | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
@@ -93,7 +100,8 @@ def check(
     summary = f"Padding is {percent(wasted)} of the sequences of {worst.steps} positions"
     if wasted < limits.padding:
         return Healthy(summary=summary, evidence=measures)
-    effects = tuple(_effects(worst, operations, program, limits))
+    work = WorkOnTime.of(worst.steps, program, operations, loops, limits)
+    effects = tuple(_effects(worst.used, operations, work, breakdown))
     return Finding(
         summary=summary,
         evidence=(*measures, _table(padding)),
@@ -103,28 +111,88 @@ def check(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class WorkOnTime:
+    """Which work takes longer the longer sequences are, as far as loops and shapes tell."""
+
+    steps: int
+    batch: int | None
+    open_batch: (
+        bool  # whether rows of an open number may be those of all positions: TimeDistributed
+    )
+    looped: frozenset[str]  # the operations of loops over time
+
+    @classmethod
+    def of(
+        cls,
+        steps: int,
+        program: Program | None,
+        operations: Operations,
+        loops: LoopWork | None,
+        limits: Limits,
+    ) -> Self:
+        """Find the loops that iterate over the positions of a sequence."""
+        least = limits.looped * steps
+        rows = [row for row in operations.rows if row.calls >= least]
+        for loop in loops.loops if loops else ():
+            rows += loop.rows if loop.iterations >= least else ()
+        kinds = {layer.kind for layer in program.layers} if program else set[str]()
+        batch, names = program.batch_size if program else None, frozenset(row.name for row in rows)
+        return cls(steps, batch, "TimeDistributed" in kinds, names)
+
+    def dimensions(self, row: OperationTime) -> int | None:
+        """Return how many dimensions of one tensor are as long as the sequences: two of attention's scores.
+
+        None is unknown: an operation or a shape was not recorded, or is open.
+        """
+        tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+        found = max((self._of_tensor(shape) for _, shape in tensors if shape), default=0)
+        if found or row.name in self.looped:
+            return found or 1
+        is_open = not tensors or any(self._is_open(dtype, shape) for dtype, shape in tensors)
+        return None if is_open else 0
+
+    def _of_tensor(self, shape: Shape) -> int:
+        flat = self.batch is not None and shape[0] == self.batch * self.steps
+        first = shape[0] == self.steps and shape[1:2] in {(None,), (self.batch,)}  # time-major
+        return min(2, sum(size == self.steps for size in shape[1:]) + (flat or first))
+
+    def _is_open(self, dtype: str, shape: Shape | None) -> bool:
+        """Say whether a tensor may be as long as the sequences: a TensorList, or rows of all positions."""
+        if shape is None or dtype == "variant" or None in shape[1:]:
+            return True
+        rows = len(shape) == MATRIX or self.open_batch
+        return rows and shape[0] is None
+
+
+MATRIX = 2
+"""Dimensions of what a layer makes of batch and time in one: (rows, features)."""
+
+
 def _effects(
-    worst: PaddedInput, operations: Operations, program: Program | None, limits: Limits
+    used: float, operations: Operations, work: WorkOnTime, breakdown: Breakdown
 ) -> Iterator[Effect]:
-    """Shrink each operation with the length: once for each dimension of time, or in a loop over time."""
-    batch = program.batch_size if program else None
+    """Shrink what takes longer with the length: once for each dimension of time, or in a loop over time.
+
+    What is unknown may scale as what scales most: the saving is an upper bound. Python or TensorFlow's executor
+    starts the operations of a loop over time, so the host's time scales as well.
+    """
+    known = {row.name: work.dimensions(row) for row in operations.rows}
+    most = max((times for times in known.values() if times), default=0)
+    if not most:
+        return
     for row in operations.rows:
-        times = _time_dimensions(row.operation, worst.steps, batch)
-        times = times or int(row.calls >= limits.looped * worst.steps)
+        times = most if (found := known[row.name]) is None else found
         if times and row.ms:
-            scales = worst.used**times
-            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            yield _at_most(Stage.DEVICE, used**times, row.name, row.ms)
+    if breakdown["transfer"]:
+        yield _at_most(Stage.TRANSFER, used, "", breakdown["transfer"])
+    if work.looped and breakdown["host"]:
+        yield _at_most(Stage.HOST, used, StepWork.SCHEDULING, breakdown["host"])
 
 
-def _time_dimensions(operation: Operation | None, steps: int, batch: int | None) -> int:
-    """Return how many dimensions of one tensor are as long as the sequences: two of attention's scores."""
-    tensors = (*operation.inputs, *operation.outputs) if operation else ()
-    return max((_of_tensor(shape, steps, batch) for _, shape in tensors if shape), default=0)
-
-
-def _of_tensor(shape: Shape, steps: int, batch: int | None) -> int:
-    flat = batch is not None and shape[0] == batch * steps
-    return min(2, sum(size == steps for size in shape[1:]) + flat)
+def _at_most(stage: Stage, scales: float, subject: str, time_ms: float) -> Effect:
+    return Effect(stage, scales, subject, ms(time_ms), bound=Bound.AT_MOST, narrows=True)
 
 
 def _table(padding: SequencePadding) -> Table:
@@ -167,4 +235,4 @@ def _judged(length: int) -> Verdict:
     graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
     row = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
     padding = SequencePadding((PaddedInput(200, ((length,) * 31 + (200,),)),))
-    return check(padding, Operations((row,)), None)
+    return check(padding, Operations((row,)), Breakdown.of(device=30.0), None, None)
