@@ -94,9 +94,9 @@ class Limits:
     )
     on_amx: float = limit(
         0.25,
-        "Smallest share of the compute time that 16-bit precision must save on a CPU with AMX, after known costs: of "
-        "six scripts with a predicted gain of 7 to 23 % of the step, five became slower and one 4 % faster; all three "
-        "with more than 35 % became faster (benchmarks/accuracy/judge.py, 2026-11-22)",
+        "Smallest share of the compute time that 16-bit precision must save on a CPU with AMX, after known costs: "
+        "of six scripts with a predicted gain of 7 to 23 % of the step, five became slower and one 4 % faster; all "
+        "three with more than 35 % became faster (benchmarks/accuracy/judge.py, 2026-11-22)",
         most=1.0,
     )
 
