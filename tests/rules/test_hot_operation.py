@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.operations.dependence import Source
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
@@ -42,7 +43,7 @@ def group(
     )
 
 
-def check(
+def check(  # noqa: PLR0913 - one argument for each fact of the rule
     *groups: OperationGroup,
     left: float = 30.0,
     host: float = 0.0,
@@ -50,6 +51,7 @@ def check(
     dispatching: float = 0.0,
     unnamed: str = "",
     calls: LayerCalls | None = None,
+    loops: LoopWork | None = None,
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
     parts = {Stage.DEVICE: left, Stage.HOST: host}
@@ -60,6 +62,7 @@ def check(
         OperationGroups(groups, unnamed),
         HostLines({Stage.HOST: (waits,)}),
         calls,
+        loops,
     )
 
 
@@ -77,6 +80,7 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
         Unexplained({Stage.DEVICE: 0.3}),
         Breakdown.of(device=0.3, host=0.1),
         OperationGroups((group(time_ms=time_ms, least=0.0),)),
+        None,
         None,
         None,
     )
@@ -131,6 +135,21 @@ def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
     assert host.of.value == pytest.approx(5.0)
     named = frozenset((StepWork.LAUNCHING,))
     assert isinstance(check(short, host=5.0, dispatching=6.0, subjects=named), Healthy)
+
+
+@pytest.mark.parametrize(("scheduling", "loop_ms"), [(8.0, 8.0), (6.0, 6.0), (9.0, 8.0)])
+def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(
+    scheduling: float, loop_ms: float
+) -> None:
+    """Trap: the short operations of an optimizer, as many as the recorded ones of the loop."""
+    looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
+    adam = group("Pow", 4.5, None, 500.0)
+    work = LoopWork((GraphLoop("gru/while", 100.0, 200.0, 0.1),), scheduling)
+    finding = check(looped, adam, host=8.0, dispatching=8.0, loops=work)
+    assert isinstance(finding, Finding)
+    host = {e.subject: e.of.value for e in finding.effects if e.stage is Stage.HOST and e.of}
+    assert host.pop("dispatching train.py:10") == pytest.approx(loop_ms)
+    assert sum(host.values()) == pytest.approx(8.0 - loop_ms)
 
 
 def test_a_trace_without_names_is_not_judged() -> None:

@@ -44,8 +44,10 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.facts.operations.dependence import Source
+from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
@@ -217,12 +219,13 @@ class Least:
         return hot.ms >= (self.avoidable_ms if hot.only_metrics or hot.constant else self.ms)
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
     unexplained: Unexplained,
     breakdown: Breakdown,
     operations: OperationGroups,
     lines: HostLines | None,
     calls: LayerCalls | None,
+    loops: LoopWork | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Name the operations that take long for their bytes and FLOPs, where no other finding does."""
@@ -231,7 +234,8 @@ def check(
     groups = [left for group in operations.groups if (left := _without(group, unexplained))]
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
     least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
-    hot = [_called(one, calls) for one in _hot(groups, lines, unexplained, least, limits)]
+    dispatch = Dispatch.of(groups, lines, loops, unexplained)
+    hot = [_called(one, calls) for one in _hot(groups, dispatch, unexplained, least, limits)]
     if hot:
         return _finding(sorted(hot, key=_order), unexplained, breakdown, limits)
     if operations.why_unnamed:
@@ -273,9 +277,9 @@ def _order(hot: HotWork) -> tuple[bool, float]:
 
 def _hot(
     groups: list[OperationGroup],
-    lines: HostLines | None,
+    dispatch: "Dispatch",
     unexplained: Unexplained,
-    least: "Least",
+    least: Least,
     limits: Limits,
 ) -> list[HotWork]:
     """Return what takes long enough, divided as finely as reaches that: each operation belongs to one."""
@@ -284,7 +288,7 @@ def _hot(
         lambda left: _metrics(left) if on_device else (),
         lambda left: _constant(left) if on_device else (),
         lambda left: _slow(left, unexplained, limits),
-        lambda left: _short(left, groups, lines, unexplained, limits),
+        lambda left: _short(left, dispatch, unexplained, limits),
         lambda left: _products(left, limits) if on_device else (),
         lambda left: _by_line(left, limits) if on_device else (),
     ]
@@ -388,33 +392,61 @@ def _far(group: OperationGroup, limits: Limits) -> bool:
     return group.attained is not None and group.attained < limits.near
 
 
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The host's time per call of an operation between the operations of functions, in ms.
+
+    An iteration of a loop waits for the one before it, so that the executor's time in loops is that of their
+    operations only: an optimizer's operations have no part in it.
+    """
+
+    in_loops_ms: float = 0.0
+    outside_ms: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        groups: Iterable[OperationGroup],
+        lines: HostLines | None,
+        loops: LoopWork | None,
+        unexplained: Unexplained,
+    ) -> Self:
+        """Divide what is unexplained of it by the executor's time in loops, then by the calls."""
+        if lines is None or StepWork.LAUNCHING in unexplained.subjects:
+            return cls()
+        total_ms = lines.dispatching_ms
+        left_ms = min(total_ms, unexplained.parts_ms.get(Stage.HOST, 0.0))
+        calls = dict.fromkeys((True, False), 0.0)
+        for group in groups:
+            calls[bool(group.loop)] += group.calls
+        number_of = calls[True] + calls[False]
+        if not number_of or not total_ms:
+            return cls()
+        if loops is None or not calls[True]:
+            return cls(left_ms / number_of, left_ms / number_of)
+        part = min(1.0, loops.scheduling_ms / total_ms)
+        outside_ms = left_ms * (1.0 - part) / calls[False] if calls[False] else 0.0
+        return cls(left_ms * part / calls[True], outside_ms)
+
+    def of_group(self, group: OperationGroup) -> float:
+        """Return the ms per step to dispatch the operations of a group."""
+        return group.calls * (self.in_loops_ms if group.loop else self.outside_ms)
+
+
 def _short(
-    groups: Iterable[OperationGroup],
-    every: Iterable[OperationGroup],
-    lines: HostLines | None,
-    unexplained: Unexplained,
-    limits: Limits,
+    groups: Iterable[OperationGroup], dispatch: Dispatch, unexplained: Unexplained, limits: Limits
 ) -> Iterator[HotWork]:
-    """Yield the short operations of each loop or line, with their share of the time to dispatch all operations."""
+    """Yield the short operations of each loop or line, with the time to dispatch them."""
     by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
     for group in groups:
         if group.each_ms <= limits.short_ms:
             by_line[group.loop, None if group.loop else group.at].append(group)
-    host_ms, total = _dispatching(lines, unexplained), sum(group.calls for group in every)
+    on_device = Stage.DEVICE in unexplained.parts_ms
     for short in by_line.values():
-        part = sum(group.calls for group in short) / total if total else 0.0
-        device_ms = (
-            sum(group.ms for group in short) if Stage.DEVICE in unexplained.parts_ms else 0.0
-        )
+        device_ms = sum(group.ms for group in short) if on_device else 0.0
+        host_ms = sum(map(dispatch.of_group, short))
         at = short[0].loop_at or short[0].at
-        yield HotWork(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms * part)
-
-
-def _dispatching(lines: HostLines | None, unexplained: Unexplained) -> float:
-    """Return the host's time between operations, in ms per step, as far as it is unexplained."""
-    if lines is None or StepWork.LAUNCHING in unexplained.subjects:
-        return 0.0
-    return min(lines.dispatching_ms, unexplained.parts_ms.get(Stage.HOST, 0.0))
+        yield HotWork(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms)
 
 
 def _finding(
@@ -689,5 +721,5 @@ def _example(least_ms: float) -> Verdict:
     group = OperationGroup(type="TopKV2", at=at, layers=(), rows=(row,), least_ms=least_ms)
     breakdown = Breakdown.of(device=38.0, host=2.0)
     return check(
-        Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None, None
+        Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None, None, None
     )
