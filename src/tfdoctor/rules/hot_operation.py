@@ -41,6 +41,7 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 - [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -234,7 +235,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     groups = [left for group in operations.groups if (left := _without(group, unexplained))]
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
     least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
-    dispatch = Dispatch.of(groups, lines, loops, unexplained)
+    dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
     hot = [_called(one, calls) for one in _hot(groups, dispatch, unexplained, least, limits)]
     if hot:
         return _finding(sorted(hot, key=_order), unexplained, breakdown, limits)
@@ -255,7 +256,18 @@ def _called(hot: HotWork, calls: LayerCalls | None) -> HotWork:
             times[row.layer] += row.ms
     names = sorted(times, key=lambda name: -times[name])
     found = (calls.of(name) for name in names if name) if calls else ()
-    return replace(hot, layers=tuple(layer for layer in found if layer))
+    return replace(
+        hot, layers=tuple(_that_ran(layer) for layer in found if layer and _runs(layer) > 1)
+    )
+
+
+def _runs(layer: CalledLayer) -> int:
+    """Return how many calls of a layer ran operations: the body of a loop is a scope of its own, and no call."""
+    return sum(bool(call.operations) for call in layer.calls)
+
+
+def _that_ran(layer: CalledLayer) -> CalledLayer:
+    return replace(layer, calls=tuple(call for call in layer.calls if call.operations))
 
 
 def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
@@ -405,28 +417,30 @@ class Dispatch:
 
     @classmethod
     def of(
-        cls,
-        groups: Iterable[OperationGroup],
-        lines: HostLines | None,
-        loops: LoopWork | None,
-        unexplained: Unexplained,
+        cls, groups: Iterable[OperationGroup], lines: HostLines | None, loops: LoopWork | None
     ) -> Self:
-        """Divide what is unexplained of it by the executor's time in loops, then by the calls."""
-        if lines is None or StepWork.LAUNCHING in unexplained.subjects:
-            return cls()
-        total_ms = lines.dispatching_ms
-        left_ms = min(total_ms, unexplained.parts_ms.get(Stage.HOST, 0.0))
+        """Divide it by the executor's time in loops, then by the calls of all operations."""
+        total_ms = lines.dispatching_ms if lines else 0.0
         calls = dict.fromkeys((True, False), 0.0)
         for group in groups:
             calls[bool(group.loop)] += group.calls
-        number_of = calls[True] + calls[False]
+        number_of = sum(calls.values())
         if not number_of or not total_ms:
             return cls()
         if loops is None or not calls[True]:
-            return cls(left_ms / number_of, left_ms / number_of)
-        part = min(1.0, loops.scheduling_ms / total_ms)
-        outside_ms = left_ms * (1.0 - part) / calls[False] if calls[False] else 0.0
-        return cls(left_ms * part / calls[True], outside_ms)
+            return cls(total_ms / number_of, total_ms / number_of)
+        looped_ms = min(total_ms, loops.scheduling_ms)
+        outside_ms = (total_ms - looped_ms) / calls[False] if calls[False] else 0.0
+        return cls(looped_ms / calls[True], outside_ms)
+
+    def at_most(self, groups: Iterable[OperationGroup], unexplained: Unexplained) -> Self:
+        """Limit what these groups get to what is unexplained."""
+        if StepWork.LAUNCHING in unexplained.subjects:
+            return replace(self, in_loops_ms=0.0, outside_ms=0.0)
+        given = sum(map(self.of_group, groups))
+        left = unexplained.parts_ms.get(Stage.HOST, 0.0)
+        part = min(1.0, left / given) if given else 0.0
+        return replace(self, in_loops_ms=part * self.in_loops_ms, outside_ms=part * self.outside_ms)
 
     def of_group(self, group: OperationGroup) -> float:
         """Return the ms per step to dispatch the operations of a group."""
@@ -460,12 +474,30 @@ def _finding(
     )
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
-        summary=_summary(first, breakdown) + _again(first),
+        summary=_summary(first, breakdown) + _again(first) + _others(hot),
         evidence=(share, *_distance(first, limits), *_repeats(hot), _table(groups), *_calls(hot)),
-        remedies=tuple(dict.fromkeys(_remedy(one) for one in hot[:SHOWN_ROWS])),
+        remedies=tuple(_remedies(hot[:SHOWN_ROWS])),
         effects=tuple(_effects(hot, unexplained)),
         severity=max(_severity(one, breakdown) for one in hot),
     )
+
+
+def _others(hot: list[HotWork]) -> str:
+    """Say how long all of the work takes that the finding names."""
+    if len(hot) == 1:
+        return ""
+    total = milliseconds(sum(one.ms for one in hot))
+    return f"; with {counted(len(hot) - 1, 'more group')} of operations, {total}"
+
+
+def _remedies(hot: Iterable[HotWork]) -> Iterator[Remedy]:
+    """Yield one question for each line, about what takes most of it."""
+    asked: set[Location | str] = set()
+    for remedy in map(_remedy, hot):
+        key = remedy.at or remedy.action
+        if key not in asked:
+            asked.add(key)
+            yield remedy
 
 
 def _layers(hot: Iterable[HotWork]) -> list[CalledLayer]:
@@ -565,7 +597,7 @@ def _rate(group: OperationGroup) -> str:
     if group.gflop_s is None:
         return f" ({group.missing})"
     rate = f"{number(round(group.gflop_s))} GFLOP/s"
-    best = group.best_gflop_s
+    best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
     more = f", where this run's fastest reaches {number(round(best))}" if best else ""
     return f" ({group.missing}); it runs at {rate}{more}"
 
@@ -615,7 +647,10 @@ def _scales(group: OperationGroup) -> float:
 
 
 def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
-    """Yield each operation's time above its least as a ceiling, and at most what is unexplained."""
+    """Yield the time of each operation that may take less, as a ceiling, and at most what is unexplained.
+
+    It is the time that the summary states; what of it is necessary is the summary's least time.
+    """
     hot = tuple(hot)
     rows = [(row, group) for one in hot for group in one.groups for row in group.rows]
     total = sum(row.ms for row, _ in rows)
@@ -624,7 +659,7 @@ def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effec
     again = {name for layer in _layers(hot) for call in layer.repeated for name in call.operations}
     for row, group in rows if part else ():
         repeats = row.operation is not None and row.operation.name in again
-        least = 0.0 if repeats else _scales(group)
+        least = 0.0 if repeats or _scales(group) < 1.0 else 1.0
         yield Effect(Stage.DEVICE, least, row.name, ms(row.ms * part), bound=Bound.AT_MOST)
     for one in hot:
         if one.host_ms:
@@ -632,8 +667,8 @@ def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effec
 
 
 def _dispatched(hot: HotWork) -> str:
-    """Return the name of the work of dispatching the operations of a line."""
-    return f"dispatching {location(hot.at)}".strip()
+    """Return the name of the work of dispatching the operations of a loop or a line: a line may make two loops."""
+    return f"dispatching {hot.groups[0].loop or location(hot.at)}".strip()
 
 
 def _remedy(hot: HotWork) -> Remedy:
@@ -679,6 +714,8 @@ def _question(hot: HotWork) -> str:
     """Return what to ask, by what the operations are computed from."""
     group = hot.groups[0]
     kind = "this" if hot.title else group.type
+    if PYTHON.fullmatch(group.type) and not hot.title:
+        return f"{group.type} runs Python in each step: can TensorFlow operations compute this?"
     if hot.only_metrics:
         return "Are these metrics needed in every training step? Compute them on validation data once an epoch"
     if hot.constant:
@@ -690,6 +727,9 @@ def _question(hot: HotWork) -> str:
     asked = ASKED.get(group.inputs) if group.inputs and not group.loop else None
     return f"{kind} {asked}" if asked else f"Is {kind} {SIZE}"
 
+
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+"""The types of tf.py_function and tf.numpy_function."""
 
 SIZE = "needed in every step, on tensors of this size and type?"
 """The question about operations that depend on both, or on what is unknown."""
