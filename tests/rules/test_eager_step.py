@@ -5,12 +5,13 @@ import pytest
 from tests.builders import chart, line, markers, trace
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import eager_step
-from tfdoctor.verdict import Finding, Healthy, Location, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 
-def check(
+def check(  # noqa: PLR0913 - one argument for each fact of the rule
     operations: float,
     single: float,
     whole: float = 0.0,
@@ -18,11 +19,13 @@ def check(
     asked: bool | None = None,
     least: float = 0.0,
     slow: SlowCalls | None = None,
+    lines: HostLines | None = None,
 ) -> Verdict:
     return eager_step.check(
         EagerWork(operations, single, whole, asked=asked, least_ms=least),
         Breakdown.of(host=10.0, device=5.0),
         slow,
+        lines,
     )
 
 
@@ -53,6 +56,42 @@ def test_the_call_of_one_function_remains() -> None:
     finding = check(200.0, 5.0)
     assert isinstance(finding, Finding)
     assert finding.effects[0].scales == pytest.approx(0.05)
+
+
+CALLER = Location("train.py", 30)
+
+
+def runs(number: int, work: LineWork, caller: Location | None, time_ms: float = 4.0) -> HostLine:
+    callers = {caller: 4} if caller else {}
+    return HostLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
+
+
+@pytest.mark.parametrize(
+    ("second", "asked", "bound"),
+    [
+        (runs(5, LineWork.OPERATIONS, CALLER), None, Bound.EXPECTED),
+        (runs(5, LineWork.OPERATIONS, None), None, Bound.AT_MOST),
+        (runs(5, LineWork.READING, CALLER), None, Bound.AT_MOST),
+        (runs(5, LineWork.PYTHON, CALLER), None, Bound.AT_MOST),
+        (runs(5, LineWork.PYTHON, CALLER), True, Bound.EXPECTED),
+    ],
+)
+def test_a_step_that_holds_more_than_operations_has_a_ceiling(
+    second: HostLine, *, asked: bool | None, bound: Bound
+) -> None:
+    """Trap: the steps of an environment in NumPy, between the calls of a policy."""
+    lines = HostLines({Stage.HOST: (runs(4, LineWork.OPERATIONS, CALLER), second)})
+    finding = check(200.0, 5.0, asked=asked, lines=lines)
+    assert isinstance(finding, Finding)
+    assert {effect.bound for effect in finding.effects} == {bound}
+    assert ("has to stay outside" in finding.summary) == (bound is Bound.AT_MOST)
+
+
+def test_what_is_no_operation_is_not_saved() -> None:
+    lines = HostLines({Stage.HOST: (runs(5, LineWork.PYTHON, CALLER, time_ms=3.5),)})
+    finding = check(200.0, 5.0, lines=lines)
+    assert isinstance(finding, Finding)
+    assert finding.effects[0].scales == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

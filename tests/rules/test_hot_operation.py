@@ -1,10 +1,12 @@
 """hot-operation: what takes long for its bytes and FLOPs, where no other finding explains it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tfdoctor.facts.operations.dependence import Source
+from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
@@ -42,7 +44,7 @@ def group(
     )
 
 
-def check(
+def check(  # noqa: PLR0913 - one argument for each fact of the rule
     *groups: OperationGroup,
     left: float = 30.0,
     host: float = 0.0,
@@ -50,6 +52,7 @@ def check(
     dispatching: float = 0.0,
     unnamed: str = "",
     calls: LayerCalls | None = None,
+    loops: LoopWork | None = None,
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
     parts = {Stage.DEVICE: left, Stage.HOST: host}
@@ -60,6 +63,7 @@ def check(
         OperationGroups(groups, unnamed),
         HostLines({Stage.HOST: (waits,)}),
         calls,
+        loops,
     )
 
 
@@ -79,6 +83,7 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
         OperationGroups((group(time_ms=time_ms, least=0.0),)),
         None,
         None,
+        None,
     )
     assert isinstance(short, kind)
 
@@ -88,6 +93,29 @@ def test_products_of_unknown_peak_are_a_note_with_their_rate() -> None:
     assert isinstance(finding, Finding)
     assert finding.severity is Severity.NOTE
     assert "12 GFLOP/s, where this run's fastest reaches 90" in finding.summary
+
+
+def test_a_product_is_not_compared_with_itself() -> None:
+    fastest = group("MatMul", least=None, gflop_s=238.0, best_gflop_s=238.0)
+    finding = check(fastest)
+    assert isinstance(finding, Finding)
+    assert "238 GFLOP/s" in finding.summary
+    assert "fastest" not in finding.summary
+
+
+def test_a_line_has_one_question_and_the_summary_the_time_of_all() -> None:
+    finding = check(group("Unique", 9.0), group("Sort", 6.0))
+    assert isinstance(finding, Finding)
+    (remedy,) = finding.remedies
+    assert "Unique" in remedy.action
+    assert finding.summary.endswith("; with one more group of operations, 15.0 ms")
+    assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(15.0)
+
+
+def test_python_in_the_graph_is_named() -> None:
+    finding = check(group("PyFunc", least=None))
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].action.startswith("PyFunc runs Python")
 
 
 def test_operations_without_a_known_least_time_are_a_question() -> None:
@@ -103,10 +131,11 @@ def test_explained_operations_are_not_reported_again() -> None:
     assert isinstance(check(one, left=0.0), Healthy)
 
 
-def test_the_time_above_the_least_is_the_ceiling() -> None:
+def test_the_effects_name_the_time_of_the_summary() -> None:
+    """At most what is unexplained, so that the summary, the list and the evidence state one time."""
     finding = check(group(time_ms=10.0, least=1.0), group("Sort", 10.0, 1.0), left=10.0)
     assert isinstance(finding, Finding)
-    assert [effect.scales for effect in finding.effects] == pytest.approx([0.1, 0.1])
+    assert [effect.scales for effect in finding.effects] == [0.0, 0.0]
     assert sum(effect.of.value for effect in finding.effects if effect.of) == pytest.approx(10.0)
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
@@ -131,6 +160,35 @@ def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
     assert host.of.value == pytest.approx(5.0)
     named = frozenset((StepWork.LAUNCHING,))
     assert isinstance(check(short, host=5.0, dispatching=6.0, subjects=named), Healthy)
+
+
+@pytest.mark.parametrize(("scheduling", "loop_ms"), [(8.0, 8.0), (6.0, 6.0), (9.0, 8.0)])
+def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(
+    scheduling: float, loop_ms: float
+) -> None:
+    """Trap: the short operations of an optimizer, as many as the recorded ones of the loop."""
+    looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
+    adam = group("Pow", 4.5, None, 500.0)
+    work = LoopWork((GraphLoop("gru/while", 100.0, 200.0, 0.1),), scheduling)
+    finding = check(looped, adam, host=8.0, dispatching=8.0, loops=work)
+    assert isinstance(finding, Finding)
+    host = {e.subject: e.of.value for e in finding.effects if e.stage is Stage.HOST and e.of}
+    assert host.pop("dispatching gru/while") == pytest.approx(loop_ms)
+    assert sum(host.values()) == pytest.approx(8.0 - loop_ms)
+
+
+def test_two_loops_of_a_line_and_explained_operations_have_their_own_part() -> None:
+    """Trap: a bidirectional layer, of whose 800 operations a specific finding names 400."""
+    ways = [
+        group(kind, 0.5, None, 200.0, loop=f"{kind}/while", loop_at=AT) for kind in ("Mul", "Add")
+    ]
+    named = group("Tanh", 0.5, None, 400.0, loop="Mul/while", loop_at=AT)
+    work = LoopWork((GraphLoop("Mul/while", 100.0, 800.0, 1.5),), 24.0)
+    subjects = frozenset((named.rows[0].name,))
+    finding = check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects)
+    assert isinstance(finding, Finding)
+    host = {e.subject: e.of.value for e in finding.effects if e.stage is Stage.HOST and e.of}
+    assert host == pytest.approx({"dispatching Mul/while": 6.0, "dispatching Add/while": 6.0})
 
 
 def test_a_trace_without_names_is_not_judged() -> None:
@@ -241,6 +299,15 @@ def test_a_layer_that_is_called_twice_is_asked_about_at_the_call() -> None:
     assert "two times" in remedy.action
     assert remedy.at == Location("train.py", 22)
     assert verdict.severity is Severity.NOTE
+
+
+def test_the_body_of_a_layer_s_loop_is_no_call_of_the_layer() -> None:
+    """Trap: an LSTM, whose loop has a scope of its own that ran none of the layer's operations."""
+    (layer,) = called(None).layers
+    once = (layer.calls[0], replace(layer.calls[1], operations=()))
+    verdict = check(of_layer(), calls=LayerCalls((replace(layer, calls=once),)))
+    assert isinstance(verdict, Finding)
+    assert "called" not in verdict.remedies[0].action
 
 
 @pytest.mark.parametrize(("again", "severity"), [(2.0, Severity.WARNING), (1.9, Severity.NOTE)])

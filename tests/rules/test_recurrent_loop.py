@@ -33,6 +33,17 @@ def test_a_loop_whose_operations_take_most_of_the_step_is_healthy(
     assert isinstance(check(32, scheduling, rest), kind)
 
 
+@pytest.mark.parametrize(("rest", "parts"), [(1.0, True), (0.99, False)])
+def test_a_healthy_loop_accounts_for_its_time(rest: float, *, parts: bool) -> None:
+    """Of a step of 20 ms, in loops that start operations for 1 ms."""
+    loop = GraphLoop("lstm/while", 48.0, 200.0, rest)
+    breakdown = Breakdown.of(host=10.0, device=10.0)
+    verdict = recurrent_loop.check(LoopWork((loop,), 1.0), breakdown, None)
+    assert isinstance(verdict, Healthy)
+    times = {time.part: time.of.value for time in verdict.necessary}
+    assert times == ({Stage.HOST: 1.0, Stage.DEVICE: rest} if parts else {})
+
+
 def test_the_saving_is_a_ceiling() -> None:
     verdict = check(32, 5.0, 1.0)
     assert isinstance(verdict, Finding)

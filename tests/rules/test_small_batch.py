@@ -8,7 +8,7 @@ import pytest
 from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
-from tests.builders import chart, executor, line, markers, trace, v100, wait
+from tests.builders import chart, executor, line, marker, markers, trace, v100, wait
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.facts.chart import Chart, Unavailable
@@ -156,6 +156,27 @@ def test_overhead_is_the_time_before_and_after_the_operations() -> None:
     assert overhead.edges_ms == pytest.approx(0.5 - 0.1 + 0.3, abs=1e-3)
     assert overhead.between_ms == pytest.approx(0.2, abs=1e-3)
     assert overhead.total_ms == pytest.approx(0.9, abs=1e-3)
+
+
+def own_loop(body_ms: float) -> PythonOverhead:
+    """Calls of a function of 1 ms, half of it an operation; the mark lasts until the next batch."""
+    rows, step_ms = [], 1.0 + body_ms
+    for n in range(8):
+        begin = step_ms * n
+        rows.append(marker(n, begin, begin + step_ms))
+        rows.append(("step", begin, begin + 1.0, {"tf_function_call": "notTraced-nonXla"}))
+        rows += [executor(begin + 0.25, begin + 0.75), ("a/mul:Mul", begin + 0.25, begin + 0.75)]
+    found = chart(trace([line("python", *rows)]))
+    assert found.fact(Steps).source is not StepSource.KERAS_FIT
+    return found.fact(PythonOverhead)
+
+
+@pytest.mark.parametrize("body_ms", [0.0, 4.0])
+def test_the_body_of_a_loop_is_no_overhead_of_the_call(body_ms: float) -> None:
+    """Trap: augmentation in NumPy between two calls, which takes as long as the batch is large."""
+    overhead = own_loop(body_ms)
+    assert overhead.edges_ms == pytest.approx(0.5, abs=1e-3)
+    assert overhead.between_ms == pytest.approx(0.0, abs=1e-3)
 
 
 def test_pauses_are_those_in_which_no_executor_works() -> None:

@@ -23,6 +23,8 @@ TensorFlow 2.4 and later, on all devices. What is left after the fix is an estim
 function, and on a CPU the kernels, each as fast as in the fastest traced step. That a graph fuses operations,
 leaves some out and runs others side by side is not counted, so the saving shown is rather low: for eight scripts
 on a busy machine with two cores it was 6 points off in the median, and at most 11 points low and 3 points high.
+Where stack samples show lines of the step that read values or run other code, or operations in the body of a loop
+itself, the saving is an upper bound: code that reads values has to stay outside of the function.
 
 ## Sources
 
@@ -30,14 +32,18 @@ on a busy machine with two cores it was 6 points off in the median, and at most 
 - [Model training APIs](https://keras.io/api/models/model_training_apis/)
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms
 from tfdoctor.verdict import (
+    Bound,
     Effect,
     Finding,
     Healthy,
@@ -74,6 +80,7 @@ def check(
     eager: EagerWork,
     breakdown: Breakdown,
     slow: SlowCalls | None,
+    lines: HostLines | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the operations that run one by one with the functions."""
@@ -90,14 +97,69 @@ def check(
             evidence=measures,
         )
     host_ms = breakdown[Stage.HOST]
-    remaining = min(1.0, limits.call_ms / host_ms) if host_ms else 1.0
-    kernels = _kernels(eager, breakdown[Stage.DEVICE])
+    mixed = Mixed.of(eager, lines)
+    remaining = min(1.0, (limits.call_ms + mixed.other_ms) / host_ms) if host_ms else 1.0
+    effects = (Effect(Stage.HOST, remaining), *_kernels(eager, breakdown[Stage.DEVICE]))
+    summary = f"Python runs {eager.operations:.0f} operations one by one in {breakdown.each_step}"
+    bound = Bound.AT_MOST if mixed.why else Bound.EXPECTED
     return Finding(
-        summary=f"Python runs {eager.operations:.0f} operations one by one in {breakdown.each_step}",
-        evidence=(*measures, Measure("host time per step", ms(host_ms)), *_least(eager)),
+        summary=f"{summary}{mixed.why}",
+        evidence=(
+            *measures,
+            Measure("host time per step", ms(host_ms)),
+            *_least(eager),
+            *mixed.evidence,
+        ),
         remedies=(_remedy(eager),),
-        effects=(Effect(Stage.HOST, remaining), *kernels),
+        effects=tuple(replace(effect, bound=bound) for effect in effects),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """What lies between the operations of a step: such code cannot become a part of the function."""
+
+    why: str = ""  # a clause for the summary; "" where a function can hold the whole step
+    other_ms: float = 0.0  # host time per step in lines that run no TensorFlow operation
+
+    @classmethod
+    def of(cls, eager: EagerWork, lines: HostLines | None) -> Self:
+        """Find lines that read values or run other code, and operations that no function of the user's holds.
+
+        Keras' own eager step is one function. Without stack samples nothing is known, and nothing is said.
+        """
+        if lines is None or eager.asked:
+            return cls()
+        host = lines.parts.get(Stage.HOST, ())
+        other_ms = sum(line.ms for line in host if line.work in OTHER)
+        if any(line.work in OTHER for line in host) or _inline(host):
+            return cls(OUTSIDE, other_ms)
+        return cls()
+
+    @property
+    def evidence(self) -> tuple[Measure, ...]:
+        """The host's time outside of TensorFlow."""
+        label = "host time in lines that run no TensorFlow operation"
+        return (Measure(label, ms(self.other_ms)),) if self.other_ms else ()
+
+
+OTHER = (LineWork.READING, LineWork.PYTHON)
+"""Work that no graph holds."""
+
+OUTSIDE = (
+    "; code between them that reads values of tensors (float(), int(), .numpy(), NumPy) has to stay outside of the "
+    "function"
+)
+
+
+def _inline(lines: Iterable[HostLine]) -> bool:
+    """Say whether lines run operations in a loop itself, not in a function that one line of the user's calls.
+
+    The body of such a loop is no function yet, and may compute more than one training step, such as the steps of
+    an environment.
+    """
+    found = [line for line in lines if line.work is LineWork.OPERATIONS and line.at]
+    return len({line.at for line in found}) > 1 and any(line.caller is None for line in found)
 
 
 def _kernels(eager: EagerWork, device_ms: float) -> tuple[Effect, ...]:
@@ -138,9 +200,10 @@ def sick() -> Verdict:
     """A Keras model compiled with run_eagerly=True: 525 operations per step."""
     at = Location("train.py", 19)
     eager = EagerWork(525.0, 12.0, 0.0, asked=True, at=at, least_ms=4.0)
-    return check(eager, Breakdown.of(host=34.0, device=12.0), None)
+    return check(eager, Breakdown.of(host=34.0, device=12.0), None, None)
 
 
 def healthy() -> Verdict:
     """The same model without run_eagerly: one function per step."""
-    return check(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3), None)
+    eager = EagerWork(0.0, 0.0, 3.8, asked=False)
+    return check(eager, Breakdown.of(host=1.4, device=3.3), None, None)

@@ -41,11 +41,14 @@ memory's rate on any hardware. The saving is an upper bound. Which metric made a
 - [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.facts.operations.dependence import Source
+from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
@@ -217,12 +220,13 @@ class Least:
         return hot.ms >= (self.avoidable_ms if hot.only_metrics or hot.constant else self.ms)
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
     unexplained: Unexplained,
     breakdown: Breakdown,
     operations: OperationGroups,
     lines: HostLines | None,
     calls: LayerCalls | None,
+    loops: LoopWork | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Name the operations that take long for their bytes and FLOPs, where no other finding does."""
@@ -231,7 +235,8 @@ def check(
     groups = [left for group in operations.groups if (left := _without(group, unexplained))]
     least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
     least = Least(least_ms, max(limits.least_ms, limits.avoidable_share * breakdown.step_ms))
-    hot = [_called(one, calls) for one in _hot(groups, lines, unexplained, least, limits)]
+    dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
+    hot = [_called(one, calls) for one in _hot(groups, dispatch, unexplained, least, limits)]
     if hot:
         return _finding(sorted(hot, key=_order), unexplained, breakdown, limits)
     if operations.why_unnamed:
@@ -251,7 +256,18 @@ def _called(hot: HotWork, calls: LayerCalls | None) -> HotWork:
             times[row.layer] += row.ms
     names = sorted(times, key=lambda name: -times[name])
     found = (calls.of(name) for name in names if name) if calls else ()
-    return replace(hot, layers=tuple(layer for layer in found if layer))
+    return replace(
+        hot, layers=tuple(_that_ran(layer) for layer in found if layer and _runs(layer) > 1)
+    )
+
+
+def _runs(layer: CalledLayer) -> int:
+    """Return how many calls of a layer ran operations: the body of a loop is a scope of its own, and no call."""
+    return sum(bool(call.operations) for call in layer.calls)
+
+
+def _that_ran(layer: CalledLayer) -> CalledLayer:
+    return replace(layer, calls=tuple(call for call in layer.calls if call.operations))
 
 
 def _necessary(groups: Iterable[OperationGroup], limits: Limits) -> Iterator[PartTime]:
@@ -273,9 +289,9 @@ def _order(hot: HotWork) -> tuple[bool, float]:
 
 def _hot(
     groups: list[OperationGroup],
-    lines: HostLines | None,
+    dispatch: "Dispatch",
     unexplained: Unexplained,
-    least: "Least",
+    least: Least,
     limits: Limits,
 ) -> list[HotWork]:
     """Return what takes long enough, divided as finely as reaches that: each operation belongs to one."""
@@ -284,7 +300,7 @@ def _hot(
         lambda left: _metrics(left) if on_device else (),
         lambda left: _constant(left) if on_device else (),
         lambda left: _slow(left, unexplained, limits),
-        lambda left: _short(left, groups, lines, unexplained, limits),
+        lambda left: _short(left, dispatch, unexplained, limits),
         lambda left: _products(left, limits) if on_device else (),
         lambda left: _by_line(left, limits) if on_device else (),
     ]
@@ -388,33 +404,63 @@ def _far(group: OperationGroup, limits: Limits) -> bool:
     return group.attained is not None and group.attained < limits.near
 
 
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The host's time per call of an operation between the operations of functions, in ms.
+
+    An iteration of a loop waits for the one before it, so that the executor's time in loops is that of their
+    operations only: an optimizer's operations have no part in it.
+    """
+
+    in_loops_ms: float = 0.0
+    outside_ms: float = 0.0
+
+    @classmethod
+    def of(
+        cls, groups: Iterable[OperationGroup], lines: HostLines | None, loops: LoopWork | None
+    ) -> Self:
+        """Divide it by the executor's time in loops, then by the calls of all operations."""
+        total_ms = lines.dispatching_ms if lines else 0.0
+        calls = dict.fromkeys((True, False), 0.0)
+        for group in groups:
+            calls[bool(group.loop)] += group.calls
+        number_of = sum(calls.values())
+        if not number_of or not total_ms:
+            return cls()
+        if loops is None or not calls[True]:
+            return cls(total_ms / number_of, total_ms / number_of)
+        looped_ms = min(total_ms, loops.scheduling_ms)
+        outside_ms = (total_ms - looped_ms) / calls[False] if calls[False] else 0.0
+        return cls(looped_ms / calls[True], outside_ms)
+
+    def at_most(self, groups: Iterable[OperationGroup], unexplained: Unexplained) -> Self:
+        """Limit what these groups get to what is unexplained."""
+        if StepWork.LAUNCHING in unexplained.subjects:
+            return replace(self, in_loops_ms=0.0, outside_ms=0.0)
+        given = sum(map(self.of_group, groups))
+        left = unexplained.parts_ms.get(Stage.HOST, 0.0)
+        part = min(1.0, left / given) if given else 0.0
+        return replace(self, in_loops_ms=part * self.in_loops_ms, outside_ms=part * self.outside_ms)
+
+    def of_group(self, group: OperationGroup) -> float:
+        """Return the ms per step to dispatch the operations of a group."""
+        return group.calls * (self.in_loops_ms if group.loop else self.outside_ms)
+
+
 def _short(
-    groups: Iterable[OperationGroup],
-    every: Iterable[OperationGroup],
-    lines: HostLines | None,
-    unexplained: Unexplained,
-    limits: Limits,
+    groups: Iterable[OperationGroup], dispatch: Dispatch, unexplained: Unexplained, limits: Limits
 ) -> Iterator[HotWork]:
-    """Yield the short operations of each loop or line, with their share of the time to dispatch all operations."""
+    """Yield the short operations of each loop or line, with the time to dispatch them."""
     by_line: dict[tuple[str, Location | None], list[OperationGroup]] = defaultdict(list)
     for group in groups:
         if group.each_ms <= limits.short_ms:
             by_line[group.loop, None if group.loop else group.at].append(group)
-    host_ms, total = _dispatching(lines, unexplained), sum(group.calls for group in every)
+    on_device = Stage.DEVICE in unexplained.parts_ms
     for short in by_line.values():
-        part = sum(group.calls for group in short) / total if total else 0.0
-        device_ms = (
-            sum(group.ms for group in short) if Stage.DEVICE in unexplained.parts_ms else 0.0
-        )
+        device_ms = sum(group.ms for group in short) if on_device else 0.0
+        host_ms = sum(map(dispatch.of_group, short))
         at = short[0].loop_at or short[0].at
-        yield HotWork(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms * part)
-
-
-def _dispatching(lines: HostLines | None, unexplained: Unexplained) -> float:
-    """Return the host's time between operations, in ms per step, as far as it is unexplained."""
-    if lines is None or StepWork.LAUNCHING in unexplained.subjects:
-        return 0.0
-    return min(lines.dispatching_ms, unexplained.parts_ms.get(Stage.HOST, 0.0))
+        yield HotWork(at, tuple(short), short=True, device_ms=device_ms, host_ms=host_ms)
 
 
 def _finding(
@@ -428,12 +474,30 @@ def _finding(
     )
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     return Finding(
-        summary=_summary(first, breakdown) + _again(first),
+        summary=_summary(first, breakdown) + _again(first) + _others(hot),
         evidence=(share, *_distance(first, limits), *_repeats(hot), _table(groups), *_calls(hot)),
-        remedies=tuple(dict.fromkeys(_remedy(one) for one in hot[:SHOWN_ROWS])),
+        remedies=tuple(_remedies(hot[:SHOWN_ROWS])),
         effects=tuple(_effects(hot, unexplained)),
         severity=max(_severity(one, breakdown) for one in hot),
     )
+
+
+def _others(hot: list[HotWork]) -> str:
+    """Say how long all of the work takes that the finding names."""
+    if len(hot) == 1:
+        return ""
+    total = milliseconds(sum(one.ms for one in hot))
+    return f"; with {counted(len(hot) - 1, 'more group')} of operations, {total}"
+
+
+def _remedies(hot: Iterable[HotWork]) -> Iterator[Remedy]:
+    """Yield one question for each line, about what takes most of it."""
+    asked: set[Location | str] = set()
+    for remedy in map(_remedy, hot):
+        key = remedy.at or remedy.action
+        if key not in asked:
+            asked.add(key)
+            yield remedy
 
 
 def _layers(hot: Iterable[HotWork]) -> list[CalledLayer]:
@@ -533,7 +597,7 @@ def _rate(group: OperationGroup) -> str:
     if group.gflop_s is None:
         return f" ({group.missing})"
     rate = f"{number(round(group.gflop_s))} GFLOP/s"
-    best = group.best_gflop_s
+    best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
     more = f", where this run's fastest reaches {number(round(best))}" if best else ""
     return f" ({group.missing}); it runs at {rate}{more}"
 
@@ -583,7 +647,10 @@ def _scales(group: OperationGroup) -> float:
 
 
 def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
-    """Yield each operation's time above its least as a ceiling, and at most what is unexplained."""
+    """Yield the time of each operation that may take less, as a ceiling, and at most what is unexplained.
+
+    It is the time that the summary states; what of it is necessary is the summary's least time.
+    """
     hot = tuple(hot)
     rows = [(row, group) for one in hot for group in one.groups for row in group.rows]
     total = sum(row.ms for row, _ in rows)
@@ -592,7 +659,7 @@ def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effec
     again = {name for layer in _layers(hot) for call in layer.repeated for name in call.operations}
     for row, group in rows if part else ():
         repeats = row.operation is not None and row.operation.name in again
-        least = 0.0 if repeats else _scales(group)
+        least = 0.0 if repeats or _scales(group) < 1.0 else 1.0
         yield Effect(Stage.DEVICE, least, row.name, ms(row.ms * part), bound=Bound.AT_MOST)
     for one in hot:
         if one.host_ms:
@@ -600,8 +667,8 @@ def _effects(hot: Iterable[HotWork], unexplained: Unexplained) -> Iterator[Effec
 
 
 def _dispatched(hot: HotWork) -> str:
-    """Return the name of the work of dispatching the operations of a line."""
-    return f"dispatching {location(hot.at)}".strip()
+    """Return the name of the work of dispatching the operations of a loop or a line: a line may make two loops."""
+    return f"dispatching {hot.groups[0].loop or location(hot.at)}".strip()
 
 
 def _remedy(hot: HotWork) -> Remedy:
@@ -647,6 +714,8 @@ def _question(hot: HotWork) -> str:
     """Return what to ask, by what the operations are computed from."""
     group = hot.groups[0]
     kind = "this" if hot.title else group.type
+    if PYTHON.fullmatch(group.type) and not hot.title:
+        return f"{group.type} runs Python in each step: can TensorFlow operations compute this?"
     if hot.only_metrics:
         return "Are these metrics needed in every training step? Compute them on validation data once an epoch"
     if hot.constant:
@@ -658,6 +727,9 @@ def _question(hot: HotWork) -> str:
     asked = ASKED.get(group.inputs) if group.inputs and not group.loop else None
     return f"{kind} {asked}" if asked else f"Is {kind} {SIZE}"
 
+
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+"""The types of tf.py_function and tf.numpy_function."""
 
 SIZE = "needed in every step, on tensors of this size and type?"
 """The question about operations that depend on both, or on what is unknown."""
@@ -689,5 +761,5 @@ def _example(least_ms: float) -> Verdict:
     group = OperationGroup(type="TopKV2", at=at, layers=(), rows=(row,), least_ms=least_ms)
     breakdown = Breakdown.of(device=38.0, host=2.0)
     return check(
-        Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None, None
+        Unexplained({Stage.DEVICE: 38.0}), breakdown, OperationGroups((group,)), None, None, None
     )

@@ -40,8 +40,9 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import milliseconds
+from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, count, ms, ratio
 from tfdoctor.verdict import (
@@ -50,6 +51,7 @@ from tfdoctor.verdict import (
     Finding,
     Healthy,
     Measure,
+    PartTime,
     Remedy,
     Stage,
     StepWork,
@@ -79,6 +81,12 @@ class Limits:
         "examples and 32 % with 64",
         most=1.0,
     )
+    named: float = limit(
+        SHARE,
+        "Smallest share of the step in loops from which a healthy result accounts for their time: smaller parts "
+        "need no explanation",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -98,8 +106,24 @@ def check(
     summary = f"A loop of {work.iterations:.0f} iterations takes {taken} outside of operations"
     evidence = _evidence(work, share, program, limits)
     if share < limits.share:
-        return Healthy(summary=summary, evidence=evidence)
+        return Healthy(
+            summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits)
+        )
     return Finding(summary=summary, evidence=evidence, remedies=_remedies(), effects=_effects(work))
+
+
+def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
+    """Return the time of the loops, where that is a part that needs an explanation."""
+    host_ms, device_ms = work.scheduling_ms, sum(loop.ms for loop in work.loops)
+    if host_ms + device_ms < limits.named * breakdown.step_ms:
+        return ()
+    loops = f"{counted(len(work.loops), 'loop')} of up to {work.iterations:.0f} iterations"
+    between = f"starting the operations of {loops} takes {milliseconds(host_ms)}"
+    inside = f"the operations of {loops} take {milliseconds(device_ms)}"
+    return (
+        PartTime(Stage.HOST, ms(host_ms), between),
+        PartTime(Stage.DEVICE, ms(device_ms), inside),
+    )
 
 
 def _evidence(

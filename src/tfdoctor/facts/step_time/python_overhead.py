@@ -4,12 +4,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
+from tfdoctor.kinds import StepSource
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EXECUTOR, INPUT_THREAD
 from tfdoctor.verdict import Stage
+
+OF_KERAS = (StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH)
+"""Keras' own loops: what Python does around their calls is the cost of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,8 @@ class PythonOverhead:
 
     ``edges_ms`` lie within the call: before its first operation and after its last, less the waits for
     input. ``between_ms`` is the time between two calls in which nothing works. ``pauses_ms`` lie between the
-    operations of a call, while no thread of a graph's executor works: threads wake up.
+    operations of a call, while no thread of a graph's executor works: threads wake up. In a loop of the user's,
+    its body counts to none of them: what it does may grow with the batch, and one call of several steps keeps it.
     """
 
     edges_ms: float
@@ -26,7 +32,7 @@ class PythonOverhead:
     pauses_ms: float = 0.0
 
     @classmethod
-    def measure(cls, steps: Steps, activity: Activity, trace: Trace) -> Self:
+    def measure(cls, steps: Steps, activity: Activity, trace: Trace, body: LoopBody | None) -> Self:
         """Measure the steady steps, scaled to the median step as in Breakdown.
 
         Raises:
@@ -49,9 +55,13 @@ class PythonOverhead:
         calls = sum(step.calls for step in chosen)
         mean = whole / PS_PER_MS / calls
         scale = steps.median_ms / mean / PS_PER_MS / calls if whole else 0.0
+        own = None if steps.source in OF_KERAS else body
+        inside_ms, after_ms = (own.host_ms, own.between_ms) if own else (0.0, 0.0)
+        edges_ms = scale * sum(_edges(step, device, waits) for step in chosen)
+        between_ms = scale * sum(_between(step, device | waits) for step in chosen)
         return cls(
-            scale * sum(_edges(step, device, waits) for step in chosen),
-            scale * sum(_between(step, device | waits) for step in chosen),
+            max(0.0, edges_ms - inside_ms),
+            max(0.0, between_ms - after_ms),
             scale * sum(_pauses(step, device, working) for step in chosen),
         )
 
