@@ -12,7 +12,7 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.rule import Rule
+from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
@@ -38,7 +38,7 @@ ROUNDING = 1e-6
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     """Apply every rule; a failure of one does not affect the others. The most severe finding comes first.
 
-    The general rules come last: they are given what the findings of the specific ones leave unexplained.
+    The general rules are applied last: they are given what the findings of the specific ones leave unexplained.
     """
     rules, model = tuple(rules), model_of(chart)
     seen = _seen_steps(chart)
@@ -330,9 +330,13 @@ def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     return f"changes {counted(len(subjects), 'part')} of the {stage} work"
 
 
-def _rank(result: Result) -> tuple[int, bool, int, float, str]:
-    """Order results by outcome; findings that name a cause before those that only name a place."""
+def _rank(result: Result) -> tuple[int, bool, int, bool, float, str]:
+    """Order results by outcome, then severity; those that name a cause before equally severe ones of a place.
+
+    A note about the recording is no fault of the run: it comes after all findings.
+    """
     order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
-    amount = result.saving or result.takes
-    saving = amount.per_step.value if amount else 0.0
-    return order, result.rule.general, -(result.severity or 0), -saving, result.rule.name
+    severity, amount = result.severity or 0, result.saving or result.takes
+    aside = result.rule.topic is Topic.RECORDING and severity <= Severity.NOTE
+    time = amount.per_step.value if amount else 0.0
+    return order, aside, -severity, result.rule.general, -time, result.rule.name
