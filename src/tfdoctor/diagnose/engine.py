@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnosis import Result, Saving, Takes, Together
@@ -16,6 +16,7 @@ from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
+    Concern,
     Effect,
     Errored,
     Finding,
@@ -49,7 +50,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
         chart.give(left)
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
     results += [_without_saving(result) for one in general for result in _judged([one], model)]
-    return tuple(sorted((_modest(result, seen) for result in results), key=_rank))
+    return tuple(sorted((_modest(result, seen) for result in results), key=_Rank(_beyond(chart))))
 
 
 def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
@@ -330,13 +331,36 @@ def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     return f"changes {counted(len(subjects), 'part')} of the {stage} work"
 
 
-def _rank(result: Result) -> tuple[int, bool, int, bool, float, str]:
-    """Order results by outcome, then severity; those that name a cause before equally severe ones of a place.
+def _beyond(chart: Chart) -> float:
+    """Return what long steps add to the mean training step, in ms."""
+    steps = chart.get(Steps)
+    if steps is None or not steps.median_ms:
+        return 0.0
+    whole = sum(step.total_ms * step.calls for step in steps.steps)
+    return max(0.0, whole / sum(step.calls for step in steps.steps) - steps.median_ms)
 
-    A note about the recording is no fault of the run: it comes after all findings.
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """Orders results by outcome, then severity; those that name a cause before equally severe ones of a place.
+
+    A note about the recording is no fault of the run: it comes after all findings. ``beyond_ms`` is what long
+    steps add to the mean step: the time of findings about them, which typical steps do not show.
     """
-    order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
-    severity, amount = result.severity or 0, result.saving or result.takes
-    aside = result.rule.topic is Topic.RECORDING and severity <= Severity.NOTE
-    time = amount.per_step.value if amount else 0.0
-    return order, aside, -severity, result.rule.general, -time, result.rule.name
+
+    beyond_ms: float
+
+    def __call__(self, result: Result) -> tuple[int, bool, int, bool, float, str]:
+        order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
+        severity = result.severity or 0
+        aside = result.rule.topic is Topic.RECORDING and severity <= Severity.NOTE
+        return (order, aside, -severity, result.rule.general, -self._ms(result), result.rule.name)
+
+    def _ms(self, result: Result) -> float:
+        amount = result.saving or result.takes
+        if amount:
+            return amount.per_step.value
+        of_long = (
+            isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
+        )
+        return self.beyond_ms if of_long else 0.0
