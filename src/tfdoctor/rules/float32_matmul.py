@@ -57,7 +57,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import SixteenBit
+from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.humanize import milliseconds
 from tfdoctor.kinds import DeviceKind
@@ -90,6 +90,13 @@ class Limits:
         "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: of ten "
         "scripts with a predicted gain of 4 to 16 % of the step, two became clearly faster; a transformer and a "
         "network of 1-D convolutions became slower (eight scripts were measured with benchmarks/accuracy/judge.py)",
+        most=1.0,
+    )
+    on_amx: float = limit(
+        0.25,
+        "Smallest share of the compute time that 16-bit precision must save on a CPU with AMX, after known costs: "
+        "of six scripts with a predicted gain of 7 to 23 % of the step, five became slower and one 4 % faster; all "
+        "three with more than 35 % became faster (benchmarks/accuracy/judge.py, 2026-11-22)",
         most=1.0,
     )
 
@@ -151,7 +158,10 @@ def check(
     remedy = _remedy(sixteen_bit, framework, _first_line(program))
     finding = _finding(matmuls, operations, reduced, remedy)
     on_cpu = hardware.kind == DeviceKind.CPU
-    return _if_large_enough(finding, operations, limits) if on_cpu else finding
+    if not on_cpu:
+        return finding
+    least = limits.on_amx if hardware.matrix_unit == AMX else limits.on_cpu
+    return _if_large_enough(finding, operations, least)
 
 
 def _without_precision(operations: Operations) -> Verdict:
@@ -306,18 +316,18 @@ def _finding(
     )
 
 
-def _if_large_enough(finding: Finding, operations: Operations, limits: Limits) -> Verdict:
+def _if_large_enough(finding: Finding, operations: Operations, least: float) -> Verdict:
     """Report no gain on a CPU that is no larger than what is not counted, such as casts of activations."""
     gained_ms = sum(
         (1.0 - effect.scales) * effect.of.value for effect in finding.effects if effect.of
     )
     share = gained_ms / operations.total_ms
-    if share >= limits.on_cpu:
+    if share >= least:
         return finding
     label = "share of the compute time that 16-bit precision saves, after costs"
     return Healthy(
         summary=f"{finding.summary}, but casts around them cost about as much as 16-bit precision gains",
-        evidence=(*finding.evidence, Measure(label, ratio(share), ratio(limits.on_cpu))),
+        evidence=(*finding.evidence, Measure(label, ratio(share), ratio(least))),
     )
 
 

@@ -84,10 +84,12 @@ FLOAT32_ON_AVX512 = Float32Time(
     "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
 )
 
+AMX = "AMX"
+
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
     (
         "amx_bf16",
-        "AMX",
+        AMX,
         SixteenBit(
             "bfloat16",
             0.33,
