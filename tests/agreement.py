@@ -1,11 +1,11 @@
 """What must hold of every recording: facts that measure one thing agree, and every large part has an account."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.diagnose.accounts import accounts
-from tfdoctor.diagnosis import AccountState, Diagnosis, Result
+from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
 from tfdoctor.facts.gpu.utilization import GpuUtilization
@@ -22,6 +22,7 @@ from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.humanize import about_ms, milliseconds
 from tfdoctor.report import sentences
+from tfdoctor.units import Unit
 from tfdoctor.verdict import Stage
 
 CLOSE = 0.05
@@ -167,6 +168,17 @@ def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
         }
         if not says[account.state]:
             yield f"{account.part} is {account.state} without a reason"
+    yield from seen_beyond(found)
+
+
+def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
+    """Yield each part of which more time was seen than there is unexplained."""
+    for account in found:
+        amounts = [seen.amount for seen in account.seen]
+        time = sum(one.value for one in amounts if one.unit is Unit.MILLISECONDS)
+        share = sum(one.value for one in amounts if one.unit is Unit.RATIO)
+        if time > (1 + CLOSE) * account.unexplained_ms or share > 1 + CLOSE:
+            yield f"{account.part}: {time:.3f} ms seen in {account.unexplained_ms:.3f} ms"
 
 
 def calls_healthy(diagnosis: Diagnosis) -> bool:

@@ -17,7 +17,6 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
@@ -27,7 +26,6 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
-    Location,
     PartTime,
     Severity,
     Stage,
@@ -108,12 +106,6 @@ def test_necessary_work_says_why() -> None:
     )
     assert account(chart_of(device=100.0), needs("device", 80.0)).unexplained_ms == 20.0
     assert account(chart_of(host=100.0), needs("device", 95.0)).why == ()
-
-
-def test_what_was_seen_is_in_the_account() -> None:
-    line = Location("train.py", 3)
-    found = account(chart_of(StackSamples((SampledLine(line, 3),)), host=100.0))
-    assert [(seen.at, seen.amount.value) for seen in found.seen] == [(line, 1.0)]
 
 
 def test_a_finding_about_a_stage_names_its_share_of_the_wait() -> None:

@@ -14,12 +14,15 @@ from tfdoctor.diagnosis import Result, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule, RuleDoc, Topic
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
+    Concern,
     Effect,
     Errored,
     Finding,
@@ -492,3 +495,35 @@ def test_nothing_is_promised_of_steps_that_are_mostly_the_profilers() -> None:
     assert isinstance(result.outcome, Finding)
     assert (result.saving, result.severity) == (None, Severity.NOTE)
     assert followed(states("fault", part(50)), chart=chart) is None
+
+
+def ranked(chart: Chart, *rules: Rule) -> list[str]:
+    return [result.rule.name for result in engine.examine(chart, rules)]
+
+
+def test_severity_comes_before_whether_a_finding_names_a_cause() -> None:
+    """A question about half of the step precedes a finding of 5 %; a note on the recording follows both."""
+    effect = part(50.0, "hot")
+
+    def hot(unexplained: Unexplained) -> Verdict:
+        return finding(effect) if unexplained.parts_ms else finding()
+
+    general = replace(rule(hot, "hot"), general=True)
+    small, equal = states("small", part(4.0, "a")), states("equal", part(12.0, "b"))
+    note = replace(states("recording", severity=Severity.NOTE), topic=Topic.RECORDING)
+    given = chart_of(**COMPUTE), Breakdown.of(**COMPUTE)
+    chart = Chart([given[0].fact(StepModel), given[1]])
+    assert ranked(chart, note, small, general, equal) == ["equal", "hot", "small", "recording"]
+
+
+@pytest.mark.parametrize(("extra_ms", "first"), [(90.0, "long"), (10.0, "saves")])
+def test_long_steps_rank_by_what_they_add_to_the_mean_step(extra_ms: float, first: str) -> None:
+    steps, at = [], 0
+    for number in range(20):
+        end = at + round((10.0 + extra_ms * (number in {5, 15})) * PS_PER_MS)
+        steps.append(Step(number, at, end, end))
+        at = end
+    model = StepModel(device=DeviceKind.GPU, exposed=Breakdown.of(device=10.0).median)
+    chart = Chart([model, Steps.of(steps)])
+    verdict = replace(finding(severity=Severity.CRITICAL), concern=Concern.LONG_STEPS)
+    assert ranked(chart, states("saves", part(4.0)), rule(lambda: verdict, "long"))[0] == first

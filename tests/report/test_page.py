@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary
+from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Takes
 from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.sentences import NO_WAY, PART_LABELS
 from tfdoctor.rule import Topic
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Concern, Finding
+from tfdoctor.verdict import Bound, Concern, Finding, Severity
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -177,6 +177,31 @@ def test_findings_without_any_saving_give_no_number() -> None:
     results = tuple(replace(result, saving=None) for result in base.results)
     words = verdict(replace(base, together=None, results=results))
     assert words.endswith("Four problems found; the saving could not be computed.")
+
+
+@pytest.mark.parametrize(
+    ("severity", "said", "not_said"),
+    [
+        (Severity.NOTE, "A question: hot-operation asks about 1.30 ms (13 %).", "problem"),
+        (Severity.WARNING, "One problem found; the largest takes 1.30 ms (13 %)", "question"),
+    ],
+)
+def test_a_note_of_a_general_rule_is_no_problem(
+    severity: Severity, said: str, not_said: str
+) -> None:
+    general = replace(diagnoses.rule("hot-operation", Topic.OPERATIONS), general=True)
+    asks = replace(
+        diagnoses.full().results[0],
+        rule=general,
+        saving=None,
+        takes=Takes(ms(1.3), 0.13),
+        severity=severity,
+    )
+    healthy = diagnoses.healthy()
+    words = verdict(replace(healthy, results=(*healthy.results, asks)))
+    assert said in words
+    assert not_said not in words
+    assert (NO_WAY in words) is (severity is Severity.NOTE)
 
 
 def test_a_poor_recording_is_no_fault_of_the_run() -> None:

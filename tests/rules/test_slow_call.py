@@ -3,6 +3,7 @@
 import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import slow_call
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
@@ -20,9 +21,9 @@ def line(
     return SlowLine(at, call, seen, 10, {part: ms})
 
 
-def check(*lines: SlowLine) -> Verdict:
+def check(*lines: SlowLine, long: LongStepLines | None = None) -> Verdict:
     breakdown = Breakdown.of(between=10.0, device=6.0, input=4.0)
-    return slow_call.check(SlowCalls(lines, 20), breakdown)
+    return slow_call.check(SlowCalls(lines, 20), breakdown, long)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,16 @@ def test_the_saving_is_at_most_the_time_of_the_calls() -> None:
 
 def test_every_call_has_an_answer() -> None:
     assert set(slow_call.INSTEAD) == set(SlowCall)
+
+
+def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:
+    line = LongStepLine(READ, 40, "keras.src.models.model.Model.predict", "Eval.on_train_batch_end")
+    for given, says in (
+        (LongStepLines({Stage.BETWEEN: (line,)}), "not in typical steps, only in long ones"),
+        (LongStepLines({Stage.BETWEEN: (LongStepLine(READ, 40),)}), "is seen in typical steps"),
+        (LongStepLines({Stage.BETWEEN: (line,)}, timed=False), "is seen in typical steps"),
+        (None, "is seen in typical steps"),
+    ):
+        verdict = check(long=given)
+        assert isinstance(verdict, Healthy)
+        assert says in verdict.summary

@@ -4,13 +4,17 @@ import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.rules import step_outlier
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Verdict
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
 
 def check(
-    extra: dict[int, tuple[str, float]], count: int = 20, compiling: CompileTime | None = None
+    extra: dict[int, tuple[str, float]],
+    count: int = 20,
+    compiling: CompileTime | None = None,
+    lines: LongStepLines | None = None,
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -21,7 +25,7 @@ def check(
         end = start + round(sum(row.values()) * PS_PER_MS)
         steps.append(Step(number, start, end, end))
         start = end
-    return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling)
+    return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines)
 
 
 def test_two_long_steps_of_one_cause_are_found() -> None:
@@ -92,3 +96,47 @@ def test_steps_that_compile_are_left_to_recompilation() -> None:
     assert isinstance(verdict, NotApplicable)
     assert "recompilation" in verdict.reason
     assert isinstance(check(long | {9: ("host", 100.0)}, compiling=compiling), Finding)
+
+
+AT = Location("train.py", 9)
+PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
+
+
+def remedy(
+    *lines: LongStepLine, part: str = "between", more: float = 100.0, timed: bool = True
+) -> tuple[str, Location | None]:
+    """What two long steps are told to change, with these samples between the calls."""
+    seen = LongStepLines({Stage.BETWEEN: lines}, timed)
+    finding = check({4: (part, more), 14: (part, more)}, lines=seen)
+    assert isinstance(finding, Finding)
+    assert ("predict at train.py:9" in finding.summary) == (finding.remedies[0].at is not None)
+    return finding.remedies[0].action, finding.remedies[0].at
+
+
+def test_the_line_and_its_call_are_named() -> None:
+    line = LongStepLine(AT, 40, PREDICT, "Eval.on_train_batch_end")
+    action = "Call predict in Eval.on_train_batch_end less often, or once per epoch"
+    assert remedy(line) == (action, AT)
+
+
+@pytest.mark.parametrize(("seen", "at"), [(5, AT), (4, None)])
+def test_a_few_samples_name_no_line(seen: int, at: Location | None) -> None:
+    assert remedy(LongStepLine(AT, seen, PREDICT))[1] == at
+
+
+@pytest.mark.parametrize(("other", "at"), [(10, AT), (11, None)])
+def test_half_of_the_samples_name_a_line(other: int, at: Location | None) -> None:
+    others = [LongStepLine(Location("train.py", at), 1) for at in range(20, 20 + other)]
+    assert remedy(LongStepLine(AT, 10, PREDICT), *others)[1] == at
+
+
+def test_samples_of_python_do_not_explain_a_slow_device() -> None:
+    """Trap: the device is slow in these steps, while a callback is sampled as in any other."""
+    assert remedy(LongStepLine(AT, 40, PREDICT), part="device")[1] is None
+
+
+@pytest.mark.parametrize(("more", "at"), [(101.0, AT), (99.0, None)])
+def test_samples_without_times_count_where_long_steps_take_half(
+    more: float, at: Location | None
+) -> None:
+    assert remedy(LongStepLine(AT, 40, PREDICT), more=more, timed=False)[1] == at

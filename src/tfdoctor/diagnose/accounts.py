@@ -1,6 +1,7 @@
 """What explains the time of each large part of the step: findings, necessary work, or nothing."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnose.summary.seen import seen_in
@@ -128,25 +129,33 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         else max(0.0, total - named - of_step.of(part, _of_part(part, necessary)))
     )
     state = _state(of_step, total - named, left)
-    subjects = {e.subject for f in findings.values() for e in f.effects if e.stage == part}
+    is_left = state is AccountState.UNEXPLAINED
     return Account(
         part=part,
         total_ms=total,
         state=state,
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
         why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
-        unexplained_ms=left if state is AccountState.UNEXPLAINED else 0.0,
-        seen=_seen(chart, of_step, part, subjects) if state is AccountState.UNEXPLAINED else (),
+        unexplained_ms=left if is_left else 0.0,
+        seen=_seen(chart, of_step, part, left, findings.values()) if is_left else (),
     )
 
 
-def _seen(chart: Chart, of_step: Parts, part: str, named: Collection[str]) -> tuple[Seen, ...]:
-    """Return what was seen in a part, its times without the profiler's cost."""
+def _seen(
+    chart: Chart, of_step: Parts, part: str, left_ms: float, findings: Iterable[Finding]
+) -> tuple[Seen, ...]:
+    """Return what was seen in the unexplained time of a part, its times without the profiler's cost."""
+    named: dict[str, float] = {}
+    for effect in (e for finding in findings for e in finding.effects):
+        if effect.stage == part and effect.names and effect.subject:
+            time = effect.of.value if effect.of else math.inf
+            named[effect.subject] = max(named.get(effect.subject, 0.0), time)
+    kept = of_step.of(part, 1.0)
     return tuple(
-        replace(seen, amount=ms(of_step.of(part, seen.amount.value)))
+        replace(seen, amount=ms(kept * seen.amount.value))
         if seen.amount.unit is Unit.MILLISECONDS
         else seen
-        for seen in seen_in(chart, part, named)
+        for seen in seen_in(chart, part, left_ms / kept if kept else 0.0, named)
     )
 
 

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnosis import Result, Saving, Takes, Together
@@ -12,10 +12,11 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
-from tfdoctor.rule import Rule
+from tfdoctor.rule import Rule, Topic
 from tfdoctor.units import ms
 from tfdoctor.verdict import (
     Bound,
+    Concern,
     Effect,
     Errored,
     Finding,
@@ -38,7 +39,7 @@ ROUNDING = 1e-6
 def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     """Apply every rule; a failure of one does not affect the others. The most severe finding comes first.
 
-    The general rules come last: they are given what the findings of the specific ones leave unexplained.
+    The general rules are applied last: they are given what the findings of the specific ones leave unexplained.
     """
     rules, model = tuple(rules), model_of(chart)
     seen = _seen_steps(chart)
@@ -49,7 +50,7 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
         chart.give(left)
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
     results += [_without_saving(result) for one in general for result in _judged([one], model)]
-    return tuple(sorted((_modest(result, seen) for result in results), key=_rank))
+    return tuple(sorted((_modest(result, seen) for result in results), key=_Rank(_beyond(chart))))
 
 
 def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
@@ -330,9 +331,36 @@ def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     return f"changes {counted(len(subjects), 'part')} of the {stage} work"
 
 
-def _rank(result: Result) -> tuple[int, bool, int, float, str]:
-    """Order results by outcome; findings that name a cause before those that only name a place."""
-    order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
-    amount = result.saving or result.takes
-    saving = amount.per_step.value if amount else 0.0
-    return order, result.rule.general, -(result.severity or 0), -saving, result.rule.name
+def _beyond(chart: Chart) -> float:
+    """Return what long steps add to the mean training step, in ms."""
+    steps = chart.get(Steps)
+    if steps is None or not steps.median_ms:
+        return 0.0
+    whole = sum(step.total_ms * step.calls for step in steps.steps)
+    return max(0.0, whole / sum(step.calls for step in steps.steps) - steps.median_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """Orders results by outcome, then severity; those that name a cause before equally severe ones of a place.
+
+    A note about the recording is no fault of the run: it comes after all findings. ``beyond_ms`` is what long
+    steps add to the mean step: the time of findings about them, which typical steps do not show.
+    """
+
+    beyond_ms: float
+
+    def __call__(self, result: Result) -> tuple[int, bool, int, bool, float, str]:
+        order = {Finding: 0, Healthy: 1, NotApplicable: 2, Errored: 3}[type(result.outcome)]
+        severity = result.severity or 0
+        aside = result.rule.topic is Topic.RECORDING and severity <= Severity.NOTE
+        return (order, aside, -severity, result.rule.general, -self._ms(result), result.rule.name)
+
+    def _ms(self, result: Result) -> float:
+        amount = result.saving or result.takes
+        if amount:
+            return amount.per_step.value
+        of_long = (
+            isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
+        )
+        return self.beyond_ms if of_long else 0.0

@@ -21,7 +21,7 @@ from tfdoctor.kinds import StepSource
 from tfdoctor.report.money import is_about_money
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable
+from tfdoctor.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
 
 PART_LABELS = {
     "input": "input wait",
@@ -239,8 +239,10 @@ def _outliers(steps: StepsSummary) -> str:
 
 def _change_sentence(diagnosis: Diagnosis) -> str:
     findings = [result for result in diagnosis.results if _slows_the_run(result)]
+    questions = [result for result in findings if _only_asks(result)]
+    findings = [result for result in findings if not _only_asks(result)]
     if not findings:
-        return _nothing_found(diagnosis)
+        return " ".join([_nothing_found(diagnosis), *_questions(questions)])
     sentences = [_together(diagnosis) or _best_alone(findings, each(diagnosis.steps))]
     if is_mixed(diagnosis.steps):
         sentences = [*map(_of_long_steps, findings), *sentences]
@@ -252,6 +254,23 @@ def _of_long_steps(result: Result) -> str:
     if not isinstance(outcome, Finding) or outcome.concern is not Concern.LONG_STEPS:
         return ""
     return text.sentence(text.prose(outcome.summary))
+
+
+def _only_asks(result: Result) -> bool:
+    """Return whether a result is a note of a general rule: it names a place, and claims no fault."""
+    return result.rule.general and (result.severity or Severity.NOTE) <= Severity.NOTE
+
+
+def _questions(results: Sequence[Result]) -> tuple[str, ...]:
+    """Name the rules that only ask, with the time that they ask about."""
+    asked = [f"{text.name(r.rule.name)}{_about(r.takes)}" for r in results]
+    noun = "A question" if len(asked) == 1 else "Questions"
+    return (f"{noun}: {', '.join(asked)}.",) if asked else ()
+
+
+def _about(time: Takes | None) -> str:
+    amount = takes(time)
+    return f" asks about {amount}" if amount else ""
 
 
 def _slows_the_run(result: Result) -> bool:

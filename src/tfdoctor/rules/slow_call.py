@@ -45,6 +45,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.humanize import location, milliseconds
 from tfdoctor.rule import Topic, limit
@@ -128,7 +129,9 @@ INSTEAD = {
 """What to do instead of each call; the sources are linked on the rule's page."""
 
 
-def check(slow: SlowCalls, breakdown: Breakdown, limits: Limits = LIMITS) -> Verdict:
+def check(
+    slow: SlowCalls, breakdown: Breakdown, long: LongStepLines | None, limits: Limits = LIMITS
+) -> Verdict:
     """Compare the time of such calls with the step."""
     seen = sum(line.seen for line in slow.lines)
     share = slow.ms / breakdown.step_ms if breakdown.step_ms else 0.0
@@ -137,14 +140,24 @@ def check(slow: SlowCalls, breakdown: Breakdown, limits: Limits = LIMITS) -> Ver
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
     if share < limits.share or seen < limits.samples:
-        summary = f"Calls such as predict and set_weights take {milliseconds(slow.ms)} per step"
-        return Healthy(summary=summary, evidence=measures)
+        return Healthy(summary=_little(slow, long), evidence=measures)
     return Finding(
         summary=_summary(slow),
         evidence=(*measures, _table(slow)),
         remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
         effects=(*_effects(slow), *_input(slow, breakdown)),
     )
+
+
+def _little(slow: SlowCalls, long: LongStepLines | None) -> str:
+    """Say how much such calls take of typical steps, and where only long steps make them."""
+    if slow.ms:
+        return f"Calls such as predict and set_weights take {milliseconds(slow.ms)} per step"
+    first = next(iter(long.slow_calls), None) if long and long.timed else None
+    if first is None:
+        return "No call such as predict and set_weights is seen in typical steps"
+    call, at = first.call, location(first.at)
+    return f"Calls of {call} ({at}) are not in typical steps, only in long ones; see step-outlier"
 
 
 def _summary(slow: SlowCalls) -> str:
@@ -195,12 +208,12 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
 
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0))
+    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), None)
 
 
 def healthy() -> Verdict:
     """The same loop calls predict_on_batch."""
-    return check(SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0))
+    return check(SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), None)
 
 
 def _example(time_ms: float) -> SlowCalls:

@@ -1,0 +1,75 @@
+"""The lines of long steps: samples of other steps and of the other part are not theirs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.verdict import Location, Stage
+
+BEGAN_NS = 1_000_000_000_000
+PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
+LONG = (6, 13)
+CALLBACK = "Eval.on_train_batch_end"
+
+
+def start(n: int) -> float:
+    """Steps of 10 ms, of which two take 90 ms more after their call, in ms."""
+    return 10.0 * n + 90.0 * sum(n > at for at in LONG)
+
+
+def rows() -> list[Row]:
+    return [
+        row
+        for n in range(20)
+        for at in [start(n)]
+        for row in (
+            marker(n, at, at + 4),
+            executor(at + 0.9, at + 3.1, n + 1),
+            ("model/dense/MatMul:MatMul", at + 1, at + 3),
+        )
+    ]
+
+
+def place(number: int, *when_ms: float, **more: Any) -> dict[str, Any]:
+    when = [round(1e3 * ms) for ms in when_ms]
+    at = ["/home/me/train.py", number]
+    return {"at": at, "seen": len(when), "when_us": when, **more}
+
+
+def measured(*places: dict[str, Any], began: int | None = BEGAN_NS) -> Chart:
+    python = {"began_unix_ns": began, "places": list(places)}
+    recorded = replace(trace(host=[line("python", *rows())]), started_unix_ns=BEGAN_NS)
+    return chart(recorded, recording({"python": python}, manifest=manifest()))
+
+
+PLACES = (
+    place(9, *(start(6) + ms for ms in (10.0, 20.0, 30.0)), calls=PREDICT, callback=CALLBACK),
+    place(9, start(13) + 50.0, callback=CALLBACK),
+    place(14, start(6) + 0.5, start(13) + 0.5, inside=True),
+    place(20, *(start(n) + 6.0 for n in range(5))),
+)
+
+
+def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
+    lines = measured(*PLACES).fact(LongStepLines)
+    callback = LongStepLine(Location("train.py", 9), 4, PREDICT, CALLBACK)
+    assert lines.of("between") == (callback,)
+    assert lines.of("host") == (LongStepLine(Location("train.py", 14), 2),)
+    assert lines.of("device") == ()
+    assert [one.call for one in lines.slow_calls] == [SlowCall.PREDICT]
+
+
+def test_without_times_callbacks_between_calls_stand_for_them() -> None:
+    lines = measured(*PLACES, began=None).fact(LongStepLines)
+    assert not lines.timed
+    assert [(one.at, one.seen) for one in lines.of(Stage.BETWEEN)] == [(Location("train.py", 9), 4)]
+
+
+def test_without_samples_they_are_unknown() -> None:
+    with pytest.raises(Unavailable, match="not sampled"):
+        chart(trace(host=[line("python", *rows())])).fact(LongStepLines)
