@@ -65,6 +65,7 @@ PAIRS = (
         "between",
         (Breakdown, lambda b: b[Stage.BETWEEN]),
         (PythonOverhead, lambda p: p.between_ms),
+        at_most=True,  # the loop's own body is no overhead of its calls
     ),
     Pair(
         "functions between steps",
