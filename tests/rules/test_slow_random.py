@@ -8,7 +8,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import slow_random
 from tfdoctor.rules.slow_random import LIMITS, NORMAL, REMAINING
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
 
 CPU, GPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.GPU, "x")
 
@@ -62,12 +62,13 @@ def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(NORMAL))
-def test_normal_noise_is_a_note_without_a_saving(kind: str) -> None:
+def test_normal_noise_is_necessary_work(kind: str) -> None:
     """Trap: a diffusion model needs it."""
-    finding = check(kind, 60.0)
-    assert isinstance(finding, Finding)
-    assert (finding.severity, finding.effects) == (Severity.NOTE, ())
-    assert isinstance(check(kind, 4.9), Healthy)
+    much, little = check(kind, 60.0), check(kind, 4.9)
+    assert isinstance(much, Healthy)
+    assert isinstance(little, Healthy)
+    assert [time.of.value for time in much.necessary] == [60.0]
+    assert not little.necessary
 
 
 def test_poisson_numbers_are_replaced_by_normal_ones() -> None:

@@ -10,7 +10,7 @@ categorical distributions.
 Uniform numbers come straight from the generator's bits. A normal number needs a logarithm and a cosine,
 truncated normal numbers are drawn until they fall inside the range, and gamma and Poisson numbers need loops.
 Noise, jitter and dropout often work as well with simpler distributions. Normal noise is often a part of the
-method (a variational autoencoder, diffusion): it is a note, without a saving.
+method (a variational autoencoder, diffusion), and only another model avoids it: it counts as necessary work.
 
 ## How to fix
 
@@ -48,13 +48,14 @@ from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
     Effect,
+    Evidence,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
+    PartTime,
     Remedy,
-    Severity,
     Stage,
     Table,
     Verdict,
@@ -116,7 +117,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     if _share(rows, operations) >= limits.share:
         return _finding(rows, hardware, operations, limits)
     if _share([*rows, *normal], operations) >= limits.share:
-        return _note([*rows, *normal], operations, limits)
+        return _necessary([*rows, *normal], operations, limits)
     drawn = [*rows, *normal]
     return Healthy(
         summary=_summary(drawn, operations), evidence=_measures(drawn, operations, limits)
@@ -144,16 +145,13 @@ def _finding(
     )
 
 
-def _note(rows: list[OperationTime], operations: Operations, limits: Limits) -> Finding:
-    """Report normal noise, which the method may need: no saving is promised."""
-    at = next((row.at for row in rows if row.at), None)
-    action = "Check whether the method needs normal numbers here; if not, draw uniform ones"
-    return Finding(
-        summary=_summary(rows, operations),
-        evidence=(*_measures(rows, operations, limits), _table(rows)),
-        remedies=(Remedy(action, NOISE, at),),
-        severity=Severity.NOTE,
-    )
+def _necessary(rows: list[OperationTime], operations: Operations, limits: Limits) -> Healthy:
+    """Account for normal noise, which the method may need: only another model avoids it."""
+    summary = _summary(rows, operations)
+    why = f"{summary}; normal noise is often a part of the method"
+    time = PartTime(Stage.DEVICE, ms(sum(row.ms for row in rows)), why)
+    evidence: tuple[Evidence, ...] = (*_measures(rows, operations, limits), _table(rows))
+    return Healthy(summary=why, evidence=evidence, necessary=(time,))
 
 
 def _measures(
