@@ -318,7 +318,7 @@ def _with_lines(
 
 def _line_remedy(line: InputLine, share: float) -> Remedy:
     action = (
-        f"Call {line.calls} once before training, or less often"
+        f"Replace {line.calls}, or call it less often for each batch"
         if line.calls
         else "Replace this Python with NumPy or TensorFlow operations on whole batches"
     )
