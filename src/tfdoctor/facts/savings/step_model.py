@@ -160,9 +160,7 @@ class StepModel:
 
     def predict(self, effects: Iterable[Effect]) -> float:
         """Return the step time after these effects, in ms; their order does not matter."""
-        by_stage: dict[Stage, list[Effect]] = defaultdict(list)
-        for effect in effects:
-            by_stage[effect.stage].append(effect)
+        by_stage = _by_stage(effects)
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
@@ -179,10 +177,10 @@ class StepModel:
         return needs and self.device == DeviceKind.CPU and not (self.cores and self.cores.certain)
 
     def frees_cores(self, effects: Iterable[Effect]) -> bool:
-        """Whether effects remove work that competes for a CPU's cores, without stating what that gains.
+        """Whether effects remove work that competes for a CPU's cores, and what that gains is not counted.
 
-        The model does not know how much faster the step's own work gets then (CpuContention does): up to a
-        fifth of the step in benchmarks/accuracy.
+        How much faster the step's own work gets then is only bounded (see ``_freed`` and CpuContention): up to
+        a fifth of the step in benchmarks/accuracy.
         """
         effects = tuple(effects)
         stated = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
@@ -190,7 +188,8 @@ class StepModel:
             effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads
             for effect in effects
         )
-        return reduces_input and not stated and self.device == DeviceKind.CPU
+        uncounted = reduces_input and not stated and self.device == DeviceKind.CPU
+        return uncounted and not self._freed(_by_stage(effects))
 
     def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
@@ -329,6 +328,13 @@ class StepModel:
     def _awaited(self, segment: PipelineSegment) -> list[PipelineSegment]:
         """Return a segment that does not set the pace, and the wait for it."""
         return [segment, replace(_to(segment, self._wait), overlapped=False)]
+
+
+def _by_stage(effects: Iterable[Effect]) -> dict[Stage, list[Effect]]:
+    by_stage: dict[Stage, list[Effect]] = defaultdict(list)
+    for effect in effects:
+        by_stage[effect.stage].append(effect)
+    return by_stage
 
 
 def _to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
