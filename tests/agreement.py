@@ -64,8 +64,7 @@ PAIRS = (
     Pair(
         "between",
         (Breakdown, lambda b: b[Stage.BETWEEN]),
-        (PythonOverhead, lambda p: p.between_ms),
-        at_most=True,  # the loop's own body is no overhead of its calls
+        (PythonOverhead, lambda p: p.between_ms + p.body_between_ms),
     ),
     Pair(
         "functions between steps",

@@ -245,6 +245,6 @@ def test_time_between_steps_saves_now_although_the_trainer_waits_a_little() -> N
 
 
 def test_the_contract_notices_a_contradiction_and_a_missing_account() -> None:
-    chart = chart_of(PythonOverhead(0.0, 22.0), between=20.0, device=20.0)
+    chart = chart_of(PythonOverhead(0.0, 1.0), between=20.0, device=20.0)
     assert [one for one in agreement.disagreements(chart) if one.startswith("between")]
     assert not list(agreement.unaccounted(chart, engine.examine(chart, ())))

@@ -25,11 +25,13 @@ class PythonOverhead:
     input. ``between_ms`` is the time between two calls in which nothing works. ``pauses_ms`` lie between the
     operations of a call, while no thread of a graph's executor works: threads wake up. In a loop of the user's,
     its body counts to none of them: what it does may grow with the batch, and one call of several steps keeps it.
+    ``body_between_ms`` is what was left out of ``between_ms`` for it.
     """
 
     edges_ms: float
     between_ms: float
     pauses_ms: float = 0.0
+    body_between_ms: float = 0.0
 
     @classmethod
     def measure(cls, steps: Steps, activity: Activity, trace: Trace, body: LoopBody | None) -> Self:
@@ -63,6 +65,7 @@ class PythonOverhead:
             max(0.0, edges_ms - inside_ms),
             max(0.0, between_ms - after_ms),
             scale * sum(_pauses(step, device, working) for step in chosen),
+            min(between_ms, after_ms),
         )
 
     @property
