@@ -35,6 +35,7 @@ class Attributes:
     transpose_a: bool = False
     adj_x: bool = False
     ratio: int = 1  # of DecodeJpeg, which divides the size
+    scalar: float | None = None  # the value of a constant that is one number
 
 
 @dataclass(frozen=True, slots=True)
