@@ -18,7 +18,7 @@ class Tensor:
         self.shape = SimpleNamespace(
             rank=values.ndim, num_elements=lambda: size, as_list=lambda: list(values.shape)
         )
-        self.dtype = SimpleNamespace(is_floating=values.dtype.kind == "f")
+        self.dtype = SimpleNamespace(is_floating=values.dtype.kind == "f", name=str(values.dtype))
 
     def _numpy(self) -> Any:
         return self.values
@@ -54,3 +54,21 @@ def test_a_full_matrix() -> None:
 )
 def test_what_is_small_or_no_matrix_of_floats_is_left_out(values: Any) -> None:
     assert described(values) == []
+
+
+def test_a_matrix_that_an_outer_function_captured() -> None:
+    """Keras calls the user's train_step from a function of its own."""
+    inner = SimpleNamespace(op=SimpleNamespace(name="m"))
+    outer = SimpleNamespace(graph=None)
+    outer.graph = SimpleNamespace(captures=[(Tensor(np.eye(300, dtype="float32")), outer)])
+    (found,) = agent.load("zeros").describe(SimpleNamespace(captures=[(outer, inner)]))
+    assert (found["name"], found["diagonal"]) == ("m", True)
+
+
+def test_variables_and_arguments_of_outer_functions_are_not_held() -> None:
+    placeholder = SimpleNamespace(op=SimpleNamespace(name="m"))
+    variable = Tensor(np.eye(300, dtype="float32"))
+    variable.dtype.name = "resource"
+    argument = SimpleNamespace(graph=SimpleNamespace(captures=[]))
+    graph = SimpleNamespace(captures=[(variable, placeholder), (argument, placeholder)])
+    assert list(agent.load("held").held(graph)) == []

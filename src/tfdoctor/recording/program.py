@@ -76,6 +76,7 @@ class RecordedGraph:
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
     zeros: tuple[Zeros, ...] | None = None  # of captured matrices; None: not recorded
+    captured: tuple[str, ...] = ()  # the placeholders of tensors that are the same in every call
 
 
 @dataclass(frozen=True, slots=True)

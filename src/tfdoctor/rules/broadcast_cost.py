@@ -8,8 +8,8 @@ that run after such a repetition and compute the same values for each copy. tfdo
 of the recorded graph.
 
 Differences, sums and products of which broadcasting expands both operands, such as `x[:, None] - x[None, :]`,
-where the result is only squared and summed, or summed: a matmul makes the same sums. The time is that of all
-operations on tensors of the expanded size, forward and backward.
+where the result is only squared and summed, weighted and summed, or summed: matmuls make the same sums. The time
+is that of all operations on tensors of the expanded size, forward and backward.
 
 ## Why it matters
 
@@ -156,6 +156,8 @@ def _cells(one: ExpandedProduct) -> tuple[Cell, ...]:
 def _product(one: ExpandedProduct) -> Remedy:
     if one.is_distance:
         return Remedy("Compute squared distances with a matmul", DISTANCES, one.at)
+    if one.weighted:
+        return Remedy("Sum the weighted differences with tf.einsum", WEIGHTED, one.at)
     return Remedy("Sum the products with tf.einsum", EINSUM, one.at)
 
 
@@ -290,6 +292,11 @@ DISTANCES = """\
 product = tf.matmul(a, b, transpose_b=True)
 a2, b2 = (tf.reduce_sum(tf.square(x), axis=-1) for x in (a, b))
 distances = tf.maximum(a2[:, None] - 2.0 * product + b2[None, :], 0.0)"""
+
+WEIGHTED = """\
+# instead of tf.reduce_sum(weights[..., None] * (x[:, :, None] - centers), axis=1)
+total = tf.reduce_sum(weights, axis=1)[..., None]
+sums = tf.einsum("ntk,ntd->nkd", weights, x) - total * centers"""
 
 EINSUM = """\
 sums = tf.einsum("nd,md->nm", a, b)  # instead of tf.reduce_sum(a[:, None] * b[None, :], axis=-1)"""

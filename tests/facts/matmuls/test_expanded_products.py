@@ -98,3 +98,13 @@ def test_trap_the_gradient_of_an_outer_product_is_not_judged() -> None:
     backward["inputs"] = [LEFT, RIGHT]
     found = graph(backward, use("sum", "Sum", [3], BIG, OUT), use("other", "Tanh", [2])).rows
     assert not found
+
+
+@pytest.mark.parametrize(("weights", "number"), [([64, 64, 1], 1), ([64, 64, 32], 0)])
+def test_weighted_differences_are_two_products(weights: list[int], number: int) -> None:
+    """Residuals of cluster centers; weights of the expanded size are no factor of a matmul."""
+    weight = graph_operation("w", "Placeholder", [], [["float32", weights]])
+    times = graph_operation("times", "Mul", [["float32", weights], BIG], [BIG], **{"from": [3, 2]})
+    found = graph(weight, times, use("sum", "Sum", [4], BIG, OUT)).rows
+    assert len(found) == number
+    assert all(one.weighted for one in found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .held import held
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
@@ -32,18 +34,16 @@ MATRIX = 2
 
 def describe(graph: Graph) -> list[MatrixZeros]:
     """Return the zeros of the matrices that a graph captured."""
-    captured = getattr(graph, "captures", ())
-    matrices = [(held, inner.op.name) for held, inner in captured if _is_matrix(held)]
-    return [_of(held, name) for held, name in matrices[:MOST_MATRICES]]
+    matrices = [(matrix, name) for matrix, name in held(graph) if _is_matrix(matrix)]
+    return [_of(matrix, name) for matrix, name in matrices[:MOST_MATRICES]]
 
 
-def _is_matrix(held: Foreign) -> bool:
-    """Say whether a value is a matrix of floats that the host can read."""
-    shape = getattr(held, "shape", None)
-    if not hasattr(held, "_numpy") or shape is None or shape.rank != MATRIX:
+def _is_matrix(value: Foreign) -> bool:
+    """Say whether a tensor is a matrix of floats."""
+    if value.shape.rank != MATRIX:
         return False
-    values = shape.num_elements() or 0
-    return bool(held.dtype.is_floating) and FEWEST <= values <= MOST
+    values = value.shape.num_elements() or 0
+    return bool(value.dtype.is_floating) and FEWEST <= values <= MOST
 
 
 def _of(matrix: Foreign, name: str) -> MatrixZeros:

@@ -36,6 +36,7 @@ class ExpandedProduct:
     shape: tuple[int, ...]
     times: float  # the size of its result over that of its larger operand
     rows: tuple[OperationTime, ...]  # forward and backward
+    weighted: bool = False  # differences are summed with weights, and not squared
 
     @property
     def ms(self) -> float:
@@ -50,7 +51,7 @@ class ExpandedProduct:
     @property
     def is_distance(self) -> bool:
         """Whether differences are squared, and not products summed."""
-        return self.row.type != "Mul"
+        return self.row.type != "Mul" and not self.weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ def _expanded(
         shape,
         prod(shape) / largest,
         tuple(one for one in operations.rows if one.operation and one.operation.name in names),
+        any(_weights(user, made, dataflow) for user in dataflow.consumers.get(made.name, ())),
     )
 
 
@@ -120,11 +122,20 @@ def _sums(user: Operation, made: Operation, dataflow: Dataflow, *, squared: bool
         return True
     if user.type == "Identity":
         return _only_summed(user, dataflow, squared=squared)
-    return (
-        not squared
-        and _squares(user, made, dataflow)
-        and _only_summed(user, dataflow, squared=True)
-    )
+    once = _squares(user, made, dataflow) or _weights(user, made, dataflow)
+    return not squared and once and _only_summed(user, dataflow, squared=True)
+
+
+def _weights(user: Operation, made: Operation, dataflow: Dataflow) -> bool:
+    """Say whether an operation multiplies a difference by a smaller tensor: sums of that are two products."""
+    if user.type != "Mul" or not user.outputs or user.outputs[0] != made.outputs[0]:
+        return False
+    others = [
+        shape
+        for source, (_, shape) in zip(user.sources, user.inputs, strict=False)
+        if not _same(source, made, dataflow)
+    ]
+    return len(others) == 1 and others[0] is not None and others[0] != made.outputs[0][1]
 
 
 def _squares(user: Operation, made: Operation, dataflow: Dataflow) -> bool:

@@ -78,7 +78,7 @@ class Dependence:
             return Source.VARIABLES
         if RANDOM.search(operation.type):
             return Source.RANDOM
-        if operation.sources or operation.type in CONSTANT:
+        if operation.sources or operation.captured or operation.type in CONSTANT:
             return None
         return Source.BATCH
 

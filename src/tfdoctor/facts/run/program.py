@@ -1,7 +1,7 @@
 """The run's program: operations, layers, datasets and settings, as the agent recorded them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Self
@@ -88,6 +88,8 @@ class Operation:
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
     origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
+    graph: int = 0  # the number of its graph in the program: names are of one graph
+    captured: bool = False  # a placeholder whose tensor is the same in every call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +162,9 @@ class Program:
     def _of(cls, record: ProgramRecord, place: "Places") -> Self:
         return cls(
             tuple(
-                operation for graph in _graphs(record) for operation in _operations(graph, place)
+                operation
+                for number, graph in enumerate(_graphs(record))
+                for operation in _operations(graph, number, place)
             ),
             tuple(_layer(layer, place) for layer in record.layers or ()),
             tuple(_dataset(dataset, place) for dataset in record.datasets),
@@ -277,11 +281,12 @@ class Places:
         return Location(line[0].removeprefix(f"{self.cwd}/" if self.cwd else ""), line[1])
 
 
-def _operations(graph: RecordedGraph, place: Places) -> Iterator[Operation]:
+def _operations(graph: RecordedGraph, number: int, place: Places) -> Iterator[Operation]:
     names = [operation.name for operation in graph.operations]
     zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
-    for operation in graph.operations:
-        yield _operation(operation, place, names, zeros.get(operation.name))
+    for record in graph.operations:
+        operation = _operation(record, place, names, zeros.get(record.name))
+        yield replace(operation, graph=number, captured=record.name in graph.captured)
 
 
 def _operation(

@@ -86,7 +86,7 @@ class LayerCalls:
         times: dict[str, float] = defaultdict(float)
         for row in operations.rows:
             times[row.operation.name if row.operation else row.name] += row.ms
-        values = _values(tuple(program.by_name.values()))
+        values = values_of(tuple(program.by_name.values()))
         layers: dict[str, list[tuple[LayerCall, frozenset[Value]]]] = defaultdict(list)
         for (layer, scope), members in calls.items():
             computed = frozenset(values[one.name] for one in members if one.sources)
@@ -125,8 +125,12 @@ def _scope(operation: Operation) -> str:
     return ""
 
 
-def _values(operations: Iterable[Operation]) -> dict[str, Value]:
-    """Number the values of operations in the order of the graph, equal ones alike."""
+def values_of(operations: Iterable[Operation]) -> dict[str, Value]:
+    """Number the values of a graph's operations in their order, equal ones alike.
+
+    Values are equal if they are computed by operations of the same type and attributes from equal values, and no
+    variable that they read is written in between.
+    """
     numbers: dict[object, Value] = {}
     values: dict[str, Value] = {}
     written: dict[str, int] = {}
