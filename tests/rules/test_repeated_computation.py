@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfdoctor.facts.hot_work.repeated_work import Constant, Repeat, RepeatedWork
+from tfdoctor.facts.hot_work.repeated_results import Constant, Repeat, RepeatedResults
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
@@ -15,15 +15,15 @@ def row(name: str, time_ms: float) -> OperationTime:
     return OperationTime(name=name, type=name.rsplit("/", 1)[-1], ms=time_ms)
 
 
-def check(work: RepeatedWork, rest_ms: float) -> Verdict:
+def check(work: RepeatedResults, rest_ms: float) -> Verdict:
     named = [row for one in work.repeats for row in (*one.rows, *one.gradients)]
     named += [row for one in work.constants for row in one.rows]
     rest = row("gradient_tape/dense/MatMul", rest_ms)
     return repeated_computation.check(work, Operations((*named, rest)))
 
 
-def repeated(time_ms: float) -> RepeatedWork:
-    return RepeatedWork((Repeat(FIRST, AGAIN, (row("b/MatMul", time_ms),)),))
+def repeated(time_ms: float) -> RepeatedResults:
+    return RepeatedResults((Repeat(FIRST, AGAIN, (row("b/MatMul", time_ms),)),))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_remedy_is_at_the_line_that_computes_again() -> None:
 def test_gradients_and_constants_are_ceilings() -> None:
     again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), (row("gradient_tape/b/MatMul", 30.0),))
     constant = Constant(AGAIN, (row("Sum", 10.0),))
-    finding = check(RepeatedWork((again,), (constant,)), 40.0)
+    finding = check(RepeatedResults((again,), (constant,)), 40.0)
     assert isinstance(finding, Finding)
     assert [(effect.scales, effect.bound) for effect in finding.effects] == [
         (0.0, Bound.EXPECTED),
@@ -57,9 +57,11 @@ def test_gradients_and_constants_are_ceilings() -> None:
 def test_scattered_repetitions_are_not_named() -> None:
     lines = [Location("train.py", line) for line in range(20)]
     scattered = tuple(Repeat(FIRST, line, (row(f"b{line.line}/Cast", 1.0),)) for line in lines)
-    assert isinstance(check(RepeatedWork(scattered), 10.0), Healthy)
+    assert isinstance(check(RepeatedResults(scattered), 10.0), Healthy)
 
 
 def test_operations_that_xla_compiled_are_not_judged() -> None:
     fused = (row("fusion", 10.0),)
-    assert isinstance(repeated_computation.check(RepeatedWork(), Operations(fused)), NotApplicable)
+    assert isinstance(
+        repeated_computation.check(RepeatedResults(), Operations(fused)), NotApplicable
+    )

@@ -34,7 +34,7 @@ time as well.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.hot_work.repeated_work import Constant, Repeat, RepeatedWork
+from tfdoctor.facts.hot_work.repeated_results import Constant, Repeat, RepeatedResults
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.humanize import location, milliseconds, percent
@@ -91,7 +91,7 @@ class Limits:
 LIMITS = Limits()
 
 
-def check(work: RepeatedWork, operations: Operations, limits: Limits = LIMITS) -> Verdict:
+def check(work: RepeatedResults, operations: Operations, limits: Limits = LIMITS) -> Verdict:
     """Add up what is computed again, and compare it with the compute time."""
     total_ms = sum(one.ms for one in work.repeats) + sum(one.ms for one in work.constants)
     share = total_ms / operations.total_ms if operations.total_ms else 0.0
@@ -192,12 +192,12 @@ def sick() -> Verdict:
     """A model is called for the loss at line 31, and again for a metric at line 35."""
     rows = (_row("model_2/dense/MatMul", 9.0), _row("model_2/dense/Relu", 1.0))
     again = Repeat(Location("train.py", 31), Location("train.py", 35), rows)
-    return check(RepeatedWork((again,)), Operations((*rows, *_rest())))
+    return check(RepeatedResults((again,)), Operations((*rows, *_rest())))
 
 
 def healthy() -> Verdict:
     """The metric uses the result of the loss."""
-    return check(RepeatedWork(), Operations(_rest()))
+    return check(RepeatedResults(), Operations(_rest()))
 
 
 def _row(name: str, time_ms: float) -> OperationTime:

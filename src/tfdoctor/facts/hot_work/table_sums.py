@@ -66,7 +66,7 @@ class TableSums:
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
         """Follow what reads each table that the step looks rows up in."""
         found = (
-            _summed(Table(handle, lookups, program, dataflow), operations)
+            _summed(LookedUpTable(handle, lookups, program, dataflow), operations)
             for handle, lookups in _lookups(dataflow).items()
         )
         known = [one for one in found if one is not None]
@@ -74,7 +74,7 @@ class TableSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LookedUpTable:
     """A variable with its lookups, in the graph."""
 
     handle: str
@@ -173,7 +173,7 @@ def _lookups(dataflow: Dataflow) -> dict[str, tuple[Operation, ...]]:
     return found
 
 
-def _summed(table: Table, operations: Operations) -> TableSum | None:
+def _summed(table: LookedUpTable, operations: Operations) -> TableSum | None:
     shape, lookups = table.program.shape(table.shape), table.number_of_lookups
     summing = table.summing()
     if not shape or lookups is None or not summing:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.hot_work.repeated_work import RepeatedWork
+from tfdoctor.facts.hot_work.repeated_results import RepeatedResults
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
@@ -28,7 +28,7 @@ def call(scope: str, first: int, line: int, x: int = 0) -> list[Any]:
     ]
 
 
-def measure(*graphs: list[Any], captured: tuple[str, ...] = ()) -> RepeatedWork:
+def measure(*graphs: list[Any], captured: tuple[str, ...] = ()) -> RepeatedResults:
     """Measure graphs whose first operations are the batch x (0) and the weights w (1); each takes 1 ms."""
     start = [
         op("x", "Placeholder", [], 1, computes=""),
@@ -46,7 +46,7 @@ def measure(*graphs: list[Any], captured: tuple[str, ...] = ()) -> RepeatedWork:
         for one in program.by_name.values()
         if one.type not in QUIET
     )
-    return Chart([program, Operations(times)]).fact(RepeatedWork)
+    return Chart([program, Operations(times)]).fact(RepeatedResults)
 
 
 def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:

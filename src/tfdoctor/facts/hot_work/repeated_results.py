@@ -58,7 +58,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedWork:
+class RepeatedResults:
     """What is computed twice in a step, and what is computed in each step from constants; most time first."""
 
     repeats: tuple[Repeat, ...] = ()
