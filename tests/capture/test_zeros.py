@@ -72,3 +72,29 @@ def test_variables_and_arguments_of_outer_functions_are_not_held() -> None:
     argument = SimpleNamespace(graph=SimpleNamespace(captures=[]))
     graph = SimpleNamespace(captures=[(variable, placeholder), (argument, placeholder)])
     assert list(agent.load("held").held(graph)) == []
+
+
+def constant(values: Any, *, stored: bool = True) -> Any:
+    """A graph that holds a matrix as a constant."""
+    tensor = Tensor(values)
+    content = values.tobytes() if stored else b""
+    value = SimpleNamespace(tensor_content=content, float_val=[1.0])
+    op = SimpleNamespace(
+        name="adjacency", type="Const", outputs=[tensor], get_attr={"value": value}.get
+    )
+    return SimpleNamespace(captures=[], get_operations=lambda: [op])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_constant_in_the_graph(dtype: str) -> None:
+    values = np.zeros((512, 300), dtype)
+    values[:, :3] = 1.0
+    (found,) = agent.load("zeros").describe(constant(values))
+    assert found["share"] == pytest.approx(0.99)
+    assert (found["name"], found["fullest"], found["diagonal"]) == ("adjacency", 3, False)
+
+
+def test_a_constant_of_one_number_or_another_type_is_left_out() -> None:
+    zeros = agent.load("zeros")
+    assert zeros.describe(constant(np.zeros((300, 300), "float32"), stored=False)) == []
+    assert zeros.describe(constant(np.zeros((300, 300), "float16"))) == []

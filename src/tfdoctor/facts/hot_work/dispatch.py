@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.savings.operation_groups import OperationGroup
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.verdict import Stage, StepWork
@@ -21,6 +22,13 @@ class Dispatch:
 
     in_loops_ms: float = 0.0
     outside_ms: float = 0.0
+
+    @classmethod
+    def measure(
+        cls, operations: OperationGroups, lines: HostLines | None, loops: LoopWork | None
+    ) -> Self:
+        """Divide it among all operations of the step."""
+        return cls.of(operations.groups, lines, loops)
 
     @classmethod
     def of(
@@ -52,3 +60,7 @@ class Dispatch:
     def of_group(self, group: OperationGroup) -> float:
         """Return the ms per step to dispatch the operations of a group."""
         return group.calls * (self.in_loops_ms if group.loop else self.outside_ms)
+
+    def of_row(self, row: OperationTime) -> float:
+        """Return the ms per step to dispatch an operation."""
+        return row.calls * (self.in_loops_ms if loop_of(row.name) else self.outside_ms)
