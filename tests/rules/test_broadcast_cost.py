@@ -147,7 +147,8 @@ def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("ms", "times", "kind"), [(2.0, 64.0, Finding), (1.9, 64.0, Healthy), (9.0, 3.9, Healthy)]
+    ("ms", "times", "kind"),
+    [(2.0, 64.0, Finding), (1.9, 64.0, Healthy), (9.0, 15.9, Healthy), (9.0, 16.0, Finding)],
 )
 def test_expanded_tensors_count_by_their_time_and_size(ms: float, times: float, kind: type) -> None:
     assert isinstance(expanded(ms, times), kind)

@@ -82,6 +82,11 @@ class Limits:
         "Smallest size of the result relative to the input: below it, reading the input instead hardly saves "
         "memory traffic",
     )
+    expansion: float = limit(
+        16.0,
+        "Smallest size of an expanded tensor relative to its operands and its sums: a matmul with its corrections "
+        "writes about ten tensors of the size of the sums, forward and backward",
+    )
     share: float = limit(
         0.02,
         "Smallest share of the compute time in repetitions, or in expanded tensors, and their gradients that is "
@@ -122,7 +127,7 @@ def _expanded(
     products: Iterable[ExpandedProduct], operations: Operations, limits: Limits
 ) -> Finding | None:
     """Return the expanded tensors that a matmul avoids, where they take long enough."""
-    large = [one for one in products if one.times >= limits.times]
+    large = [one for one in products if one.times >= limits.expansion]
     rows = {row.name: row for one in large for row in one.rows}
     total_ms = sum(row.ms for row in rows.values())
     share = total_ms / operations.total_ms if rows else 0.0
@@ -145,7 +150,7 @@ def _expanded(
     )
 
 
-EXPANDED = ("operation", "your line", "expanded to", "times its larger operand", "time per step")
+EXPANDED = ("operation", "your line", "expanded to", "times its operands and sums", "time per step")
 
 
 def _cells(one: ExpandedProduct) -> tuple[Cell, ...]:

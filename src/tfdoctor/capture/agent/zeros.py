@@ -42,7 +42,7 @@ def describe(graph: Graph) -> list[MatrixZeros]:
     """Return the zeros of the matrices that a graph captured, or holds as constants."""
     matrices = [(matrix, name) for matrix, name in held(graph) if _is_matrix(matrix)]
     found = [_of(matrix, name) for matrix, name in matrices[:MOST_MATRICES]]
-    made = getattr(graph, "get_operations", list)()
+    made: list[GraphOperation] = getattr(graph, "get_operations", list)()
     constants = [op for op in made if op.type == "Const" and _is_matrix(op.outputs[0])]
     known = (_of_constant(op) for op in constants[: MOST_MATRICES - len(found)])
     return found + [zeros for zeros in known if zeros]
