@@ -152,26 +152,18 @@ def _described(value: Foreign, *, whole: bool) -> Iterator[Sequences]:
     rows = rows.numpy() if hasattr(rows, "numpy") else rows
     filled = (rows != 0).any(axis=-1) if len(shape) == FEATURES else rows != 0
     for leading in (False, True) if len(shape) == TOKENS else (False,):
-        described = _of_rows(filled[:, ::-1] if leading else filled)
+        read = filled[:, ::-1] if leading else filled
+        lengths = [int(row.nonzero()[0][-1]) + 1 if row.any() else 0 for row in read]
         yield {
             "dtype": dtype,
             "shape": list(shape),
             "leading": leading,
             "steps": [shape[1]],
+            "lengths": [lengths],
+            "begins": float(read[:, 0].mean()),
+            "gaps": 1.0 - int(filled.sum()) / sum(lengths) if sum(lengths) else 0.0,
             "batches": whole,
-            **described,
         }
-
-
-def _of_rows(filled: Foreign) -> Foreign:
-    """Return the lengths of rows, (n, steps) whether a position is not zero, with what is zero in them."""
-    lengths = [int(row.nonzero()[0][-1]) + 1 if row.any() else 0 for row in filled]
-    positions = sum(lengths)
-    return {
-        "lengths": [lengths],
-        "begins": float(filled[:, 0].mean()),
-        "gaps": 1.0 - int(filled.sum()) / positions if positions else 0.0,
-    }
 
 
 def _is_numpy(value: object) -> bool:
