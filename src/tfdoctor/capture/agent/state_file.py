@@ -41,6 +41,7 @@ def _steps(window: Tracing, capture: Capture | None) -> dict[str, object]:
         "candidates": [loop.summary() for loop in loops],
         "discarded": capture.discarded if capture else [],
         "untraced": chosen.untraced() if chosen else None,
+        "functions": window.traces.describe(),
     }
 
 
