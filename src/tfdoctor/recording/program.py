@@ -75,6 +75,7 @@ class RecordedGraph:
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
     zeros: tuple[Zeros, ...] | None = None  # of captured matrices; None: not recorded
+    outer: str | None = None  # the name of the graph in which it was traced; None: of none
 
 
 @dataclass(frozen=True, slots=True)
