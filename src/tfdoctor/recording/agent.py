@@ -70,12 +70,13 @@ class TracedFunction:
 
 @dataclass(frozen=True, slots=True)
 class StepsSeen:
-    """How the agent counted the steps of the whole run."""
+    """How the agent counted the steps of the whole run; their loop was entered `rounds` times, 0 is unknown."""
 
     source: str | None = None
     at: LoopPlace | None = None
     why: str = ""
     seen: Count = 0
+    rounds: Count = 0
     seen_all: bool = True
     candidates: tuple[Candidate, ...] = ()
     discarded: tuple[int, ...] = ()
