@@ -2,14 +2,15 @@
 
 import pytest
 
-from tests.builders import Row, chart, line, marker, trace
-from tfdoctor.facts.chart import Unavailable
+from tests.builders import Row, chart, line, marker, recording, trace
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import recurrent_loop
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
@@ -100,3 +101,77 @@ def test_a_call_of_several_steps_is_not_judged() -> None:
     """Trap: the loop over the steps themselves."""
     with pytest.raises(Unavailable):
         looping(per_call=20)
+
+
+MAP = "loss/map/while"
+
+
+def mapping(numbers: int = 128, program: Program | None = None) -> LoopWork:
+    """A loop whose operations are so cheap that none is recorded: the executor's events number its iterations."""
+    rows = [marker(n, 10.0 * n, 10.0 * n + 9.0) for n in range(5)]
+    rows.append(("tfdoctor_end", 50.0, 50.0))
+    threads: list[Row] = []
+    for step in range(5):
+        for n in range(numbers + 1):
+            begin = 10.0 * step + 1.0 + 0.05 * n
+            threads.append(
+                ("ExecutorState::Process", begin, begin + 0.05, {"id": step + 1, "iter_num": n})
+            )
+        threads.append(("dense/MatMul:MatMul", 10.0 * step + 0.2, 10.0 * step + 0.7))
+    given = trace([line("python", *rows), line("tf_Compute", *threads)])
+    return Chart([given, recording(), *([program] if program else [])]).fact(LoopWork)
+
+
+def loops(*names: str) -> Program:
+    at = Location("train.py", 22)
+    return Program(tuple(Operation(name=name, type="StatelessWhile", at=at) for name in names), ())
+
+
+def test_iterations_of_cheap_operations_are_counted_by_the_executor() -> None:
+    work = mapping()
+    (loop,) = work.loops
+    assert (loop.name, loop.iterations, work.iterations) == ("", 128.0, 128.0)
+    assert work.scheduling_ms == pytest.approx(128 * 0.05, rel=0.02)
+
+
+def test_a_single_loop_of_the_program_has_its_name_and_line() -> None:
+    (loop,) = mapping(program=loops(MAP, f"gradient_tape/{MAP}/{MAP}_grad")).loops
+    assert (loop.name, loop.at) == (MAP, Location("train.py", 22))
+
+
+def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
+    work = mapping(program=loops(MAP, "loss/scan/while"))
+    assert [loop.name for loop in work.loops] == [""]
+    assert work.iterations == 128.0
+
+
+def test_a_step_without_a_loop_has_none() -> None:
+    assert mapping(numbers=0).loops == ()
+
+
+def test_a_recorded_count_that_is_larger_stays() -> None:
+    """The executor numbers the iterations of an inner loop anew in each of the outer one."""
+    assert looping(iterations=10).iterations == 10.0
+
+
+def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
+    at = Location("train.py", 22)
+    loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
+    layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
+    program = Program((), (layer,), settings=RunSettings(batch_size=batch))
+    verdict = recurrent_loop.check(LoopWork((loop,), 6.0), Breakdown.of(host=7.0), program)
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+def test_a_loop_over_the_examples_gains_nothing_from_a_larger_batch() -> None:
+    (remedy,) = own(128.0, batch=128).remedies
+    assert "tf.vectorized_map" in remedy.code
+    assert remedy.at == Location("train.py", 22)
+    assert len(own(40.0, batch=128).remedies) == 2
+
+
+def test_a_recurrent_layer_is_told_at_its_own_line() -> None:
+    first = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm").remedies[0]
+    assert "batch_size" in first.code
+    assert first.at == Location("train.py", 9)

@@ -15,19 +15,22 @@ are most of the step.
 
 ## How to fix
 
-Use a larger batch: the loop iterates as often, and each iteration works on more examples. `unroll=True` removes the
-loop's bookkeeping, for short sequences. Shorten the sequences (truncate, pad to the longest of a batch
-instead of the longest of all), or replace the loop: `tf.vectorized_map` for `tf.map_fn`, convolutions or
-attention for a recurrent layer. On a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN
-kernel.
+For recurrent layers: use a larger batch, for then the loop iterates as often and each iteration works on more
+examples. `unroll=True` removes the loop's bookkeeping, for short sequences. Shorten the sequences (truncate, pad
+to the longest of a batch instead of the longest of all), or replace the layer with convolutions or attention.
+
+For your own loops: compute the whole tensor at once, with `tf.vectorized_map` instead of `tf.map_fn`,
+broadcasting, or a cumulative operation. A loop over the examples of a batch gains nothing from a larger batch. On
+a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN kernel.
 
 ## Holds for
 
-TensorFlow 2.4 and later on CPUs, where one call is one step. The saving is an upper bound: the whole time of the
-loop, with its operations, less the time that their bytes need. A vectorized computation comes near to
-it: it does the same arithmetic in a few operations. A larger batch shares only the cost of starting
-operations among more examples; for an LSTM of 64 units over 32 time steps, 64 examples per step in place of 2 saved
-94 % of the time per example.
+TensorFlow 2.4 and later on CPUs, where one call is one step. Iterations are counted by the recorded operations of
+their bodies, and by the executor's own numbers where those are cheap and not recorded; of several loops in one
+step, that number is the longest's. The saving is an upper bound: the whole time of the loop, with its operations,
+less the time that their bytes need. A vectorized computation comes near to it: it does the same arithmetic in a
+few operations. A larger batch shares only the cost of starting operations among more examples; for an LSTM of 64
+units over 32 time steps, 64 examples per step in place of 2 saved 94 % of the time per example.
 
 ## Sources
 
@@ -50,6 +53,7 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
+    Location,
     Measure,
     PartTime,
     Remedy,
@@ -109,7 +113,8 @@ def check(
         return Healthy(
             summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits)
         )
-    return Finding(summary=summary, evidence=evidence, remedies=_remedies(), effects=_effects(work))
+    remedies = _remedies(work, program)
+    return Finding(summary=summary, evidence=evidence, remedies=remedies, effects=_effects(work))
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
@@ -129,7 +134,8 @@ def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[Pa
 def _evidence(
     work: LoopWork, share: float, program: Program | None, limits: Limits
 ) -> tuple[Measure | Table, ...]:
-    each = ms(work.scheduling_ms / sum(loop.iterations for loop in work.loops))
+    iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
+    each = ms(work.scheduling_ms / iterations)
     label = "share of the step in loops, outside of operations"
     measures = [
         Measure(label, ratio(share), ratio(limits.share)),
@@ -142,7 +148,7 @@ def _evidence(
 
 
 def _row(loop: GraphLoop) -> tuple[str, Quantity, Quantity, Quantity]:
-    return loop.name, count(loop.iterations), count(loop.operations), ms(loop.ms)
+    return loop.name or "unknown", count(loop.iterations), count(loop.operations), ms(loop.ms)
 
 
 def _effects(work: LoopWork) -> tuple[Effect, ...]:
@@ -155,18 +161,46 @@ def _effects(work: LoopWork) -> tuple[Effect, ...]:
     )
 
 
-def _remedies() -> tuple[Remedy, ...]:
+def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
+    """Choose by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code."""
+    longest = work.loops[0]
+    layer = program.layer_by_name.get(longest.layer) if program else None
+    if layer and RECURRENT in layer.module.split("."):
+        return _of_layer(layer.at or longest.at)
+    larger = Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", longest.at)
+    if not longest.at:
+        return larger, Remedy(UNROLL, UNROLLED), Remedy(f"Or {SHORTEN}, or {REPLACE}", WHOLE)
+    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at)
+    batch = program.batch_size if program else None
+    if batch and abs(longest.iterations - batch) <= 1:  # a larger batch means more iterations
+        return (replace,)
+    return replace, Remedy(f"Or {LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}", larger.code)
+
+
+def _of_layer(at: Location | None) -> tuple[Remedy, ...]:
     return (
-        Remedy(
-            "Use a larger batch, adjust the learning rate and compare the accuracy",
-            f"batch_size = {LARGER} * batch_size",
-        ),
-        Remedy(
-            "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps",
-            "keras.layers.LSTM(units, unroll=True)",
-        ),
-        Remedy("Or shorten the sequences, or replace tf.map_fn with tf.vectorized_map"),
+        Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", at),
+        Remedy(UNROLL, UNROLLED, at),
+        Remedy(f"Or {SHORTEN}"),
     )
+
+
+RECURRENT = "rnn"
+"""The package of Keras that holds recurrent layers."""
+
+LARGER_BATCH = "Use a larger batch, adjust the learning rate and compare the accuracy"
+
+UNROLL = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
+
+UNROLLED = "keras.layers.LSTM(units, unroll=True)"
+
+SHORTEN = "shorten the sequences"
+
+REPLACE = "replace the loop with operations on whole tensors"
+
+WHOLE = """\
+result = tf.vectorized_map(function, rows)  # instead of tf.map_fn(function, rows)
+result = tf.reduce_sum(tf.abs(a[:, None] - b[None, :]), axis=1)  # or broadcasting: all pairs at once"""
 
 
 def sick() -> Verdict:

@@ -2,22 +2,23 @@
 
 ## What it checks
 
-Samples of the Python stack in calls that are made for a whole run or epoch: `predict`, `evaluate`, `get_weights`,
-`set_weights`, `clone_model`, saving, `clear_session`; and in models called outside of a `tf.function`. Those count
-that are seen in most of the traced steps; a call once per epoch or every 100 steps is not reported. The time in
-compiled functions of such a call is left out, for that is its useful work.
+Samples of the Python stack in calls that are made for a whole run or epoch: `fit` (of one or two steps),
+`predict`, `evaluate`, `get_weights`, `set_weights`, `clone_model`, saving, `clear_session`; and in models called
+outside of a `tf.function`. Those count that are seen in most of the traced steps; a call once per epoch or every
+100 steps is not reported. The time in compiled functions of such a call is left out, for that is its useful work.
 
 ## Why it matters
 
-`predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a batch
-that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable by
-variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation from
-Python.
+`fit`, `predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a
+batch that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable
+by variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation
+from Python.
 
 ## How to fix
 
 | call | instead |
 |---|---|
+| `model.fit(x, y)` of one batch | `model.train_on_batch(x, y)`, or one `fit` over all batches |
 | `model.predict(x)` of one batch | `model.predict_on_batch(x)`, or `model(x, training=False)` in a `tf.function` |
 | `model.evaluate(x, y)` of one batch | `model.test_on_batch(x, y)`, or evaluate once per epoch |
 | `get_weights`, `set_weights` for a slow copy of a model | `variable.assign` in a `tf.function`; `use_ema=True` |
@@ -117,7 +118,12 @@ RARELY = """\
 if step % 1000 == 0:
     model.save_weights(path)"""
 
+ONE_FIT = """\
+loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to build
+# or one fit over all chunks: model.fit(tf.data.Dataset.from_generator(chunks, output_signature=signature))"""
+
 INSTEAD = {
+    SlowCall.FIT: Advice("Call train_on_batch, or fit once over all batches", ONE_FIT),
     SlowCall.PREDICT: Advice("Call predict_on_batch, or the model in a tf.function", ON_BATCH),
     SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
     SlowCall.WEIGHTS: Advice("Update the variables in place, in a tf.function", ASSIGN),

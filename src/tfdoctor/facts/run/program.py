@@ -141,6 +141,9 @@ class Program:
     zeros_recorded: bool = False  # whether captured matrices were looked at
     settings: RunSettings = field(default=RunSettings())
     metrics: tuple[Metric, ...] = ()
+    trains: int | None = (
+        None  # how many of the first operations belong to functions that take gradients
+    )
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -160,10 +163,12 @@ class Program:
 
     @classmethod
     def _of(cls, record: ProgramRecord, place: "Places") -> Self:
+        training = _training(record)
+        graphs = _graphs(record, training)
         return cls(
             tuple(
                 operation
-                for number, graph in enumerate(_graphs(record))
+                for number, graph in enumerate(graphs)
                 for operation in _operations(graph, number, place)
             ),
             tuple(_layer(layer, place) for layer in record.layers or ()),
@@ -173,7 +178,13 @@ class Program:
             any(graph.zeros is not None for graph in record.graphs),
             record.run,
             tuple(_metric(metric, place) for metric in record.metrics),
+            sum(len(graph.operations) for graph in graphs if graph.name in training),
         )
+
+    @property
+    def training(self) -> tuple[Operation, ...]:
+        """The operations of the functions that take gradients; all where no function does."""
+        return self.operations[: self.trains] if self.trains else self.operations
 
     @cached_property
     def by_name(self) -> Mapping[str, Operation]:
@@ -255,12 +266,31 @@ WIDTHS = {
 """Bytes of one element."""
 
 
-def _graphs(record: ProgramRecord) -> list[RecordedGraph]:
-    """Return the graphs, those that compute gradients first: evaluation repeats their names."""
+def _graphs(record: ProgramRecord, training: frozenset[str]) -> list[RecordedGraph]:
+    """Return the graphs, those that compute gradients first, then those around and inside them.
+
+    Evaluation repeats their names.
+    """
     graphs = [graph for graph in record.graphs if graph.kind != "dataset"]
-    return sorted(
-        graphs, key=lambda graph: not any("gradient" in op.name for op in graph.operations)
-    )
+    return sorted(graphs, key=lambda graph: (not _has_gradients(graph), graph.name not in training))
+
+
+def _training(record: ProgramRecord) -> frozenset[str]:
+    """Return the names of the graphs that compute gradients, and of those around and inside them."""
+    outer = {graph.name: graph.outer for graph in record.graphs if graph.outer != graph.name}
+
+    def outermost(name: str) -> str:
+        seen = {name}
+        while (above := outer.get(name)) and above not in seen:
+            seen.add(name := above)
+        return name
+
+    roots = {outermost(graph.name) for graph in record.graphs if _has_gradients(graph)}
+    return frozenset(graph.name for graph in record.graphs if outermost(graph.name) in roots)
+
+
+def _has_gradients(graph: RecordedGraph) -> bool:
+    return any("gradient" in operation.name for operation in graph.operations)
 
 
 @dataclass(frozen=True, slots=True)
