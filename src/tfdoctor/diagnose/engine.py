@@ -284,10 +284,13 @@ def _gain(
 
 
 def at_most(effects: Iterable[Effect], model: StepModel) -> bool:
-    """Whether a saving is an upper bound: an effect states one, or the model is uncertain."""
+    """Whether a saving is an upper bound: an effect states one, or needs cores that may not be free.
+
+    A step that the model explains only in part may save more as well as less: that makes no upper bound.
+    """
     effects = tuple(effects)
-    doubtful = not model.trusted or model.guesses_cores(effects)
-    return doubtful or any(effect.bound is Bound.AT_MOST for effect in effects)
+    stated = any(effect.bound is Bound.AT_MOST for effect in effects)
+    return stated or model.guesses_cores(effects)
 
 
 def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
@@ -299,11 +302,11 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
         f"and predicts {milliseconds(model.step_ms - saved)}."
     )
     if model.tracing:
-        text += " The profiler's cost is an estimate, so this is an upper bound."
+        text += " The profiler's cost is an estimate, and so is this."
     elif not model.trusted:
         text += (
             f" The model leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
-            "so this is an upper bound."
+            "so this is an estimate."
         )
     if model.frees_cores(effects):
         text += " Cores that become free may speed up the rest as well, which is not counted."
