@@ -266,6 +266,7 @@ def test_a_saving_behind_the_input_says_what_to_mend_first() -> None:
     assert hidden.saving.per_step.value == 0
     assert hidden.severity is Severity.NOTE
     assert "4.00 ms" in hidden.saving.how
+    assert "The input pipeline needs as long" in hidden.saving.how
     assert found["input-bound"].saving
     assert found["input-bound"].saving.after == ()
 

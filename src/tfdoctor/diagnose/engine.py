@@ -295,7 +295,11 @@ def _hidden(
     )
     best = min(enough, key=lambda rule: _preference(others[rule], model), default=None)
     little = "little" if alone.per_step.value > 0 else "nothing"
-    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
+    hides = model.saving_without_input(effects[name]) >= WORTH_SAYING * model.step_ms
+    how = (
+        f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
+        + (f" {BEHIND_INPUT}." if hides else "")
+    )
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 
 
