@@ -41,8 +41,8 @@ class Tile:
 ONEDNN_TILE = Tile(
     16,
     "oneDNN's AVX-512 convolutions work on blocks of 16 channels. On an AMD EPYC with avx512_bf16, TensorFlow "
-    "2.21, 2026-11-22, least of several hundred turns, 3x3 convolutions with both gradients: 130 channels take 1.15 "
-    "(float32) and 1.20 (bfloat16) times as long as 128, 100 channels 1.17 and 1.22 times as long as 96, 33 "
+    "2.21, 2026-11-22, least of several hundred turns, 3x3 convolutions with both gradients: 130 channels take "
+    "1.15 (float32) and 1.20 (bfloat16) times as long as 128, 100 channels 1.17 and 1.22 times as long as 96, 33 "
     "channels 1.30 and 1.36 times as long as 32; padding both sides predicts 1.27, 1.36 and 2.25",
     both_sides=True,
     bound=Bound.AT_MOST,
