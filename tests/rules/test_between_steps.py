@@ -4,6 +4,7 @@ import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
@@ -13,7 +14,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Ve
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 
 
-def check(
+def check(  # noqa: PLR0913 - each may explain the time between two steps
     between: float,
     *places: SampledLine,
     step: float = 20.0,
@@ -21,6 +22,7 @@ def check(
     new_arguments: tuple[tuple[int, ...], ...] = (),
     slow: SlowCalls | None = None,
     untraced: float | None = None,
+    single: SingleOperations | None = None,
 ) -> Verdict:
     return between_steps.check(
         Breakdown.of(between=between, device=step - between),
@@ -28,6 +30,7 @@ def check(
         retracing,
         slow,
         None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
+        single,
     )
 
 
@@ -139,3 +142,20 @@ def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
     assert isinstance(finding, Finding)
     assert finding.effects[0].bound is Bound.EXPECTED
     assert finding.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)
+
+
+def test_operations_that_the_work_runs_one_by_one_are_spared_with_it() -> None:
+    """fit for one batch builds a dataset of operations, which the breakdown counts as compute."""
+    finding = check(10.0, single=SingleOperations(inside_ms=1.0, between_ms=4.0))
+    assert isinstance(finding, Finding)
+    assert {effect.stage: effect.of.value for effect in finding.effects if effect.of} == {
+        Stage.BETWEEN: 10.0,
+        Stage.DEVICE: 4.0,
+    }
+    half = check(
+        10.0,
+        retracing=Retracing((), calling_ms=5.0),
+        single=SingleOperations(inside_ms=0.0, between_ms=4.0),
+    )
+    assert isinstance(half, Finding)
+    assert [effect.of.value for effect in half.effects if effect.of] == [5.0, 2.0]

@@ -8,6 +8,7 @@ from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules import recurrent_loop
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
@@ -16,7 +17,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
     loop = GraphLoop("lstm/while", iterations, 4 * iterations, rest)
     breakdown = Breakdown.of(host=scheduling, device=rest)
-    return recurrent_loop.check(LoopWork((loop,), scheduling), breakdown, None)
+    return recurrent_loop.check(LoopWork((loop,), scheduling), breakdown, None, None)
 
 
 @pytest.mark.parametrize(("iterations", "kind"), [(8, Finding), (7, Healthy), (3, Healthy)])
@@ -39,7 +40,7 @@ def test_a_healthy_loop_accounts_for_its_time(rest: float, *, parts: bool) -> No
     """Of a step of 20 ms, in loops that start operations for 1 ms."""
     loop = GraphLoop("lstm/while", 48.0, 200.0, rest)
     breakdown = Breakdown.of(host=10.0, device=10.0)
-    verdict = recurrent_loop.check(LoopWork((loop,), 1.0), breakdown, None)
+    verdict = recurrent_loop.check(LoopWork((loop,), 1.0), breakdown, None, None)
     assert isinstance(verdict, Healthy)
     times = {time.part: time.of.value for time in verdict.necessary}
     assert times == ({Stage.HOST: 1.0, Stage.DEVICE: rest} if parts else {})
@@ -56,12 +57,21 @@ def test_the_ceiling_is_the_whole_loop() -> None:
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     work = LoopWork((loop,), scheduling_ms=5.0, waiting_ms=6.0)
-    verdict = recurrent_loop.check(work, Breakdown.of(host=6.5, device=2.5), None)
+    verdict = recurrent_loop.check(work, Breakdown.of(host=6.5, device=2.5), None, None)
     assert isinstance(verdict, Finding)
     assert [(effect.stage, effect.scales, effect.of) for effect in verdict.effects] == [
         (Stage.HOST, 0.0, ms(6.0)),
         (Stage.DEVICE, 0.0, ms(2.0)),
     ]
+
+
+def test_the_ceiling_is_all_of_the_host_but_the_way_into_the_call() -> None:
+    """Operations around the loop, which divide and join its tensors, go with it."""
+    work = LoopWork((GraphLoop("loss/while", 32.0, 32.0, 2.0),), scheduling_ms=5.0, waiting_ms=6.0)
+    breakdown = Breakdown.of(host=9.0, device=0.5)
+    verdict = recurrent_loop.check(work, breakdown, None, PythonOverhead(1.0, 0.5))
+    assert isinstance(verdict, Finding)
+    assert [effect.of for effect in verdict.effects] == [ms(8.0)]
 
 
 FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"

@@ -89,14 +89,20 @@ def parts(chart: Chart) -> Parts | None:
 def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
     """Return what specific findings leave for the general rules; None where the parts are unknown.
 
-    A ceiling of a whole stage, such as the wait for input, does not say what takes the time in it.
+    A ceiling of a whole stage, such as the wait for input, does not say what takes the time in it. Time that a
+    healthy rule shows to be necessary needs no other name.
     """
-    of_step = parts(chart)
+    of_step, results = parts(chart), tuple(results)
     if of_step is None:
         return None
     found = [r.outcome for r in results if isinstance(r.outcome, Finding)]
     findings = [replace(f, effects=tuple(e for e in f.effects if not e.is_ceiling)) for f in found]
-    left = {part: ms - of_step.named(part, findings) for part, ms in of_step.large.items()}
+    left = {
+        part: ms
+        - of_step.named(part, findings)
+        - of_step.of(part, _of_part(part, _necessary(results, part)))
+        for part, ms in of_step.large.items()
+    }
     subjects = {effect.subject for finding in findings for effect in finding.effects}
     return Unexplained(
         {part: ms / of_step.of(part, 1.0) for part, ms in left.items() if of_step.is_large(ms)},
@@ -116,13 +122,7 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
     total = of_step.times_ms[part]
     findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
     named = of_step.named(part, findings.values())
-    necessary = [
-        time
-        for result in results
-        if isinstance(result.outcome, Healthy)
-        for time in result.outcome.necessary
-        if time.part == part
-    ]
+    necessary = _necessary(results, part)
     left = (
         total - named
         if not of_step.is_large(total - named)
@@ -139,6 +139,12 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         unexplained_ms=left if is_left else 0.0,
         seen=_seen(chart, of_step, part, left, findings.values()) if is_left else (),
     )
+
+
+def _necessary(results: Iterable[Result], part: str) -> list[PartTime]:
+    """Return the time of a part that healthy rules account for."""
+    healthy = (r.outcome for r in results if isinstance(r.outcome, Healthy))
+    return [time for one in healthy for time in one.necessary if time.part == part]
 
 
 def _seen(

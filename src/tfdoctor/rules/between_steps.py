@@ -41,6 +41,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
@@ -103,12 +104,13 @@ class Hotspot:
     sample_count: int
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - what may take the time between two steps, each a fact
     breakdown: Breakdown,
     samples: StackSamples | None,
     retracing: Retracing | None,
     slow: SlowCalls | None,
     pace: UntracedPace | None,
+    single: SingleOperations | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
@@ -140,7 +142,7 @@ def check(
         summary=summary + _mostly(hotspots) + _longer(longer),
         evidence=(*measures, *_pace(longer, limits), *_table(hotspots, time_ms)),
         remedies=(_remedy(hotspots), *((NEW_ONLY,) if longer else ())),
-        effects=(_effect(hotspots, time_ms),),
+        effects=_effects(hotspots, time_ms, breakdown, single),
     )
 
 
@@ -199,12 +201,27 @@ def _elsewhere(samples: StackSamples | None, slow: SlowCalls | None) -> tuple[Sa
     return tuple(place for place in samples.places if place in makers or place.at in calls)
 
 
-def _effect(hotspots: Sequence[Hotspot], time_ms: float) -> Effect:
-    """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all."""
+def _effects(
+    hotspots: Sequence[Hotspot],
+    time_ms: float,
+    breakdown: Breakdown,
+    single: SingleOperations | None,
+) -> tuple[Effect, ...]:
+    """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all.
+
+    The operations that it runs one by one are computing, and are spared in the same proportion.
+    """
+    part, bound = 1.0, Bound.AT_MOST
     if hotspots and hotspots[0].callback:
-        part = hotspots[0].sample_count / _sample_count(hotspots)
-        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, StepWork.BETWEEN_CALLS, ms(time_ms))
-    return Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(time_ms), bound=Bound.AT_MOST)
+        part = 0.99 * hotspots[0].sample_count / _sample_count(hotspots)
+        bound = Bound.EXPECTED
+    computing_ms = single.between_ms * time_ms / breakdown[Stage.BETWEEN] if single else 0.0
+    times = {Stage.BETWEEN: time_ms, Stage.DEVICE: computing_ms}
+    return tuple(
+        Effect(stage, 1.0 - part, StepWork.BETWEEN_CALLS, ms(taken), bound=bound)
+        for stage, taken in times.items()
+        if taken
+    )
 
 
 def _hotspots(samples: StackSamples, elsewhere: Sequence[SampledLine]) -> list[Hotspot]:
@@ -271,9 +288,10 @@ def sick() -> Verdict:
     """A callback takes 7 ms of each 13 ms step."""
     line = Location("train.py", 27)
     samples = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
-    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing(), None, None)
+    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing(), None, None, None)
 
 
 def healthy() -> Verdict:
     """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None, None)
+    breakdown = Breakdown.of(device=6.0, between=0.1)
+    return check(breakdown, StackSamples(), Retracing(), None, None, None)

@@ -45,6 +45,7 @@ from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, count, ms, ratio
@@ -97,7 +98,11 @@ LIMITS = Limits()
 
 
 def check(
-    work: LoopWork, breakdown: Breakdown, program: Program | None, limits: Limits = LIMITS
+    work: LoopWork,
+    breakdown: Breakdown,
+    program: Program | None,
+    overhead: PythonOverhead | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare what the loops take outside of operations with the step."""
     share = work.scheduling_ms / breakdown.step_ms
@@ -113,8 +118,13 @@ def check(
         return Healthy(
             summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits)
         )
-    remedies = _remedies(work, program)
-    return Finding(summary=summary, evidence=evidence, remedies=remedies, effects=_effects(work))
+    host_ms = breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=_remedies(work, program),
+        effects=_effects(work, host_ms),
+    )
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
@@ -151,9 +161,13 @@ def _row(loop: GraphLoop) -> tuple[str, Quantity, Quantity, Quantity]:
     return loop.name or "unknown", count(loop.iterations), count(loop.operations), ms(loop.ms)
 
 
-def _effects(work: LoopWork) -> tuple[Effect, ...]:
-    """Return what a computation without the loop saves, at most: all but the least time of its operations."""
-    waiting = ms(max(work.scheduling_ms, work.waiting_ms))
+def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:
+    """Return what a computation without the loop saves, at most: all but the least time of its operations.
+
+    Operations around the loop, which divide and join its tensors, go with it: so of the host's time, ``host_ms``
+    may go, which excludes the way into the call and out of it.
+    """
+    waiting = ms(max(work.scheduling_ms, work.waiting_ms, host_ms))
     rows = [row for loop in work.loops for row in loop.rows]
     return (
         Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST),
@@ -216,4 +230,4 @@ def healthy() -> Verdict:
 def _example(operations_ms: float, scheduling_ms: float) -> Verdict:
     loop = GraphLoop("sequential/lstm/while", 32.0, 160.0, operations_ms)
     breakdown = Breakdown.of(host=scheduling_ms + 0.9, device=operations_ms + 0.5)
-    return check(LoopWork((loop,), scheduling_ms), breakdown, None)
+    return check(LoopWork((loop,), scheduling_ms), breakdown, None, None)

@@ -47,6 +47,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.humanize import location, milliseconds
 from tfdoctor.rule import Topic, limit
@@ -136,7 +137,11 @@ INSTEAD = {
 
 
 def check(
-    slow: SlowCalls, breakdown: Breakdown, long: LongStepLines | None, limits: Limits = LIMITS
+    slow: SlowCalls,
+    breakdown: Breakdown,
+    long: LongStepLines | None,
+    single: SingleOperations | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the time of such calls with the step."""
     seen = sum(line.seen for line in slow.lines)
@@ -151,7 +156,7 @@ def check(
         summary=_summary(slow),
         evidence=(*measures, _table(slow)),
         remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
-        effects=(*_effects(slow), *_input(slow, breakdown)),
+        effects=(*_effects(slow, single), *_input(slow, breakdown)),
     )
 
 
@@ -195,12 +200,18 @@ def _remedy(line: SlowLine) -> Remedy:
     return Remedy(advice.action, advice.code, line.at)
 
 
-def _effects(slow: SlowCalls) -> tuple[Effect, ...]:
-    """Return the calls' time in each part of the step, as a ceiling."""
+def _effects(slow: SlowCalls, single: SingleOperations | None) -> tuple[Effect, ...]:
+    """Return the calls' time in each part of the step, as a ceiling.
+
+    The operations that Python runs one by one may all be theirs: samples show only a part of short ones.
+    """
+    alone_ms = single.inside_ms + single.between_ms if single else 0.0
+    times = {stage: slow.part_ms(stage) for stage in (Stage.HOST, Stage.BETWEEN, Stage.DEVICE)}
+    times[Stage.DEVICE] = max(times[Stage.DEVICE], alone_ms)
     return tuple(
-        Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(slow.part_ms(stage)), bound=Bound.AT_MOST)
-        for stage in (Stage.HOST, Stage.BETWEEN, Stage.DEVICE)
-        if slow.part_ms(stage)
+        Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(taken), bound=Bound.AT_MOST)
+        for stage, taken in times.items()
+        if taken
     )
 
 
@@ -214,12 +225,14 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
 
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), None)
+    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), None, None)
 
 
 def healthy() -> Verdict:
     """The same loop calls predict_on_batch."""
-    return check(SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), None)
+    return check(
+        SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), None, None
+    )
 
 
 def _example(time_ms: float) -> SlowCalls:

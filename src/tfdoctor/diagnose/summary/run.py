@@ -115,11 +115,11 @@ def trust(chart: Chart) -> Trust:
     return Trust(level=level, reasons=(*reasons, *map(str, chart.defects)))
 
 
-PARTLY = "the step model explains the measured step only in part, so savings are upper bounds"
+PARTLY = "the step model explains the measured step only in part, so savings are estimates"
 
 CORRECTED = (
     "the profiler's cost was estimated from untraced steps and left out of the step, its parts and the savings, "
-    "which are therefore upper bounds; evidence and charts show the traced steps"
+    "which are therefore estimates; evidence and charts show the traced steps"
 )
 
 

@@ -77,7 +77,7 @@ class DatasetProperties:
             raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         properties = cls(program.feeding)
         passes = _passes(properties, program.settings, recording)
-        if passes is None and iterators and iterators.passes > 1:
+        if passes is None and not properties.fills and iterators and iterators.passes > 1:
             passes = float(iterators.passes)
         fit_at = Places.of(recording)(program.settings.fit_at)
         remade, taken = bool(iterators and iterators.remade), _taken(program.feeding[0], recording)
@@ -125,6 +125,21 @@ class DatasetProperties:
         if kind_of(line[-1]) != "Zip":
             line = (dataset, *self.upstream(dataset))
         return any(kind_of(stage) == "Repeat" for stage in line)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the trainer gets elements of a pass again; of what a Zip joins, the shortest decides."""
+        return bool(self.chain) and self._again(self.chain[0])
+
+    @property
+    def fills(self) -> bool:
+        """Whether a dataset repeats only to fill up the shorter side of a Zip, as Keras does for arrays."""
+        return any(kind_of(stage) == "Repeat" for stage in self.chain) and not self.repeats
+
+    def _again(self, dataset: Dataset) -> bool:
+        again = [self._again(source) for source in self.sources(dataset)]
+        joined = all(again) if kind_of(dataset) == "Zip" else any(again)
+        return kind_of(dataset) == "Repeat" or (bool(again) and joined)
 
     def nbytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of all elements of one pass at most; None where a shape or number is open."""
@@ -220,7 +235,6 @@ def _passes(
 ) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
     epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
-    repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
     line = properties.line()
     joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
     mixed = joined and kind_of(line[-1]) != "Zip"
@@ -228,7 +242,7 @@ def _passes(
     steps = _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
         return steps / batches
-    return float(epochs) if epochs and not steps_per_epoch and not repeats else None
+    return float(epochs) if epochs and not steps_per_epoch and not properties.repeats else None
 
 
 def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording) -> int | None:

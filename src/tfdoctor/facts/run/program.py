@@ -295,20 +295,26 @@ def _has_gradients(graph: RecordedGraph) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Turns recorded lines into locations, relative to the folder that the run was started in."""
+    """Turns recorded lines into locations, relative to the first of these folders that contains them."""
 
-    cwd: str
+    folders: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Take the folder from the manifest."""
-        return cls(recording.manifest.cwd if recording.manifest else "")
+        """Take the folders from the manifest."""
+        return cls(recording.manifest.folders if recording.manifest else ())
 
     def __call__(self, line: SourceLine | None) -> Location | None:
         """Return the location of a line, or None."""
         if line is None:
             return None
-        return Location(line[0].removeprefix(f"{self.cwd}/" if self.cwd else ""), line[1])
+        return Location(self.shown(line[0]), line[1])
+
+    def shown(self, path: str) -> str:
+        """Return a path relative to the first folder that contains it, otherwise as it is."""
+        above = (f"{folder.rstrip('/')}/" for folder in self.folders)
+        folder = next((folder for folder in above if path.startswith(folder)), "")
+        return path.removeprefix(folder)
 
 
 def _operations(graph: RecordedGraph, number: int, place: Places) -> Iterator[Operation]:
