@@ -3,8 +3,9 @@
 ## What it checks
 
 The time per step in which the training loop waits for the next batch (`IteratorGetNext` on a tf.data
-pipeline, infeed on a TPU) while neither the device nor a copy is active: the *exposed* wait. Outlier steps, such
-as the first one after a shuffle buffer is filled, do not count.
+pipeline, infeed on a TPU) while neither the device nor a copy is active: the *exposed* wait. Long waits of a few
+steps that recur, as where every epoch begins by filling a shuffle buffer, count with their mean over all traced
+steps. A single long wait does not count, unless it is at the end of an epoch and the trace contains a whole one.
 
 ## Why it matters
 
