@@ -5,7 +5,8 @@
 Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
 of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
 A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
-machine. `recompilation` reports long steps in which XLA compiles.
+machine. `recompilation` reports long steps in which XLA compiles. Long steps in which the input stalls again and
+again are no outliers: their mean is part of the step, and the rules for input find the cause.
 
 ## Why it matters
 

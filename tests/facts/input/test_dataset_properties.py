@@ -7,14 +7,10 @@ import pytest
 
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import (
-    DatasetProperties,
-    kind_of,
-    repeatable,
-    spec_bytes,
-)
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
 from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings
 from tfdoctor.recording.manifest import CapturePlan, StepsSeen
 

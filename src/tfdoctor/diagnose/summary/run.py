@@ -91,6 +91,8 @@ def steps(chart: Chart) -> StepsSummary:
         p10_ms=traced.percentile_ms(10),
         p90_ms=traced.percentile_ms(90),
         between_ms=breakdown["between"],
+        stalled=sum(traced.stalled),
+        step_ms=traced.usual_ms,
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},

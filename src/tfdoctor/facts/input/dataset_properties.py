@@ -8,6 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.passes import FOREVER, NON_EXPANDING, batches_of, kind_of, line_of
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
@@ -33,20 +34,12 @@ recorded separately."""
 READS = re.compile(r"\w*Dataset(?:V\d)?")
 """Types that make datasets: stateful to TensorFlow, although files give the same content each time."""
 
-FOREVER = -1
-"""tf.data's cardinality of an infinite dataset."""
-
 PLAIN = frozenset(
     ("TensorSlice", "Tensor", "Range", "TFRecord", "TextLine", "FixedLengthRecord", "Batch", "PaddedBatch",
      "ParallelBatch", "Prefetch", "Options", "Zip", "Concatenate", "Take", "Skip", "Shard", "Unbatch",
      "Repeat", "Cache", "Map", "ParallelMap", "FlatMap", "Interleave", "ParallelInterleave", "Filter")
 )  # fmt: skip
 """Kinds that are fully described by their parameters and functions."""
-
-NON_EXPANDING = frozenset(
-    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
-)  # fmt: skip
-"""Kinds that yield at most as many elements as they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +78,7 @@ class DatasetProperties:
 
     def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
         """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
-        by_id = {dataset.id: dataset for dataset in self.chain}
-        line = [end] if end is not None else list(self.chain[:1])
-        while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
-            line.append(by_id[line[-1].inputs[0]])
-        return tuple(line)
+        return line_of(self.chain, end)
 
     def sources(self, dataset: Dataset) -> tuple[Dataset, ...]:
         """Return the datasets that a dataset takes its elements from."""
@@ -152,11 +141,6 @@ class DatasetProperties:
         known = spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
         fed = bool(self.chain) and dataset.element == self.chain[0].element
         return self.batch_bytes if known is None and fed else known
-
-
-def kind_of(dataset: Dataset) -> str:
-    """Return what a dataset does, whatever TensorFlow's version calls its class: "ParallelMap"."""
-    return re.sub(r"^_|Dataset(V\d)?$", "", dataset.kind)
 
 
 def spec_bytes(spec: str, batch: int | None = None) -> int | None:
@@ -238,7 +222,7 @@ def _passes(
     line = properties.line()
     joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
     mixed = joined and kind_of(line[-1]) != "Zip"
-    batches = _mixed_batches(properties, line) if mixed else _batches(line)
+    batches = _mixed_batches(properties, line) if mixed else batches_of(line)
     steps = _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
         return steps / batches
@@ -267,23 +251,9 @@ def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> 
     known = [length for length in lengths if length is not None]
     if not known or len(known) < len(lengths):
         return None
-    return _batches(
+    return batches_of(
         (
             *(replace(stage, cardinality=None) for stage in line[:-1]),
             replace(join, cardinality=sum(known)),
         )
     )
-
-
-def _batches(line: tuple[Dataset, ...]) -> float | None:
-    """Return the batches of one pass over what is repeated, or over all where nothing is."""
-    repeats = [at for at, stage in enumerate(line) if kind_of(stage) == "Repeat"]
-    begin, size = (repeats[-1] + 1 if repeats else 0), 1.0
-    for at, stage in enumerate(line):
-        if at >= begin and stage.cardinality not in {None, FOREVER}:
-            return max(1.0, (stage.cardinality or 0) / size)
-        if kind_of(stage).endswith("Batch"):
-            size *= stage.parameters.batch_size or 1
-        elif kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
-            return None
-    return None
