@@ -193,7 +193,7 @@ def test_the_edits_are_known() -> None:
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
     known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
     known += " fused-batch-norm convert-once tf-function every-hundred-steps"
-    known += " floatx vectorized-map"
+    known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
     assert set(KINDS) == set(known.split())
 
 

@@ -20,7 +20,42 @@ _DIFFERENT_SHAPES = re.compile(
 def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Decorate the functions that take gradients and are called by the loop on a line."""
     values = Values(module)
-    steps = _steps(module, values, line)
+    return _in_graphs(module, values, _steps(module, values, line))
+
+
+def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Decorate the function around a line that a loop calls, or the one that the line of a loop calls."""
+    values = Values(module)
+    around = [f for f in module.all(cst.FunctionDef) if module.covers(f.body, line)]
+    found = [f for f in around if any(map(values.repeated, values.calls(f)))]
+    found = found or [
+        own
+        for call in module.all(cst.Call)
+        if isinstance(call.func, cst.Name)
+        and module.covers(call, line)
+        and values.repeated(call)
+        and (own := values.function(call.func.value)) is not None
+    ]
+    if len(found) != 1:
+        raise Declined("the line is not in one function of the file that a loop calls")
+    if not any(values.from_tensorflow(call.func) or _assigns(call) for call in _calls(module, found[0])):
+        raise Declined(f"{found[0].name.value}() runs no operations of TensorFlow")
+    return _in_graphs(module, values, found)
+
+
+def _calls(module: SyntaxTree, function: cst.FunctionDef) -> list[cst.Call]:
+    return [call for call in module.all(cst.Call) if module.within(call, function)]
+
+
+def _assigns(call: cst.Call) -> bool:
+    """Say whether a call changes a variable of TensorFlow."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value.startswith("assign")
+
+
+def _in_graphs(
+    module: SyntaxTree, values: Values, steps: list[cst.FunctionDef]
+) -> list[Splice]:
+    """Decorate functions; decline unless a graph can hold them and gets only tensors and fixed objects."""
     if "functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly")
     if _DIFFERENT_SHAPES.search(module.text):

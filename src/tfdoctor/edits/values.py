@@ -13,6 +13,9 @@ TENSORFLOW = frozenset(["keras", "tensorflow", "tf_keras"])
 PASSED_ON = frozenset(["tqdm", "trange", "Progbar"])
 """Wrappers of a loop's iterable that pass on its elements."""
 
+MODELS = frozenset(["Functional", "Model", "Sequential", "clone_model", "load_model"])
+"""Classes and functions of Keras that make a model."""
+
 MUTATORS = frozenset(
     ["append", "clear", "extend", "fill", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort",
      "update"]
@@ -269,26 +272,46 @@ class Values:
         Fixed are numbers and texts, objects of TensorFlow and Keras, those of the file's Keras classes, and
         tuples and lists of these.
         """
-        bound = self.module.bound(name)
-        sources = self.sources(name)
-        if len(bound) != 1 or len(sources) != 1 or sources[0].each:
+        settled = self._settled(name)
+        if settled is None or settled[1].each:
             return f"`{name.value}` is not assigned exactly once"
-        if not isinstance(bound[0], cst.Param) and not self.runs_once(bound[0]):
+        node, source = settled
+        if not isinstance(node, cst.Param) and not self.runs_once(node):
             return f"`{name.value}` is not assigned exactly once"
-        if self._changed(name.value):
+        if self._changed(name.value, node):
             return f"`{name.value}` is changed elsewhere in the file"
-        source = sources[0]
         part = _part(source.value, source.place) if source.place >= 0 else source.value
         if part is None or not self._is_fixed(part):
             return f"`{name.value}` is neither a constant nor made by TensorFlow or Keras"
         return ""
 
+    def _settled(self, name: cst.Name) -> tuple[cst.CSTNode, BoundValue] | None:
+        """Return the only binding of a name, or the last of those that all run before the name is read.
+
+        Those are statements of the file itself, in no block, above the name.
+        """
+        bound = sorted(self.module.bound(name), key=self.module.span)
+        before = all(
+            self._is_top_level(node) and self.module.span(node) < self.module.span(name)
+            for node in bound
+        )
+        if not bound or (len(bound) > 1 and not before):
+            return None
+        source = self._source(bound[-1])
+        return (bound[-1], source) if source else None
+
+    def _is_top_level(self, node: cst.CSTNode) -> bool:
+        """Say whether a statement that binds a name is in no block."""
+        line = next(self.module.around(node, cst.SimpleStatementLine), None)
+        return line is not None and self.module.parent(line) is self.module.tree
+
     def object(self, name: cst.Name) -> cst.BaseExpression | None:
         """Return what made the only fixed object that a name stands for, also through parameters."""
-        sources = self.sources(name)
-        value = sources[0].value if len(sources) == 1 and not sources[0].each else None
-        if value is not None and sources[0].place >= 0:
-            value = _part(value, sources[0].place)
+        settled = self._settled(name)
+        source = settled[1] if settled and not settled[1].each else None
+        value = source.value if source else None
+        if source and source.place >= 0:
+            value = _part(source.value, source.place)
         if isinstance(value, cst.Name):
             return self.object(value)
         parameter = any(isinstance(node, cst.Param) for node in self.module.bound(name))
@@ -327,6 +350,35 @@ class Values:
             self.keras_class(last_name(func)) is not None if isinstance(func, cst.Name) else False
         )
 
+    def makes_model(self, call: cst.Call) -> bool:
+        """Say whether a call makes a model of Keras: of its classes, of the file's, or by a function of the file."""
+        origin = self.from_tensorflow(call.func)
+        if origin:
+            name = origin.rpartition(".")[2]
+            return ".applications." in origin or name in MODELS
+        if not isinstance(call.func, cst.Name):
+            return False
+        if self.function(call.func.value):
+            return self._returned(call.func.value, self._is_model)
+        made = self.keras_class(call.func.value)
+        return made is not None and self._base(made) in MODELS
+
+    def _is_model(self, value: cst.BaseExpression) -> bool:
+        """Say whether an expression of a function is a model that the function makes."""
+        if isinstance(value, cst.Name):
+            sources = self.sources(value)
+            return bool(sources) and all(
+                not source.each and source.place < 0 and self._is_model(source.value)
+                for source in sources
+            )
+        return isinstance(value, cst.Call) and self.makes_model(value)
+
+    def _base(self, definition: cst.ClassDef) -> str:
+        """Return the name of Keras' class from which a class of the file derives."""
+        base = definition.bases[0].value
+        own = self.keras_class(base.value) if isinstance(base, cst.Name) else None
+        return self._base(own) if own else self.from_tensorflow(base).rpartition(".")[2]
+
     def _is_made(self, value: cst.BaseExpression) -> bool:
         """Say whether a function returns an object of Keras, which it makes at each call."""
         match value:
@@ -343,23 +395,30 @@ class Values:
             case _:
                 return False
 
-    def _changed(self, name: str) -> bool:
-        """Say whether the file changes the object of a name in place."""
-        return any(changed == name for changed in self._changes())
+    def _changed(self, name: str, made: cst.CSTNode) -> bool:
+        """Say whether the file changes the object of a name in place.
 
-    def _changes(self) -> Iterator[str]:
-        """Yield the names of the objects that the file changes in place."""
+        What the file itself does above the line that makes the object is done to an earlier one.
+        """
+        return any(
+            changed == name
+            and not (self._is_top_level(node) and self.module.span(node) < self.module.span(made))
+            for changed, node in self._changes()
+        )
+
+    def _changes(self) -> Iterator[tuple[str, cst.CSTNode]]:
+        """Yield the names of the objects that the file changes in place, and where."""
         for augmented in self.module.all(cst.AugAssign):
-            yield _root(augmented.target)
+            yield _root(augmented.target), augmented
         for target in self.module.all(cst.AssignTarget):
             whole = target.target
             rate = isinstance(whole, cst.Attribute) and last_name(whole) in RATES
             if isinstance(whole, cst.Subscript | cst.Attribute) and not rate:
-                yield _root(whole)
+                yield _root(whole), target
         for call in self.module.all(cst.Call):
             if isinstance(call.func, cst.Attribute) and last_name(call.func) in MUTATORS:
-                yield _root(call.func.value)
-                yield from (_root(argument.value) for argument in call.args)
+                yield _root(call.func.value), call
+                yield from ((_root(argument.value), call) for argument in call.args)
 
     def keras_class(self, name: str) -> cst.ClassDef | None:
         """Return the only class of the file with a name, if it is a layer or a model of Keras."""

@@ -94,6 +94,7 @@ class Advice:
 
     action: str
     code: str
+    edit_id: str = ""
 
 
 ON_BATCH = """\
@@ -118,7 +119,9 @@ if step % 1000 == 0:
     model.save_weights(path)"""
 
 INSTEAD = {
-    SlowCall.PREDICT: Advice("Call predict_on_batch, or the model in a tf.function", ON_BATCH),
+    SlowCall.PREDICT: Advice(
+        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, "calls-per-batch"
+    ),
     SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
     SlowCall.WEIGHTS: Advice("Update the variables in place, in a tf.function", ASSIGN),
     SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
@@ -186,7 +189,7 @@ def _table(slow: SlowCalls) -> Table:
 
 def _remedy(line: SlowLine) -> Remedy:
     advice = INSTEAD[line.call]
-    return Remedy(advice.action, advice.code, line.at)
+    return Remedy(advice.action, advice.code, line.at, advice.edit_id)
 
 
 def _effects(slow: SlowCalls) -> tuple[Effect, ...]:
