@@ -93,7 +93,9 @@ def test_a_finding_that_saves_nothing_yet_and_doubts_on_the_recording_do_not_cou
     assert findings(report) == [named("input-bound", 0.3, line=7)]
 
 
-def test_findings_with_an_edit_are_counted_for_all_specific_and_naming_rules(tmp_path: Path) -> None:
+def test_findings_with_an_edit_are_counted_for_all_specific_and_naming_rules(
+    tmp_path: Path,
+) -> None:
     case = case_of(tmp_path, named_by=["small-files", "cache-order"])
     edited = Named("cache-order", None, at_most=False, lines=(1,), edit=True)
     said = [named("small-files"), edited, named("retracing"), named("hot-line")]

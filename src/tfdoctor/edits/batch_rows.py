@@ -155,7 +155,7 @@ class Rows:
         known = {origin.partition(".")[0] for origin in self.module.imports.get(root, ())}
         if known and known <= {"numpy", "tensorflow"}:
             return True
-        made = self.values.sources(func.value) if _of_name(func) else []
+        made = self.values.sources(root_name) if (root_name := _name_of(func)) else []
         return bool(made) and all(
             isinstance(source.value, cst.Call) and last_name(source.value.func) in GENERATORS
             for source in made
@@ -178,8 +178,10 @@ class Rows:
                 return self.number(size)
 
 
-def _of_name(func: cst.BaseExpression) -> bool:
-    return isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name)
+def _name_of(func: cst.BaseExpression) -> cst.Name | None:
+    """Return ``rng`` of ``rng.normal``."""
+    receiver = func.value if isinstance(func, cst.Attribute) else None
+    return receiver if isinstance(receiver, cst.Name) else None
 
 
 def _one(found: Sequence[str]) -> str:

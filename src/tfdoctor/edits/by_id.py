@@ -35,7 +35,6 @@ Kind = Callable[[SyntaxTree, int, str], list[Splice]]
 """Takes a file, a line (from 1, or 0 for unknown) and the rule's example; returns splices or raises Declined."""
 
 
-
 def first_of(*kinds: Kind) -> Kind:
     """Return the edit that is made by the first of several kinds that does not decline."""
 

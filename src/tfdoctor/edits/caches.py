@@ -19,6 +19,7 @@ from tfdoctor.edits.chains import (
     segment,
 )
 from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.rebound import assigned, rebound, target
 from tfdoctor.edits.splice import Declined, Splice
 
 RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
@@ -142,48 +143,17 @@ def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]
     """Yield the chains of the statements directly before, which give the same name its dataset."""
     line = next(module.around(call, cst.SimpleStatementLine), None)
     block = module.parent(line) if line else None
-    name = _rebound(line) if line else ""
+    name = rebound(line) if line else ""
     if not isinstance(block, cst.Module | cst.IndentedBlock) or line is None or not name:
         return
     body = list(block.body)
     for earlier in reversed(body[: body.index(line)]):
-        chain = _assigned(earlier)
-        if chain is None or _target(earlier) != name:
+        chain = assigned(earlier)
+        if chain is None or target(earlier) != name:
             return
         yield chain
-        if _rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
+        if rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
             return
-
-
-def _assigned(line: cst.CSTNode) -> cst.Call | None:
-    """Return the call that a line assigns to one name; None for other lines."""
-    match line:
-        case cst.SimpleStatementLine(
-            body=[
-                cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call() as call)
-            ]
-        ):
-            return call
-        case _:
-            return None
-
-
-def _target(line: cst.CSTNode) -> str:
-    match line:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]
-        ):
-            return name
-        case _:
-            return ""
-
-
-def _rebound(line: cst.CSTNode) -> str:
-    """Return the name of ``d = d.map(f)``; "" where the chain starts with another."""
-    node: cst.BaseExpression | None = _assigned(line)
-    while isinstance(node, cst.Call | cst.Attribute):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node.value if isinstance(node, cst.Name) and node.value == _target(line) else ""
 
 
 def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
@@ -191,7 +161,7 @@ def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
     if "#" in module.text[part.end : module.lines.end(part.end)]:
         raise Declined("a comment stands beside a stage that has to move")
     line = next(module.around(chain, cst.SimpleStatementLine), None)
-    if line is not None and _rebound(line) and len(methods_of(chain)) == 1:
+    if line is not None and rebound(line) and len(methods_of(chain)) == 1:
         start = module.lines.start(module.span(line)[0])
         return Splice(start, module.lines.next(part.end), 0, "")
     return Splice(part.start, part.end, 0, "")

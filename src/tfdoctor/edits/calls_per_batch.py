@@ -20,7 +20,9 @@ MOST_ROWS = 128
 DEFAULT_ROWS = "32"
 """The batch size of fit() and predict() without one."""
 
-_TRAINED_OTHERWISE = re.compile(r"\buse_ema\b|\bsteps_per_execution\b|\.history\b|\bdef (?:fit|predict|train_on_batch)\b")
+_TRAINED_OTHERWISE = re.compile(
+    r"\buse_ema\b|\bsteps_per_execution\b|\.history\b|\bdef (?:fit|predict|train_on_batch)\b"
+)
 
 
 def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -36,10 +38,16 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         many = "several calls" if calls else "no call"
         raise Declined(f"line {line} has {many} of predict() or fit()")
     if found := _TRAINED_OTHERWISE.search(module.text):
-        raise Declined(f"the file has `{found[0].strip()}`, which depends on how the model is called")
+        raise Declined(
+            f"the file has `{found[0].strip()}`, which depends on how the model is called"
+        )
     call, rows = calls[0], Rows(module)
     _must_be_of_keras(module, rows.values, call)
-    return _predicted(module, rows, call) if last_name(call.func) == "predict" else _trained(module, rows, call)
+    return (
+        _predicted(module, rows, call)
+        if last_name(call.func) == "predict"
+        else _trained(module, rows, call)
+    )
 
 
 def _predicted(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:

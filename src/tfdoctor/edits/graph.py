@@ -38,7 +38,9 @@ def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     ]
     if len(found) != 1:
         raise Declined("the line is not in one function of the file that a loop calls")
-    if not any(values.from_tensorflow(call.func) or _assigns(call) for call in _calls(module, found[0])):
+    if not any(
+        values.from_tensorflow(call.func) or _assigns(call) for call in _calls(module, found[0])
+    ):
         raise Declined(f"{found[0].name.value}() runs no operations of TensorFlow")
     return _in_graphs(module, values, found)
 
@@ -52,9 +54,7 @@ def _assigns(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value.startswith("assign")
 
 
-def _in_graphs(
-    module: SyntaxTree, values: Values, steps: list[cst.FunctionDef]
-) -> list[Splice]:
+def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef]) -> list[Splice]:
     """Decorate functions; decline unless a graph can hold them and gets only tensors and fixed objects."""
     if "functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly")

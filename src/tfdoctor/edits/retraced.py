@@ -42,7 +42,7 @@ def reduce_retracing(module: SyntaxTree, _: int, example: str) -> list[Splice]:
 
 
 def _must_not_need_shapes(module: SyntaxTree, function: cst.FunctionDef) -> None:
-    """Decline where the function, a function that it may call, a class of the file or a layer needs a known shape."""
+    """Decline where the function, a function that it may call, a class or a layer needs a known shape."""
     if found := _LAYERS.search(module.text):
         raise Declined(f"the file has `{found[0]}`, which may need a shape that is known")
     parts: list[cst.FunctionDef | cst.ClassDef] = [function, *module.all(cst.ClassDef)]
@@ -50,7 +50,9 @@ def _must_not_need_shapes(module: SyntaxTree, function: cst.FunctionDef) -> None
         if found := _NEEDS_SHAPE.search(module.written(part)):
             line = module.line(part)
             raise Declined(f"`{found[0]}` below line {line} may need a shape that is known")
-        called = {last_name(call.func) for call in module.all(cst.Call) if module.within(call, part)}
+        called = {
+            last_name(call.func) for call in module.all(cst.Call) if module.within(call, part)
+        }
         own = [f for f in module.all(cst.FunctionDef) if f.name.value in called]
         parts += [each for each in own if each not in parts]
 
@@ -70,10 +72,10 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
         name: [value for value in passed if value is not None and _is_float(values, value)]
         for name, passed in changing.items()
     }
-    found = {name: passed for name, passed in floats.items() if passed}
-    if len(found) != 1:
+    changed = {name: passed for name, passed in floats.items() if passed}
+    if len(changed) != 1:
         raise Declined("the file does not show which argument is a floating-point number of Python")
-    name, passed = next(iter(found.items()))
+    name, passed = next(iter(changed.items()))
     _must_only_compute(module, values, function, name)
     return [splice for value in passed for splice in _converted(module, value)]
 
@@ -90,7 +92,7 @@ def _function(module: SyntaxTree, example: str) -> tuple[cst.FunctionDef, cst.De
     return function, decorators[0]
 
 
-def _is_float(values: Values, value: cst.BaseExpression) -> bool:
+def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: C901, PLR0911 - one case a kind
     """Say whether an expression is a floating-point number of Python, by how it is written."""
     match value:
         case cst.Float():

@@ -351,7 +351,7 @@ class Values:
         )
 
     def makes_model(self, call: cst.Call) -> bool:
-        """Say whether a call makes a model of Keras: of its classes, of the file's, or by a function of the file."""
+        """Say whether a call makes a model of Keras: by its classes, the file's, or a function of the file."""
         origin = self.from_tensorflow(call.func)
         if origin:
             name = origin.rpartition(".")[2]
