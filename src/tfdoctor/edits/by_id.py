@@ -29,6 +29,7 @@ from tfdoctor.edits.pipelines import (
 from tfdoctor.edits.precision import mixed_precision
 from tfdoctor.edits.retraced import reduce_retracing, tensor_argument
 from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.weights import assign_weights
 from tfdoctor.recording.program import ProgramRecord
 
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
@@ -66,9 +67,10 @@ KINDS: dict[str, Kind] = {
     "fused-batch-norm": fused_batch_norm,
     "convert-once": convert_once,
     "calls-per-batch": calls_per_batch,
-    "loop-work": first_of(calls_per_batch, graph_of_call, every_hundred_steps),
+    "loop-work": first_of(calls_per_batch, assign_weights, graph_of_call, every_hundred_steps),
     "reduce-retracing": reduce_retracing,
     "tensor-argument": tensor_argument,
+    "assign-weights": assign_weights,
     "debugging-off": aid_off,
     "tf-function": tf_function,
     "floatx": floatx,

@@ -64,8 +64,8 @@ def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef])
     traceable = Traceable(module, batch_is_known=True)
     for step in steps:
         traceable.check(step)
-        _must_get_tensors(values, step)
-    return [_decorated(module, step) for step in steps]
+        must_get_tensors(values, step)
+    return [decorated(module, step) for step in steps]
 
 
 def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDef]:
@@ -120,7 +120,7 @@ def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
             )
 
 
-def _must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
+def must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
     """Decline where a step may be called with values that would be traced anew, or whose type would differ."""
     calls, name = values.calls(step), step.name.value
     if not calls or step.params.star_kwarg or isinstance(step.params.star_arg, cst.Param):
@@ -155,7 +155,7 @@ def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
             return False
 
 
-def _decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
+def decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
     """Insert the decorator above a function."""
     name = module.name_of(FUNCTION, function)
     if name is None:

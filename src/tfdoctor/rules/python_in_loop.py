@@ -151,7 +151,10 @@ def _remedy(line: LoopLine) -> Remedy:
     if line.aside:
         return Remedy("Do this work every 100 steps", LOOP, line.at, EDIT)
     return Remedy(
-        "If the next step does not need this work, do it every 100 steps", LOOP, line.at, EDIT
+        "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function",
+        LOOP,
+        line.at,
+        "loop-work",
     )
 
 

@@ -123,7 +123,9 @@ INSTEAD = {
         "Call predict_on_batch, or the model in a tf.function", ON_BATCH, "calls-per-batch"
     ),
     SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
-    SlowCall.WEIGHTS: Advice("Update the variables in place, in a tf.function", ASSIGN),
+    SlowCall.WEIGHTS: Advice(
+        "Update the variables in place, in a tf.function", ASSIGN, "assign-weights"
+    ),
     SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
     SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
     SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
