@@ -194,7 +194,7 @@ def test_the_edits_are_known() -> None:
     known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
     known += " fused-batch-norm convert-once tf-function every-hundred-steps"
     known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
-    known += " assign-weights"
+    known += " assign-weights vectorized-fn"
     assert set(KINDS) == set(known.split())
 
 

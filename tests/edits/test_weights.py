@@ -52,7 +52,6 @@ MADE = [
     (INLINE, "    for f, s in zip(fast.weights, slow.weights):\n        s.assign(tau * f + s * 0.9)\n"),
     (
         LOOP,
-        "    for target_variable, original_variable in zip(target.weights, original.weights):\n"
         "        target_variable.assign(original_variable * TAU + target_variable * (1 - TAU))\n",
     ),
 ]  # fmt: skip

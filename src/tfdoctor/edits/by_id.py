@@ -19,6 +19,7 @@ from tfdoctor.edits.execution import (
 from tfdoctor.edits.floats import floatx
 from tfdoctor.edits.graph import graph_of_call, tf_function
 from tfdoctor.edits.intervals import every_hundred_steps
+from tfdoctor.edits.map_fn import vectorized_fn
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
@@ -74,6 +75,7 @@ KINDS: dict[str, Kind] = {
     "debugging-off": aid_off,
     "tf-function": tf_function,
     "floatx": floatx,
+    "vectorized-fn": vectorized_fn,
     "vectorized-map": vectorized_map,
     "every-hundred-steps": every_hundred_steps,
 }

@@ -165,7 +165,10 @@ def _remedies() -> tuple[Remedy, ...]:
             "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps",
             "keras.layers.LSTM(units, unroll=True)",
         ),
-        Remedy("Or shorten the sequences, or replace tf.map_fn with tf.vectorized_map"),
+        Remedy(
+            "Or shorten the sequences, or replace tf.map_fn with tf.vectorized_map",
+            edit_id="vectorized-fn",
+        ),
     )
 
 
