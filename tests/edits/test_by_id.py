@@ -88,6 +88,12 @@ MADE = [
     ),
     ("cache", "d = d.shuffle(9)\nprint(d)\nd = d.map(f)", None),  # used in between
     ("cache", "d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)", None),
+    ("cache", "n = tf.data.Dataset.list_files(p)\nd = n.map(f)", None),  # in another order in each epoch
+    (
+        "cache",
+        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f)",
+        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f).cache()",
+    ),
     ("cache-before-repeat", "d = d.repeat().cache()", "d = d.cache().repeat()"),
     ("cache-before-repeat", "d = d.repeat().cache('x').batch(2)", "d = d.cache('x').repeat().batch(2)"),
     (

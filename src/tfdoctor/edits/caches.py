@@ -135,8 +135,20 @@ def _must_be_the_same(
     random = [method for method in methods if method in RANDOM | {"repeat", "cache"}]
     if len(random) > len(moved):
         raise Declined("the stages before it are random, repeated or already cached")
+    if any(_lists_at_random(module, chain) for chain in chains):
+        raise Declined("list_files() shuffles the names in each epoch, and a cache would keep one order")
     if any("random" in module.written(node) for node in mapped_before(module, call)):
         raise Declined("a function mapped before it uses random numbers")
+
+
+def _lists_at_random(module: SyntaxTree, chain: cst.Call) -> bool:
+    """Say whether a chain has a list_files() that shuffles, as it does without an argument."""
+    node: cst.BaseExpression = chain
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if last_name(node.func) == "list_files":
+            return written(module, node, "shuffle") != "False"
+        node = node.func.value
+    return False
 
 
 def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:

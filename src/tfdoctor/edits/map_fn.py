@@ -16,8 +16,8 @@ from tfdoctor.edits.values import Values
 VECTORIZED = ELEMENTWISE | frozenset(
     ["argmax", "argmin", "concat", "expand_dims", "gather", "greater_equal", "less_equal", "logical_and",
      "logical_not", "logical_or", "matmul", "negative", "norm", "not_equal", "reduce_logsumexp", "reduce_max",
-     "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "softmax", "squeeze", "stack", "tensordot", "transpose",
-     "where", "zeros_like", "ones_like"]
+     "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "softmax", "squeeze", "stack", "tensordot",
+     "transpose", "where", "zeros_like", "ones_like"]
 )  # fmt: skip
 """Functions of TensorFlow without an effect or random numbers, which it computes for many elements at once."""
 

@@ -67,7 +67,7 @@ MOST = 0.5
 """Share of the lines' time that no later step depends on, from which the saving is what to expect."""
 
 
-EDIT = "every-hundred-steps"
+EDIT = "loop-work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _remedy(line: LoopLine) -> Remedy:
         "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function",
         LOOP,
         line.at,
-        "loop-work",
+        EDIT,
     )
 
 
