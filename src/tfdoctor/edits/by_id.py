@@ -29,7 +29,7 @@ from tfdoctor.edits.pipelines import (
 )
 from tfdoctor.edits.precision import mixed_precision
 from tfdoctor.edits.retraced import reduce_retracing, tensor_argument
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.weights import assign_weights
 from tfdoctor.recording.program import ProgramRecord
 
@@ -38,16 +38,18 @@ Kind = Callable[[SyntaxTree, int, str], list[Splice]]
 
 
 def first_of(*kinds: Kind) -> Kind:
-    """Return the edit that is made by the first of several kinds that does not decline."""
+    """Return the edit of the first of several kinds that does not decline; the last one concerns every line."""
 
     def edit(module: SyntaxTree, line: int, example: str) -> list[Splice]:
-        reasons: list[str] = []
+        reasons: list[Declined] = []
         for kind in kinds:
             try:
                 return kind(module, line, example)
+            except Elsewhere:
+                continue
             except Declined as reason:
-                reasons.append(str(reason))
-        raise Declined("; ".join(dict.fromkeys(reasons)))
+                reasons.append(reason)
+        raise reasons[0]
 
     return edit
 

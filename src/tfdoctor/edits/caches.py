@@ -136,7 +136,9 @@ def _must_be_the_same(
     if len(random) > len(moved):
         raise Declined("the stages before it are random, repeated or already cached")
     if any(_lists_at_random(module, chain) for chain in chains):
-        raise Declined("list_files() shuffles the names in each epoch, and a cache would keep one order")
+        raise Declined(
+            "list_files() shuffles the names in each epoch, and a cache would keep one order"
+        )
     if any("random" in module.written(node) for node in mapped_before(module, call)):
         raise Declined("a function mapped before it uses random numbers")
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from tfdoctor.edits.batch_rows import Rows
 from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
 
 MOST_ROWS = 128
@@ -36,7 +36,7 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     ]
     if len(calls) != 1:
         many = "several calls" if calls else "no call"
-        raise Declined(f"line {line} has {many} of predict() or fit()")
+        raise Elsewhere(f"line {line} has {many} of predict() or fit()")
     if found := _TRAINED_OTHERWISE.search(module.text):
         raise Declined(
             f"the file has `{found[0].strip()}`, which depends on how the model is called"

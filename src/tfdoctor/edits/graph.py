@@ -6,7 +6,7 @@ import libcst as cst
 
 from tfdoctor.edits.eager import must_compile
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice, insert
 from tfdoctor.edits.traceable import Traceable
 from tfdoctor.edits.values import Values, given
 
@@ -37,11 +37,11 @@ def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         and (own := values.function(call.func.value)) is not None
     ]
     if len(found) != 1:
-        raise Declined("the line is not in one function of the file that a loop calls")
+        raise Elsewhere("the line is not in one function of the file that a loop calls")
     if not any(
         values.from_tensorflow(call.func) or _assigns(call) for call in _calls(module, found[0])
     ):
-        raise Declined(f"{found[0].name.value}() runs no operations of TensorFlow")
+        raise Elsewhere(f"{found[0].name.value}() runs no operations of TensorFlow")
     return _in_graphs(module, values, found)
 
 

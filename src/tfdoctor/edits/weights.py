@@ -13,7 +13,7 @@ import libcst as cst
 
 from tfdoctor.edits.graph import decorated, must_get_tensors
 from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
 
 LOOP_STATEMENTS = 4
@@ -35,6 +35,8 @@ def assign_weights(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Write assignments for the only statements of a function around a line, or of one that the line calls."""
     values = Values(module)
     function = _function(module, values, line)
+    if "_weights(" not in module.written(function):
+        raise Elsewhere(f"{function.name.value}() neither reads nor sets weights")
     body = [
         part
         for part in function.body.body
@@ -60,7 +62,7 @@ def _function(module: SyntaxTree, values: Values, line: int) -> cst.FunctionDef:
     ]
     found = [f for f in around or called if f is not None and f is values.function(f.name.value)]
     if len(found) != 1:
-        raise Declined("the line is not in one function of the file with a name of its own")
+        raise Elsewhere("the line is not in one function of the file with a name of its own")
     return found[0]
 
 
