@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
-from benchmarks.strangers.edits import EditCount, Share
+from benchmarks.strangers.edits import EditCount, EditShare
 from benchmarks.strangers.scores import Named, Scored, findings, totals
 from tfdoctor.rules import all_rules
 
@@ -101,7 +101,7 @@ def test_findings_with_an_edit_are_counted_for_all_specific_and_naming_rules(
     said = [named("small-files"), edited, named("retracing"), named("hot-line")]
     count = EditCount.of([Scored(case, {SICK: said, HEALTHY: said})])
 
-    assert count == EditCount(Share(1, 4), Share(1, 3), Share(1, 2), Share(1, 1))
+    assert count == EditCount(EditShare(1, 4), EditShare(1, 3), EditShare(1, 2), EditShare(1, 1))
     assert str(count) == (
         "edits: 1 of 4 findings, 1 of 3 of specific rules, 1 of 2 that name the fault; 1 of 1 named faults"
     )

@@ -10,7 +10,7 @@ from benchmarks.strangers.scores import Named, Scored
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class EditShare:
     """How many of some findings have an edit."""
 
     edits: int
@@ -32,10 +32,10 @@ class EditCount:
     A general rule names a place and no change, so it never has an edit.
     """
 
-    every: Share
-    specific: Share
-    naming: Share
-    faults: Share  # the named faults with an edit in one of the findings that name them
+    every: EditShare
+    specific: EditShare
+    naming: EditShare
+    faults: EditShare  # the named faults with an edit in one of the findings that name them
 
     @classmethod
     def of(cls, scored: Iterable[Scored]) -> Self:
@@ -45,10 +45,10 @@ class EditCount:
         naming = [found for one in pairs for found in one.naming]
         named = [one.naming for one in pairs if one.naming]
         return cls(
-            every=Share.of(every),
-            specific=Share.of([one for one in every if one.rule not in GENERAL]),
-            naming=Share.of(naming),
-            faults=Share(sum(any(f.edit for f in found) for found in named), len(named)),
+            every=EditShare.of(every),
+            specific=EditShare.of([one for one in every if one.rule not in GENERAL]),
+            naming=EditShare.of(naming),
+            faults=EditShare(sum(any(f.edit for f in found) for found in named), len(named)),
         )
 
     def __str__(self) -> str:

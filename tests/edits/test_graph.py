@@ -335,7 +335,8 @@ def test_a_function_with_other_effects_is_left(update: str, call: str) -> None:
 @pytest.mark.parametrize("rest", ["", "\nmodel = other(model)\n"])
 def test_a_name_of_the_file_that_is_bound_again_above_is_fixed(rest: str) -> None:
     text = script("x = x * masks").replace(
-        "\n\ndef scaled", "masks = np.ones(3)\nmasks[0] = 2.0\nmasks = tf.constant(masks)\n\n\ndef scaled"
+        "\n\ndef scaled",
+        "masks = np.ones(3)\nmasks[0] = 2.0\nmasks = tf.constant(masks)\n\n\ndef scaled",
     )
     assert "@tf.function" in edited("tf-function", text, "for x, y")
     for below in ("masks = tf.zeros(3)\n", "masks[0] = 3\n"):

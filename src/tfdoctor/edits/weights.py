@@ -21,7 +21,7 @@ LOOP_STATEMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed:
+class Mixture:
     """``target.set_weights([value for names in zip(a.get_weights(), b.get_weights())])``."""
 
     target: str
@@ -75,7 +75,7 @@ def _is_text(part: cst.BaseStatement) -> bool:
             return False
 
 
-def _mixed(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixed | None:
+def _mixed(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixture | None:
     """Return what one or two statements mix: the list has a name, or is written in the call."""
     if len(body) == LOOP_STATEMENTS:
         return _of_loop(module, body)
@@ -96,7 +96,7 @@ def _mixed(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixed | Non
     return _of_list(module, module.written(call.func.value), made)
 
 
-def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -> Mixed | None:
+def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -> Mixture | None:
     match made:
         case cst.ListComp(
             elt=value,
@@ -112,7 +112,7 @@ def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -
             known = [model for model in models if model is not None]
             own = target in [module.written(model) for model in known]
             return (
-                Mixed(target, tuple(known), written, value, module.written(value))
+                Mixture(target, tuple(known), written, value, module.written(value))
                 if own and len(known) == len(models)
                 else None
             )
@@ -120,7 +120,7 @@ def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -
             return None
 
 
-def _of_loop(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixed | None:
+def _of_loop(module: SyntaxTree, body: Sequence[cst.BaseStatement]) -> Mixture | None:
     """Return what ``for i in range(len(a)): a[i] = b[i] * 0.1 + a[i] * 0.9`` mixes."""
     lists = dict(filter(None, map(_named_weights, body[:2])))
     match body[2:]:
@@ -172,7 +172,7 @@ def _with_new_names(
     changed: str,
     at: str,
     value: cst.BaseExpression,
-) -> Mixed | None:
+) -> Mixture | None:
     """Return a mixture with a name for each ``weights[i]`` that the file does not have yet."""
     names = {name: f"{module.written(model)}_variable" for name, model in lists.items()}
     written = module.written(value)
@@ -183,7 +183,7 @@ def _with_new_names(
     if taken or left:
         return None
     target = module.written(lists[changed])
-    return Mixed(target, tuple(lists.values()), tuple(names.values()), value, written)
+    return Mixture(target, tuple(lists.values()), tuple(names.values()), value, written)
 
 
 def _weights_of(value: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -198,7 +198,7 @@ def _weights_of(value: cst.BaseExpression) -> cst.BaseExpression | None:
             return None
 
 
-def _must_be_arithmetic(values: Values, function: cst.FunctionDef, mixed: Mixed) -> None:
+def _must_be_arithmetic(values: Values, function: cst.FunctionDef, mixed: Mixture) -> None:
     """Decline where the mixture is more than arithmetic of the two weights and fixed numbers."""
     allowed = cst.BinaryOperation | cst.Name | cst.BaseNumber
     if not all(isinstance(node, allowed) for node in _parts(cst.parse_expression(mixed.written))):
@@ -218,7 +218,7 @@ def _parts(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _parts(value.right)
 
 
-def _assignments(module: SyntaxTree, mixed: Mixed, start: int) -> str:
+def _assignments(module: SyntaxTree, mixed: Mixture, start: int) -> str:
     """Return the loop over the variables, indented as what it replaces."""
     indent, newline = module.lines.indent(start), module.lines.newline
     unit = "\t" if indent.startswith("\t") else "    "
