@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.strangers.cases import SICK, Case, cases
+from benchmarks.strangers.edits import EditCount
 from benchmarks.strangers.scores import Scored, findings, totals
 
 QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -140,6 +141,7 @@ def main() -> None:
         f"precision {total.precision:.2f} ({total.false} undeclared of {total.true + total.false})"
     )
     print(f"savings: {total.errors}; ceilings exceeded {total.exceeded} of {total.ceilings}")
+    print(EditCount.of(scored))
 
 
 if __name__ == "__main__":

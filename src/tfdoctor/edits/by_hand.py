@@ -9,7 +9,7 @@ REASONS = {
     "collective-bound": "how replicas exchange gradients is set outside of the training step",
     "compressed-records": "the files have to be written again, once, without compression",
     "cost": "the machine is not chosen in the file",
-    "debug-checks": "whether the checks are still needed is not in the file",
+    "debug-checks": "whether the checks in the training function are still needed is not in the file",
     "depthwise-convolution": "it changes the model, so its accuracy has to be compared",
     "eager-step": "the functions that run operation by operation are not in a file of the run",
     "embedding-gradient": "the data have to hold numbers of rows instead of one-hot rows",

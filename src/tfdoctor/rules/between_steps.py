@@ -269,7 +269,8 @@ def _remedy(hotspots: Sequence[Hotspot]) -> Remedy:
         action = f"Run the work of {hotspots[0].callback} every 100 batches or once per epoch"
         return Remedy(action, CALLBACK, hotspots[0].at)
     at = hotspots[0].at if hotspots else None
-    return Remedy("Do less work between steps, or do it every 100 steps", LOOP, at)
+    action = "Do less work between steps, or do it every 100 steps"
+    return Remedy(action, LOOP, at, "loop-work" if at else "")
 
 
 CALLBACK = """\

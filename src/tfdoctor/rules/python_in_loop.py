@@ -68,7 +68,7 @@ MOST = 0.5
 """Share of the lines' time that no later step depends on, from which the saving is what to expect."""
 
 
-EDIT = "every-hundred-steps"
+EDIT = "loop-work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,10 @@ def _remedy(line: LoopLine) -> Remedy:
     if line.aside:
         return Remedy("Do this work every 100 steps", LOOP, line.at, EDIT)
     return Remedy(
-        "If the next step does not need this work, do it every 100 steps", LOOP, line.at, EDIT
+        "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function",
+        LOOP,
+        line.at,
+        EDIT,
     )
 
 

@@ -183,8 +183,9 @@ def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
         return _of_layer(layer.at or longest.at)
     larger = Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", longest.at)
     if not longest.at:
-        return larger, Remedy(UNROLL, UNROLLED), Remedy(f"Or {SHORTEN}, or {REPLACE}", WHOLE)
-    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at)
+        rest = Remedy(f"Or {SHORTEN}, or {REPLACE}", WHOLE, edit_id="vectorized-fn")
+        return larger, Remedy(UNROLL, UNROLLED), rest
+    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at, "vectorized-fn")
     batch = program.batch_size if program else None
     if batch and abs(longest.iterations - batch) <= 1:  # a larger batch means more iterations
         return (replace,)

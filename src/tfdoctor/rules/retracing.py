@@ -192,7 +192,8 @@ def _change(function: Retraced) -> str:
 def _remedy(function: Retraced, at: Location | None) -> Remedy:
     """Choose by what changes: a Python number, a shape, or something else."""
     if function.changed and all(NUMBER.fullmatch(value) for value in function.changed):
-        return Remedy(f"Pass {function.name} a tensor instead of a Python number", TENSOR, at)
+        action = f"Pass {function.name} a tensor instead of a Python number"
+        return Remedy(action, TENSOR.format(function.name), at, "tensor-argument")
     matches = [SHAPED.match(value) for value in function.changed]
     shapes = {match[0] for match in matches if match}
     if None in matches or len(shapes) < SEVERAL:
@@ -200,9 +201,9 @@ def _remedy(function: Retraced, at: Location | None) -> Remedy:
         return Remedy(action, ONCE, at)
     if len({match[1] for match in matches if match}) < SEVERAL:
         action = f"Give {function.name} batches of one shape, or leave the shape open"
-        return Remedy(action, SHAPE, at)
+        return Remedy(action, SHAPE.format(function.name), at, "reduce-retracing")
     action = f"Leave the input shape of {function.name} open, or pad the input to a few lengths"
-    return Remedy(action, OPEN, at)
+    return Remedy(action, OPEN.format(function.name), at, "reduce-retracing")
 
 
 SEVERAL = 2
@@ -213,17 +214,17 @@ SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
-TENSOR = "loss = train_step(x, y, tf.constant(step))  # one graph for all values"
+TENSOR = "loss = {}(x, y, tf.constant(step))  # one graph for all values"
 
 SHAPE = """\
 dataset = dataset.batch(128, drop_remainder=True)
 
 @tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, 32], tf.float32)]
-def train_step(x): ..."""
+def {}(x): ..."""
 
 OPEN = """\
 @tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, None], tf.int64)]
-def train_step(x): ...
+def {}(x): ...
 
 dataset = dataset.bucket_by_sequence_length(length, [64, 128, 256], [64, 32, 16, 8])"""
 

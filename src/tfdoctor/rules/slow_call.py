@@ -96,6 +96,7 @@ class Advice:
 
     action: str
     code: str
+    edit_id: str = ""
 
 
 ON_BATCH = """\
@@ -125,9 +126,13 @@ loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to b
 
 INSTEAD = {
     SlowCall.FIT: Advice("Call train_on_batch, or fit once over all batches", ONE_FIT),
-    SlowCall.PREDICT: Advice("Call predict_on_batch, or the model in a tf.function", ON_BATCH),
+    SlowCall.PREDICT: Advice(
+        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, "calls-per-batch"
+    ),
     SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
-    SlowCall.WEIGHTS: Advice("Update the variables in place, in a tf.function", ASSIGN),
+    SlowCall.WEIGHTS: Advice(
+        "Update the variables in place, in a tf.function", ASSIGN, "assign-weights"
+    ),
     SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
     SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
     SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
@@ -197,7 +202,7 @@ def _table(slow: SlowCalls) -> Table:
 
 def _remedy(line: SlowLine) -> Remedy:
     advice = INSTEAD[line.call]
-    return Remedy(advice.action, advice.code, line.at)
+    return Remedy(advice.action, advice.code, line.at, advice.edit_id)
 
 
 def _effects(slow: SlowCalls, single: SingleOperations | None) -> tuple[Effect, ...]:
