@@ -14,7 +14,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Ve
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 
 
-def check(
+def check(  # noqa: PLR0913 - the facts that the rule takes
     between: float,
     *places: SampledLine,
     step: float = 20.0,

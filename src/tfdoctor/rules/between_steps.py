@@ -104,7 +104,7 @@ class Hotspot:
     sample_count: int
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
     breakdown: Breakdown,
     samples: StackSamples | None,
     retracing: Retracing | None,
