@@ -304,4 +304,6 @@ def sick() -> Verdict:
 
 def healthy() -> Verdict:
     """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None, None, None)
+    return check(
+        Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None, None, None
+    )
