@@ -263,8 +263,8 @@ def _entry(parts: tuple[Part, ...], limits: Limits, *, on_cpu: bool) -> tuple[Pa
     if not on_cpu or host_ms > limits.call_ms:
         return ()
     why = (
-        f"{milliseconds(host_ms)} are Python's way into the training call and out of it, which takes up to "
-        f"{milliseconds(limits.call_ms)}"
+        f"{milliseconds(host_ms)} are the fixed cost of a training call in Python, which several steps can share "
+        "in one call"
     )
     return (PartTime(Stage.HOST, ms(host_ms), why),)
 
