@@ -15,10 +15,11 @@ doubles the training time.
 ## How to fix
 
 The part that grew shows where to look. Where Python works, samples of its stack in the long steps name the line and
-the function that it calls. Between steps: checkpoints, validation, logging, Python's garbage
-collector (`gc.freeze()` after the start), and what Keras' `fit` does itself after each epoch (a new iterator,
-validation), which counts where an epoch has few steps: `dataset.repeat(10)` with a tenth of the epochs. Input: a shuffle buffer that fills, a file that is opened, a shared
-disk. Host: tracing or compiling for a last, smaller batch (`drop_remainder=True`).
+the function that it calls. Between steps: checkpoints, validation, logging, Python's garbage collector
+(`gc.freeze()` after the start), and what Keras' `fit` does itself after each epoch (a new iterator, validation),
+which counts where an epoch has few steps: use `dataset.repeat(10)` with a tenth of the epochs. Input: a shuffle
+buffer that fills, a file that is opened, a shared disk. Host: tracing or compiling for a last, smaller batch
+(`drop_remainder=True`).
 
 ## Holds for
 
