@@ -312,7 +312,9 @@ class Account:
     total_ms: float
     state: AccountState
     rules: tuple[str, ...] = ()  # whose findings name time of the part
-    why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work
+    why: tuple[
+        str, ...
+    ] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: float = 0.0  # what neither findings nor necessary work explain
     seen: tuple[Seen, ...] = ()  # in an unexplained part
 

@@ -169,7 +169,7 @@ def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
     loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
     layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
     program = Program((), (layer,), settings=RunSettings(batch_size=batch))
-    verdict = recurrent_loop.check(LoopWork((loop,), 6.0), Breakdown.of(host=7.0), program)
+    verdict = recurrent_loop.check(LoopWork((loop,), 6.0), Breakdown.of(host=7.0), program, None)
     assert isinstance(verdict, Finding)
     return verdict
 

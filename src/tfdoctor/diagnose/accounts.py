@@ -9,10 +9,15 @@ from tfdoctor.diagnosis import Account, AccountState, Result, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.samples import BUSY_CORES
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.humanize import number
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import Unit, ms
 from tfdoctor.verdict import Effect, Finding, Healthy, PartTime, Stage
 
@@ -135,7 +140,10 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         total_ms=total,
         state=state,
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
-        why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
+        why=(
+            *(_why(chart, part, necessary) if state is not AccountState.NAMED else ()),
+            *(_disturbed(chart, part) if is_left else ()),
+        ),
         unexplained_ms=left if is_left else 0.0,
         seen=_seen(chart, of_step, part, left, findings.values()) if is_left else (),
     )
@@ -173,6 +181,18 @@ def _why(chart: Chart, part: str, necessary: Iterable[PartTime]) -> tuple[str, .
         return why
     within = (WITHIN_DATA,) if activity.within_data else ()
     return (*why, *filter(None, (activity.missing,)), *within)
+
+
+def _disturbed(chart: Chart, part: str) -> tuple[str, ...]:
+    """Say that other programs delayed the CPU's work in a part, where they did."""
+    cores, device = chart.get(Cores), chart.get(Device)
+    on_cpu = part in (Stage.HOST, Stage.BETWEEN) or (
+        part == Stage.DEVICE and device is not None and device.kind == DeviceKind.CPU
+    )
+    if not on_cpu or cores is None or not cores.crowded or cores.others <= BUSY_CORES:
+        return ()
+    used = f"{number(round(cores.others, 1))} of {number(cores.usable)} cores"
+    return (f"Other programs used {used} meanwhile, which makes this time longer",)
 
 
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"

@@ -30,7 +30,9 @@ several times as fast as float32, and every tensor needs half the memory traffic
 Set Keras' policy before building the model and keep the last layer in float32: `mixed_bfloat16` on CPUs, TPUs
 and GPUs from Ampere on, `mixed_float16` on Volta and Turing (`fit` then scales the loss; a custom loop needs
 `keras.optimizers.LossScaleOptimizer`). In JAX cast parameters and inputs to bfloat16 inside the loss function.
-Compare the accuracy: weights stay float32, the arithmetic does not.
+A layer of your own that makes
+float32 tensors (`tf.random.normal`) fails under the policy until it makes them of its inputs' type, or has
+`dtype="float32"`. Compare the accuracy: weights stay float32, the arithmetic does not.
 
 ## Holds for
 
