@@ -54,10 +54,10 @@ class Marks:
     def _start(self, kind: str, name: str) -> None:
         starts = self.starts[kind, name]
         starts.append(time.perf_counter())
-        if self.seconds and name.startswith(self.function) and len(starts) >= 3 * WARMUP:
-            if starts[-1] - starts[WARMUP] >= self.seconds:
-                finish(self)
-                os._exit(0)
+        timed = self.seconds and name.startswith(self.function) and len(starts) >= 3 * WARMUP
+        if timed and starts[-1] - starts[WARMUP] >= self.seconds:
+            finish(self)
+            os._exit(0)
 
     def steps(self, function: str) -> tuple[str, list[float]]:
         """Return the name and the starts of the step: of `function` if given, else of the most frequent."""
