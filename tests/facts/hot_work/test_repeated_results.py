@@ -50,13 +50,22 @@ def measure(*graphs: list[Any], captured: tuple[str, ...] = ()) -> RepeatedResul
 
 
 def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:
-    backward = op("gradient_tape/b/MatMul/MatMul", "MatMul", [5, 0], 9)
-    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), backward]).repeats
+    backward = [
+        op(f"gradient_tape/{scope}/MatMul/MatMul", "MatMul", [5, 0], 9) for scope in ("a", "b")
+    ]
+    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), *backward]).repeats
     assert [row.name for row in found.rows] == ["b/MatMul", "b/Relu"]
     assert [row.name for row in found.gradients] == ["gradient_tape/b/MatMul/MatMul"]
     assert found.first
     assert found.again
     assert (found.first.line, found.again.line, found.ms) == (7, 8, 3.0)
+
+
+def test_trap_the_only_gradient_remains() -> None:
+    """Generated images: the critic's step needs no gradient of the generator, which its own step computes."""
+    backward = op("gradient_tape/b/MatMul/MatMul", "MatMul", [5, 0], 9)
+    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), backward]).repeats
+    assert found.gradients == ()
 
 
 def test_trap_weights_that_are_written_between_two_calls() -> None:

@@ -152,11 +152,11 @@ def _attributes(op: GraphOperation) -> dict[str, object]:
         names = (attribute.name for attribute in op.op_def.attr)
         _wanted[op.type] = [name for name in names if name in ATTRIBUTES]
     wanted = {name: _plain(op.get_attr(name)) for name in _wanted[op.type]}
-    number = _number(op) if op.type == "Const" else None
+    number = number_of(op) if op.type == "Const" else None
     return wanted if number is None else wanted | {"scalar": number}
 
 
-def _number(op: GraphOperation) -> float | None:
+def number_of(op: GraphOperation) -> float | None:
     """Return the value of a constant that is one number: an exponent of 2 makes a square."""
     if op.outputs[0].shape.rank != 0:
         return None

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
-from tfdoctor.facts.operations.dependence import Dependence
+from tfdoctor.facts.operations.dependence import VARIABLE, Dependence
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
@@ -84,6 +84,8 @@ class RepeatedResults:
         )
 
 
+Lines = tuple[Location | None, Location | None]
+
 Ran = Mapping[str, Sequence[OperationTime]]
 """The operations that ran, by their name in the graph. One that was fused with others has the name of the last."""
 
@@ -104,14 +106,30 @@ def _is_constant(made: Operation, dependence: Dependence) -> bool:
 
 def _repeats(ran: Ran, program: Program, operations: Operations) -> Iterator[Repeat]:
     """Yield the operations that compute again, by the lines of the first and the later computation."""
-    lines: dict[tuple[Location | None, Location | None], list[str]] = defaultdict(list)
+    lines: dict[Lines, list[tuple[str, str]]] = defaultdict(list)
     for first, *later in _equal(ran, program):
         for one in later:
-            lines[_places(first, one)].append(one.name)
-    for (first_at, again), names in lines.items():
-        rows = tuple(row for name in names for row in ran[name])
-        fused = [row.operation.name for row in rows if row.operation]
-        yield Repeat(first_at, again, rows, tuple(_gradients({*names, *fused}, operations)))
+            lines[_places(first, one)].append((first.name, one.name))
+    gradients = _gradients(operations)
+    for (first_at, again), pairs in lines.items():
+        rows = tuple(row for _, name in pairs for row in ran[name])
+        yield Repeat(first_at, again, rows, tuple(_spared(pairs, ran, gradients)))
+
+
+def _spared(pairs: Iterable[tuple[str, str]], ran: Ran, gradients: Ran) -> Iterator[OperationTime]:
+    """Yield the gradients of later computations, where the first one has such gradients, too.
+
+    One gradient remains: that of a discriminator's generated images is needed, if only the generator's step has it.
+    """
+    for first, again in pairs:
+        if any(name in gradients for name in _names(first, ran)):
+            for name in _names(again, ran):
+                yield from gradients.get(name, ())
+
+
+def _names(name: str, ran: Ran) -> set[str]:
+    """Return the names of an operation, and of those that were fused with it."""
+    return {name, *(row.operation.name for row in ran[name] if row.operation)}
 
 
 def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
@@ -127,17 +145,24 @@ def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
 
 
 def _counts(operation: Operation) -> bool:
-    return bool(operation.sources) and not GRADIENT.search(operation.name)
+    """Say whether an operation computes in the forward pass, and does not only read a variable."""
+    computes = bool(operation.sources) and not VARIABLE.search(operation.type)
+    return computes and not GRADIENT.search(operation.name)
 
 
-def _places(first: Operation, again: Operation) -> tuple[Location | None, Location | None]:
+def _places(first: Operation, again: Operation) -> Lines:
     """Return the lines of two operations; of one line, those that call its function."""
     if first.at != again.at:
         return first.at, again.at
     return first.by or first.at, again.by or again.at
 
 
-def _gradients(names: Iterable[str], operations: Operations) -> Iterator[OperationTime]:
-    """Yield the operations of the gradients of these."""
-    scopes = tuple(f"{GRADIENT_SCOPE}{name}/" for name in names)
-    return (row for row in operations.rows if row.name.startswith(scopes))
+def _gradients(operations: Operations) -> Ran:
+    """Return the operations of gradients by the forward operation that their scope names."""
+    found: dict[str, list[OperationTime]] = defaultdict(list)
+    for row in operations.rows:
+        before, scope, name = row.name.partition(GRADIENT_SCOPE)
+        parts = name.split("/") if scope and not before else []
+        for end in range(1, len(parts)):
+            found["/".join(parts[:end])].append(row)
+    return found
