@@ -527,3 +527,17 @@ def test_long_steps_rank_by_what_they_add_to_the_mean_step(extra_ms: float, firs
     chart = Chart([model, Steps.of(steps)])
     verdict = replace(finding(severity=Severity.CRITICAL), concern=Concern.LONG_STEPS)
     assert ranked(chart, states("saves", part(4.0)), rule(lambda: verdict, "long"))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("saved", "bound", "kind"),
+    [
+        (3.0, Bound.AT_MOST, Finding),
+        (2.9, Bound.AT_MOST, Healthy),
+        (2.9, Bound.EXPECTED, Finding),
+        (0.4, Bound.EXPECTED, Healthy),
+    ],
+)
+def test_an_upper_bound_of_little_is_no_finding(saved: float, bound: Bound, kind: type) -> None:
+    found = examine(states("fault", part(saved, bound=bound)), chart=chart_of(**COMPUTE))["fault"]
+    assert isinstance(found.outcome, kind)
