@@ -33,7 +33,7 @@ WORTH_SAYING = 0.005
 """Share of the step. A change that saves less is not worth the time to read about it."""
 
 WORTH_A_BOUND = 0.03
-"""Share of the step. A change that saves at most less may save nothing, and no timer can tell on a shared machine."""
+"""Share of the step. What saves less at most may save nothing, and a timer on a shared machine cannot tell."""
 
 ROUNDING = 1e-6
 """Share of the step. A smaller difference is floating-point rounding, not the effect of a change."""
