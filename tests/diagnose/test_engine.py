@@ -562,3 +562,17 @@ def test_a_general_finding_names_no_more_than_is_left() -> None:
     assert isinstance(outcome, Finding)
     times = [effect.of.value for effect in outcome.effects if effect.of]
     assert times == pytest.approx([COMPUTE["device"] / 4] * 2)
+
+
+@pytest.mark.parametrize(
+    ("saved", "bound", "kind"),
+    [
+        (3.0, Bound.AT_MOST, Finding),
+        (2.9, Bound.AT_MOST, Healthy),
+        (2.9, Bound.EXPECTED, Finding),
+        (0.4, Bound.EXPECTED, Healthy),
+    ],
+)
+def test_an_upper_bound_of_little_is_no_finding(saved: float, bound: Bound, kind: type) -> None:
+    found = examine(states("fault", part(saved, bound=bound)), chart=chart_of(**COMPUTE))["fault"]
+    assert isinstance(found.outcome, kind)

@@ -32,6 +32,9 @@ from tfdoctor.verdict import (
 WORTH_SAYING = 0.005
 """Share of the step. A change that saves less is not worth the time to read about it."""
 
+WORTH_A_BOUND = 0.03
+"""Share of the step. What saves less at most may save nothing, and a timer on a shared machine cannot tell."""
+
 ROUNDING = 1e-6
 """Share of the step. A smaller difference is floating-point rounding, not the effect of a change."""
 
@@ -201,10 +204,10 @@ def _judge(
         severity = outcome.severity or Severity.NOTE if isinstance(outcome, Finding) else None
         return Result(rule=rule, outcome=outcome, severity=severity)
     saving = _saving(rule.name, model, effects)
-    if saving.share < WORTH_SAYING and not saving.after:
-        little = (
-            f"{outcome.summary}; fixing it would save less than {percent(WORTH_SAYING)} of the step"
-        )
+    bounds = saving.bound is Bound.AT_MOST and not rule.general
+    least = WORTH_A_BOUND if bounds else WORTH_SAYING
+    if saving.share < least and not saving.after:
+        little = f"{outcome.summary}; fixing it would save less than {percent(least)} of the step"
         needed = _behind_input(outcome, model)
         healthy = Healthy(summary=little, evidence=outcome.evidence, necessary=needed)
         return Result(rule=rule, outcome=healthy)
