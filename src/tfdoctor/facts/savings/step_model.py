@@ -4,7 +4,7 @@
     rest    = compute + transfers + collectives + between + unknown
     step    = max(input that overlaps the step, rest) + input made while the trainer waits
 
-On a CPU run the host's work for operations that a change removes goes with them (see Dispatch). Upper bounds
+On a CPU run the host's work for operations that a change removes goes with them (see DispatchShares). Upper bounds
 count what the change may spare besides: cores that less input leaves to the rest (``_freed``), and the profiler's
 cost where it is not known which part of the step has it (see TracingCost).
 
@@ -26,7 +26,7 @@ from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.dispatch import Dispatch
+from tfdoctor.facts.savings.dispatch_shares import DispatchShares
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
@@ -63,7 +63,7 @@ class StepModel:
     cores: Cores | None = None  # None is unknown
     input_ms: float = 0.0  # the input's work in thread-ms per step: what it takes of the cores
     floors: Mapping[str, float] = field(default_factory=dict)
-    dispatch: Dispatch | None = None  # None: the host works beside the device
+    dispatch: DispatchShares | None = None  # None: the host works beside the device
     slowdown: float = 1.0  # of the training call by being traced
     tracing: TracingCost | None = None  # of distorted steps: then the parts are without it
 
@@ -77,7 +77,7 @@ class StepModel:
         pipeline: InputPipeline | None,
         cores: Cores | None,
         roofline: Roofline | None,
-        dispatch: Dispatch | None,
+        dispatch: DispatchShares | None,
         recording: Recording,
         cost: TracingCost | None,
     ) -> Self:

@@ -6,7 +6,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.dispatch import Dispatch
+from tfdoctor.facts.savings.dispatch_shares import DispatchShares
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.kinds import DeviceKind
@@ -25,7 +25,7 @@ def effect(name: str, of: float, scales: float = 0.0, bound: Bound = Bound.EXPEC
 
 def left(*effects: Effect) -> float:
     device = Device(DeviceKind.CPU, 1, 1)
-    return Dispatch.measure(Operations(ROWS), device).left(effects)
+    return DispatchShares.measure(Operations(ROWS), device).left(effects)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_the_hosts_work_goes_with_operations_that_are_removed(
 
 def test_an_accelerators_host_launches_ahead() -> None:
     with pytest.raises(Unavailable):
-        Dispatch.measure(Operations(ROWS), Device(DeviceKind.GPU, 1, 1))
+        DispatchShares.measure(Operations(ROWS), Device(DeviceKind.GPU, 1, 1))
 
 
 def test_the_step_model_takes_it_from_the_host() -> None:
     exposed = dict.fromkeys(map(str, PARTS), 0.0) | {"device": 8.0, "host": 4.0, "between": 1.0}
-    dispatch = Dispatch.measure(Operations(ROWS), Device(DeviceKind.CPU, 1, 1))
+    dispatch = DispatchShares.measure(Operations(ROWS), Device(DeviceKind.CPU, 1, 1))
     model = StepModel(device=DeviceKind.CPU, exposed=exposed, dispatch=dispatch)
     assert model.saving([effect("large", 6.0)]) == pytest.approx(6.0 + 3.0)
     assert model.saving([Effect(Stage.HOST, 0.5), effect("large", 6.0)]) == pytest.approx(6.0 + 3.5)

@@ -17,7 +17,7 @@ smaller operation is started and its tensors are freed as before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dispatch:
+class DispatchShares:
     """The time of all operations of a step in ms, and each one's share of their calls, 0 to 1, by its name.
 
     The trace does not show which operation the host works for. It is assumed to be in proportion to their time,
