@@ -34,7 +34,7 @@ Samples of a call in every second step are seen in half as many steps or more.""
 
 
 SHORT_FIT = 2
-"""Steps of a ``fit`` up to which its own cost belongs to every step: in longer ones few steps are the first."""
+"""Steps of a ``fit`` up to which its own cost is in every step: in longer ones, most steps are not the first."""
 
 SEVERAL_FITS = 5
 """Calls of ``fit`` from which on they are a loop: scripts train in several phases, or warm up."""
