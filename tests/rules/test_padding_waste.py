@@ -7,12 +7,12 @@ import pytest
 
 from tests.builders import chart, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.length_work import LengthWork
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
+from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import padding_waste
 from tfdoctor.units import ms

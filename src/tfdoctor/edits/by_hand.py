@@ -35,6 +35,7 @@ REASONS = {
     "padding-waste": "which length each batch gets changes the order of the examples",
     "python-input": "the Python of the stage has to be rewritten in TensorFlow operations",
     "recompilation": "which shapes may be padded to one size is not in the file",
+    "repeated-computation": "which line keeps the value for the others is a choice in the code of the step",
     "recurrent-loop": "batch size, sequence length and unrolling change training or memory",
     "repeated-conversion": "the recording does not show one loop whose arrays stay the same",
     "retracing": "whether the function may compute with a tensor instead of a Python value is not in the file",

@@ -39,11 +39,11 @@ distributes the dataset; in loops inside a `tf.function` they are not.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.length_work import LengthWork
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit

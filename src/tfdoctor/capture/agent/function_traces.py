@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .journal import Journal
     from .stack import Line
 
-    class TracedFunction(TypedDict):
+    class FunctionTraceEntry(TypedDict):
         """A tf.function that was traced in several calls; times in ms, of calls outside of the window."""
 
         name: str
@@ -56,7 +56,7 @@ class Calls:
         # ns of the calls that did not trace, outside of the window:
         self.others: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
 
-    def describe(self) -> TracedFunction:
+    def describe(self) -> FunctionTraceEntry:
         """Return what the state file says."""
         return {
             "name": self.name,
@@ -99,7 +99,7 @@ class FunctionTraces:
         calls = self.known[function] = Calls(name, user_line(sys._getframe(1)))
         return calls
 
-    def describe(self) -> list[TracedFunction]:
+    def describe(self) -> list[FunctionTraceEntry]:
         """Return the functions that were traced in several calls."""
         return [
             calls.describe() for calls in list(self.known.values()) if len(calls.traced) >= FEWEST
