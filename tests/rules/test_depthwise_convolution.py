@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders import chart, line, marker, markers, matmul, trace
 from tfdoctor.diagnose import engine
+from tfdoctor.facts.matmuls.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -15,7 +16,16 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import depthwise_convolution
 from tfdoctor.units import Quantity
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Severity, Table, Verdict
+from tfdoctor.verdict import (
+    Bound,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Severity,
+    Table,
+    Verdict,
+)
 
 GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 CONV = OperationTime(name="gradient_tape/m/conv", type="Conv2D", ms=20.0, flops=7e9)
@@ -34,7 +44,7 @@ def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
 
 
 def check(*rows: OperationTime, hardware: Hardware = GPU) -> Verdict:
-    return depthwise_convolution.check(Operations(rows), hardware)
+    return depthwise_convolution.check(Operations(rows), hardware, None)
 
 
 @pytest.mark.parametrize("end", ["", "BackpropInput", "BackpropFilter"])
@@ -138,3 +148,60 @@ def test_unknown_rates_promise_nothing_on_a_cpu() -> None:
     finding = check(depthwise(), CONV, hardware=CPU)
     assert isinstance(finding, Finding)
     assert finding.effects == ()
+
+
+def constant(ms: float = 10.0, size: tuple[int, int] = (9, 9), **more: Any) -> FixedConvolution:
+    row = depthwise(ms, name="blur")
+    parts: dict[str, Any] = {"separable": True, "at": Location("train.py", 44)} | more
+    return FixedConvolution((row,), size, **parts)
+
+
+def check_constant(one: FixedConvolution, *rows: OperationTime) -> Verdict:
+    operations = Operations((*one.rows, *rows, CONV))
+    return depthwise_convolution.check(operations, GPU, FixedKernels((one,)))
+
+
+def test_a_constant_kernel_of_a_column_and_a_row_is_named_by_its_line() -> None:
+    finding = check_constant(constant())
+    assert isinstance(finding, Finding)
+    (effect,), (remedy,) = finding.effects, finding.remedies
+    assert (effect.scales, effect.bound) == (18 / 81, Bound.AT_MOST)
+    assert remedy.at == Location("train.py", 44)
+    assert "regular" not in remedy.action
+
+
+@pytest.mark.parametrize(
+    "one",
+    [constant(separable=False), constant(size=(3, 4)), constant(size=(1, 9)), constant(ms=0.4)],
+    ids=["full", "small", "line", "short"],
+)
+def test_trap_no_regular_convolution_replaces_a_constant_kernel(one: FixedConvolution) -> None:
+    verdict = check_constant(one)
+    assert isinstance(verdict, Healthy)
+    assert "constant kernels" in verdict.summary
+
+
+@pytest.mark.parametrize(("size", "found"), [((4, 4), True), ((3, 5), False)])
+def test_a_kernel_that_keeps_half_of_its_arithmetic_is_the_smallest(
+    size: tuple[int, int],
+    found: bool,  # noqa: FBT001
+) -> None:
+    assert isinstance(check_constant(constant(size=size)), Finding) is found
+
+
+def test_trained_kernels_beside_constant_ones_are_both_named() -> None:
+    finding = check_constant(constant(), depthwise(name="trained", ms=10.0))
+    assert isinstance(finding, Finding)
+    assert [effect.subject for effect in finding.effects] == ["blur", "trained"]
+    assert len(finding.remedies) == 2
+
+
+def test_the_line_is_that_of_a_forward_operation() -> None:
+    """The gradient of an operation that a layer's call calls has the line that made the layer."""
+    finding = check(
+        depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69)),
+        depthwise(5.0, at=Location("train.py", 44)),
+        CONV,
+    )
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].at == Location("train.py", 44)

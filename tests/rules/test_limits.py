@@ -70,7 +70,7 @@ def by_depthwise(**limits: float) -> Verdict:
     )
     hardware = Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10)
     return depthwise_convolution.check(
-        Operations(rows), hardware, depthwise_convolution.Limits(**limits)
+        Operations(rows), hardware, None, depthwise_convolution.Limits(**limits)
     )
 
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from tfdoctor.facts.hot_work.repeated_results import Constant, Repeat, RepeatedResults
+from tfdoctor.facts.hot_work.repeated_results import (
+    Constant,
+    GradientSum,
+    Repeat,
+    RepeatedResults,
+)
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
@@ -52,6 +57,15 @@ def test_gradients_and_constants_are_ceilings() -> None:
         (0.0, Bound.AT_MOST),
         (0.0, Bound.AT_MOST),
     ]
+
+
+def test_a_sum_of_gradients_keeps_those_that_remain() -> None:
+    sums = (GradientSum(row("AddN", 8.0), 0.75),)
+    again = Repeat(FIRST, AGAIN, (row("b/MatMul", 20.0),), sums=sums)
+    finding = check(RepeatedResults((again,)), 40.0)
+    assert isinstance(finding, Finding)
+    effect = finding.effects[-1]
+    assert (effect.subject, effect.scales, effect.bound) == ("AddN", 0.25, Bound.AT_MOST)
 
 
 def test_scattered_repetitions_are_not_named() -> None:

@@ -68,6 +68,14 @@ class Zeros:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantKernel:
+    """A constant kernel of a depthwise convolution; `separable`: each channel is a column times a row."""
+
+    name: str  # of its placeholder or constant in the graph
+    separable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedGraph:
     """The operations of one traced tf.function, and the argument types that it was traced for."""
 
@@ -76,6 +84,7 @@ class RecordedGraph:
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
     zeros: tuple[Zeros, ...] | None = None  # of captured matrices; None: not recorded
+    kernels: tuple[ConstantKernel, ...] = ()  # constant ones of depthwise convolutions
     captured: tuple[str, ...] = ()  # the placeholders of tensors that are the same in every call
     outer: str | None = None  # the name of the graph in which it was traced; None: of none
 

@@ -6,6 +6,9 @@ The time of depthwise convolutions (also inside `SeparableConv2D`), their FLOP r
 convolutions and matmuls of the run, and the time they would take if only the memory bandwidth limited them. On
 a CPU also the FLOP rate from which regular convolutions with kernels of at most 3 x 3 would be faster.
 
+Convolutions with a constant kernel, such as a blur, are judged apart: whether the values of the kernel are a column
+times a row. Kernels that a step computes from constants, such as the window of `tf.image.ssim`, are not judged.
+
 ## Why it matters
 
 A depthwise convolution multiplies each channel on its own: it does few multiplications for each byte it moves.
@@ -18,6 +21,10 @@ In the early stages of a network, replace a depthwise plus a pointwise convoluti
 train in float16 with channels-last data and a recent cuDNN. Check the accuracy: this changes the model. The
 saving is an upper bound: it removes the whole time of the depthwise convolution and adds nothing for the
 regular one. Depthwise convolutions that are as fast as the memory bandwidth allows save nothing.
+
+Where a constant kernel is a column times a row, convolve with the column and then with the row: k x k
+multiplications per value become 2k, and the result differs by rounding only. The saving is that of the arithmetic,
+an upper bound: short kernels reach a lower FLOP rate.
 
 ## Holds for
 
@@ -33,11 +40,14 @@ otherwise reports the time as a note.
 - [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
 - CPU figures: one network per case, two cores each, November 2026; on AMX timed without a profiler (65.5 and
   26.8 ms per step), with avx512_bf16 while traced (60.4 and 62.3 ms)
+- [Separable filter](https://en.wikipedia.org/wiki/Separable_filter)
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.matmuls.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.facts.operations.depthwise import Depthwise
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -49,6 +59,7 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, flop_rate, ms, ratio
 from tfdoctor.verdict import (
     Bound,
+    Cell,
     Effect,
     Finding,
     Healthy,
@@ -80,19 +91,61 @@ class Limits:
         "Like share, on a CPU, where the change often costs time: only a part that no other rule may ignore",
         most=1.0,
     )
+    constant: float = limit(
+        0.02,
+        "Like share, of constant kernels that are a column times a row: steps vary by as much",
+        most=1.0,
+    )
+    left: float = limit(
+        0.5,
+        "Largest share of the arithmetic that a column and a row leave of a kernel: the tensor between them is "
+        "written and read besides",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
 
 
-def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -> Verdict:
-    """Compare the time of depthwise convolutions with the time to move their bytes."""
+def check(
+    operations: Operations,
+    hardware: Hardware,
+    fixed: FixedKernels | None,
+    limits: Limits = LIMITS,
+) -> Verdict:
+    """Compare the time of depthwise convolutions with the time to move their bytes, and constant kernels alone."""
+    constant = fixed.rows if fixed else ()
+    layers = _layers(operations, hardware, constant, limits)
+    separable = _separable(constant, operations, limits)
+    if separable is None:
+        return layers
+    return _both(separable, layers) if isinstance(layers, Finding) else separable
+
+
+def _both(separable: Finding, layers: Finding) -> Finding:
+    return replace(
+        separable,
+        summary=f"{separable.summary}. {layers.summary}",
+        evidence=(*separable.evidence, *layers.evidence),
+        remedies=(*separable.remedies, *layers.remedies),
+        effects=(*separable.effects, *layers.effects),
+    )
+
+
+def _layers(
+    operations: Operations,
+    hardware: Hardware,
+    constant: Iterable[FixedConvolution],
+    limits: Limits,
+) -> Verdict:
+    """Judge the convolutions whose kernels may be trained."""
+    names = {row.name for one in constant for row in one.rows}
     try:
-        work = Depthwise.measure(operations)
+        work = Depthwise.measure(operations, names)
     except Unavailable as missing:
         if operations.why_unlisted:
             return NotApplicable(reason=str(missing))
-        return Healthy(summary="The step runs no depthwise convolution")
+        return Healthy(summary=_none(constant))
     on_cpu = hardware.kind == DeviceKind.CPU
     share = work.ms / operations.total_ms
     if share < (limits.on_cpu if on_cpu else limits.share):
@@ -101,13 +154,64 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = LIMITS) -
     return _finding(work, operations, hardware, promises=not on_cpu or work.regular_pays is True)
 
 
+def _none(constant: Iterable[FixedConvolution]) -> str:
+    total_ms = sum(one.ms for one in constant)
+    if not total_ms:
+        return "The step runs no depthwise convolution"
+    return (
+        f"Depthwise convolutions, all with constant kernels, take {milliseconds(total_ms)} per step"
+    )
+
+
+def _separable(
+    constant: Iterable[FixedConvolution], operations: Operations, limits: Limits
+) -> Finding | None:
+    """Return the constant kernels that are a column times a row, where they take long enough."""
+    found = [one for one in constant if one.left <= limits.left]
+    total_ms = sum(one.ms for one in found)
+    share = total_ms / operations.total_ms if found else 0.0
+    if share < limits.constant:
+        return None
+    return Finding(
+        summary="Convolutions with constant kernels that are a column times a row take "
+        f"{milliseconds(total_ms)} per step",
+        evidence=(
+            Measure("time in convolutions with such kernels per step", ms(total_ms)),
+            Measure("share of the compute time in them", ratio(share), ratio(limits.constant)),
+            Table(SEPARABLE, tuple(map(_cells, found))),
+        ),
+        remedies=tuple(
+            Remedy("Convolve with the column of the kernel, then with its row", TWICE, at)
+            for at in dict.fromkeys(one.at for one in found)
+        ),
+        effects=tuple(
+            Effect(Stage.DEVICE, one.left, row.name, ms(row.ms), bound=Bound.AT_MOST)
+            for one in found
+            for row in one.rows
+        ),
+    )
+
+
+SEPARABLE = ("operation", "your line", "kernel", "arithmetic left", "time per step")
+
+
+def _cells(one: FixedConvolution) -> tuple[Cell, ...]:
+    size = " x ".join(str(size) for size in one.size or ())
+    return (one.rows[0].type, one.at or "unknown", size, ratio(one.left), ms(one.ms))
+
+
+TWICE = """\
+# instead of tf.nn.depthwise_conv2d(x, kernel, strides, padding), where kernel is column * row:
+x = tf.nn.depthwise_conv2d(x, column, strides, padding)  # column: [height, 1, channels, 1]
+x = tf.nn.depthwise_conv2d(x, row, [1, 1, 1, 1], padding)  # row: [1, width, channels, 1]"""
+
+
 def _finding(
     work: Depthwise, operations: Operations, hardware: Hardware, *, promises: bool
 ) -> Finding:
     """Report their time; ``promises`` says that a regular convolution may be faster on this hardware."""
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     least_ms = {row.name: _least_ms(row, rate) for row in work.rows}
-    at = next((row.at for row in work.rows if row.at), None)
     regular = _of_regular(work) if hardware.kind == DeviceKind.CPU else ()
     return Finding(
         summary=f"Depthwise convolutions take {milliseconds(work.ms)} per step, "
@@ -117,7 +221,7 @@ def _finding(
             *regular,
             _table(operations.by_layer(work.rows), least_ms),
         ),
-        remedies=(Remedy(ACTION if promises else MEASURE, FUSED, at),),
+        remedies=(Remedy(ACTION if promises else MEASURE, FUSED, work.at),),
         effects=tuple(_effect(row, least_ms[row.name]) for row in work.rows if row.ms)
         if promises
         else (),
@@ -183,12 +287,13 @@ def sick() -> Verdict:
     return check(
         Operations((_row("DepthwiseConv2dNative"), _fast())),
         Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10),
+        None,
     )
 
 
 def healthy() -> Verdict:
     """The step runs regular convolutions only."""
-    return check(Operations((_fast(),)), Hardware(DeviceKind.GPU, "example"))
+    return check(Operations((_fast(),)), Hardware(DeviceKind.GPU, "example"), None)
 
 
 def _row(kind: str) -> OperationTime:

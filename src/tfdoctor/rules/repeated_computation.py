@@ -9,9 +9,9 @@ as a normalization of a captured matrix, and give the same result in every step.
 
 ## Why it matters
 
-Each repetition takes its whole time again, and that of its gradient. TensorFlow merges equal operations and
-computes small constants in advance, but not operations that read variables, and not what depends on captured
-tensors.
+Each repetition takes its whole time again, and that of its gradient, and of adding this one to the others.
+TensorFlow merges equal operations and computes small constants in advance, but not operations that read variables,
+and not what depends on captured tensors.
 
 ## How to fix
 
@@ -183,6 +183,11 @@ def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterat
             yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.EXPECTED)
         for row in one.gradients:
             yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)
+        for added in one.sums:
+            left, row = 1.0 - added.spared, added.row
+            yield Effect(
+                Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True
+            )
     for constant in constants:
         for row in constant.rows:
             yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.hot_work.repeated_results import RepeatedResults
@@ -59,6 +61,24 @@ def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None
     assert found.first
     assert found.again
     assert (found.first.line, found.again.line, found.ms) == (7, 8, 3.0)
+
+
+@pytest.mark.parametrize(("others", "spared"), [(0, 1.0), (1, 1 / 3)])
+def test_the_sum_of_gradients_shrinks_by_those_that_go(others: int, spared: float) -> None:
+    """Of a sum of two gradients one remains, which is no sum."""
+    backward = [
+        op("gradient_tape/a/MatMul/MatMul", "MatMul", [5, 0], 9),
+        op("gradient_tape/b/MatMul/MatMul", "MatMul", [5, 0], 9),
+        op("Reshape", "Reshape", [9], 9),
+        op("gradient_tape/c", "Tanh", [5], 9),
+        op("AddN", "AddN", [8, 10, *[11] * others], 9),
+        op("AddN_1", "AddN", [8, 11], 9),
+    ]
+    (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), *backward]).repeats
+    (added,) = found.sums
+    assert added.row.name == "AddN"
+    assert added.spared == pytest.approx(spared)
+    assert found.ms == pytest.approx(3.0 + spared)
 
 
 def test_trap_the_only_gradient_remains() -> None:

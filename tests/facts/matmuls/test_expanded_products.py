@@ -92,6 +92,24 @@ def test_gradients_of_the_expanded_size_belong_to_it() -> None:
     }  # fmt: skip
 
 
+def test_gradients_of_products_that_take_only_their_operands_belong_to_it() -> None:
+    """The gradient of a sum takes the shape of the product, and that of a product its operands."""
+    small = ["float32", [64, 32]]
+    backward = (
+        use("gradient_tape/Tile", "Tile", [3], OUT),
+        graph_operation("gradient_tape/expand/Mul", "Mul", [BIG, RIGHT], [BIG], **{"from": [4, 1]}),
+        use("gradient_tape/expand/Sum", "Sum", [5], BIG, LEFT),
+        graph_operation(
+            "gradient_tape/expand/Reshape", "Reshape", [LEFT], [small], **{"from": [6]}
+        ),
+        use("gradient_tape/expanded/Mul", "Mul", [0, 0], LEFT, BIG),
+    )
+    (found,) = graph(use("sum", "Sum", [2], BIG, OUT), *backward, first="Mul").rows
+    assert {row.name for row in found.rows} == {
+        "expand", "sum", "gradient_tape/Tile", "gradient_tape/expand/Mul", "gradient_tape/expand/Sum",
+    }  # fmt: skip
+
+
 def test_trap_the_gradient_of_an_outer_product_is_not_judged() -> None:
     backward = use("gradient_tape/outer", "Mul", [0, 1])
     backward["outputs"] = [BIG]

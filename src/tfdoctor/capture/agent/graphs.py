@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from . import zeros
+from . import kernels, zeros
 from .held import held
 from .origins import origin
 from .stack import traced_line
@@ -84,6 +84,7 @@ def describe(
         "given": _given(graph),
         "operations": [_operation(op, owner, numbers) for op in operations],
         "zeros": [] if of_data else zeros.describe(graph),
+        "kernels": [] if of_data else kernels.describe(graph),
         "captured": [] if of_data else [name for _, name in held(graph)],
     }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Self
 
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.dependence import VARIABLE, Dependence
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -19,6 +19,23 @@ FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Ident
 """Operations that take no longer than reading their stored result."""
 
 
+SUM = "AddN"
+"""The operation that adds up the gradients of one tensor, or of one weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSum:
+    """A sum of gradients, of which some are those of later computations."""
+
+    row: OperationTime
+    spared: float  # the share of its operands that go, 0 to 1; 1 where a single one remains
+
+    @property
+    def ms(self) -> float:
+        """The time that these operands take, in ms per step."""
+        return self.row.ms * self.spared
+
+
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """Operations that compute again what the ones of another line have computed in the same step."""
@@ -27,6 +44,7 @@ class Repeat:
     again: Location | None
     rows: tuple[OperationTime, ...]  # of the later computation, forward
     gradients: tuple[OperationTime, ...] = ()  # of these
+    sums: tuple[GradientSum, ...] = ()  # of these gradients and others
 
     @property
     def forward_ms(self) -> float:
@@ -35,8 +53,9 @@ class Repeat:
 
     @property
     def ms(self) -> float:
-        """Their time with that of their gradients."""
-        return self.forward_ms + sum(row.ms for row in self.gradients)
+        """Their time with that of their gradients, and of adding these up."""
+        backward_ms = sum(row.ms for row in self.gradients) + sum(one.ms for one in self.sums)
+        return self.forward_ms + backward_ms
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -72,7 +91,7 @@ class RepeatedResults:
         result again do so to save memory (tf.recompute_grad): they are no repetition.
         """
         ran = _ran(operations, program)
-        repeats = tuple(_repeats(ran, program, operations))
+        repeats = tuple(_repeats(ran, dependence.flow, operations))
         lines: dict[Location | None, list[OperationTime]] = defaultdict(list)
         for name, rows in ran.items():
             if _is_constant(program.by_name[name], dependence):
@@ -104,16 +123,30 @@ def _is_constant(made: Operation, dependence: Dependence) -> bool:
     return forward and not dependence.sources(made.name)
 
 
-def _repeats(ran: Ran, program: Program, operations: Operations) -> Iterator[Repeat]:
+def _repeats(ran: Ran, flow: Dataflow, operations: Operations) -> Iterator[Repeat]:
     """Yield the operations that compute again, by the lines of the first and the later computation."""
     lines: dict[Lines, list[tuple[str, str]]] = defaultdict(list)
-    for first, *later in _equal(ran, program):
+    for first, *later in _equal(ran, flow.program):
         for one in later:
             lines[_places(first, one)].append((first.name, one.name))
     gradients = _gradients(operations)
     for (first_at, again), pairs in lines.items():
         rows = tuple(row for _, name in pairs for row in ran[name])
-        yield Repeat(first_at, again, rows, tuple(_spared(pairs, ran, gradients)))
+        spared = tuple(_spared(pairs, ran, gradients))
+        yield Repeat(first_at, again, rows, spared, tuple(_sums(spared, flow, operations)))
+
+
+def _sums(
+    spared: Iterable[OperationTime], flow: Dataflow, operations: Operations
+) -> Iterator[GradientSum]:
+    """Yield the sums of which gradients that go are operands, directly or in another shape."""
+    names = {row.operation.name if row.operation else row.name for row in spared}
+    for row in operations.rows if names else ():
+        added = row.operation.sources if row.operation and row.type == SUM else ()
+        sources = (flow.source(row.operation, at) for at in range(len(added)) if row.operation)
+        number = sum(source is not None and source.name in names for source in sources)
+        if number:
+            yield GradientSum(row, 1.0 if len(added) - number <= 1 else number / len(added))
 
 
 def _spared(pairs: Iterable[tuple[str, str]], ran: Ran, gradients: Ran) -> Iterator[OperationTime]:

@@ -66,9 +66,10 @@ class ExpandedProducts:
 
         Sums of products over any axes are a matmul or less: it is enough that every use is such a sum.
         """
-        found = (_expanded(row, operations, program, dataflow) for row in operations.rows)
-        known = [one for one in found if one is not None]
-        return cls(tuple(sorted(known, key=lambda one: -one.ms)))
+        found = [_expanded(row, operations, program, dataflow) for row in operations.rows]
+        # TensorFlow may run one operation as two: both lead to the same tensors
+        known = {one.rows: one for one in reversed(found) if one is not None}
+        return cls(tuple(sorted(known.values(), key=lambda one: -one.ms)))
 
 
 def _expanded(
@@ -179,7 +180,13 @@ def _of_its_size(made: Operation, dataflow: Dataflow) -> frozenset[str]:
 
 
 def _neighbors(one: Operation, shape: Shape | None, dataflow: Dataflow) -> Iterator[Operation]:
-    """Yield what takes a tensor of this shape from an operation, and what gives it such a tensor."""
+    """Yield what takes a tensor of this shape from an operation, what gives it such a tensor, and its gradients.
+
+    The gradient of a product takes the operands, and not the product: no edge leads there.
+    """
+    for gradient in dataflow.gradients.get(one.name, ()):
+        if _has((*gradient.inputs, *gradient.outputs), shape):
+            yield gradient
     if _has(one.outputs, shape):
         yield from (
             user for user in dataflow.consumers.get(one.name, ()) if user.type not in SHAPES

@@ -43,6 +43,16 @@ class Dataflow:
                 consumers.setdefault(source, []).append(operation)
         return {name: tuple(rows) for name, rows in consumers.items()}
 
+    @cached_property
+    def gradients(self) -> Mapping[str, tuple[Operation, ...]]:
+        """The operations of gradients, by the forward operation that their scope names."""
+        gradients: dict[str, list[Operation]] = {}
+        for operation in self.program.by_name.values():
+            forward, _, own = operation.name.removeprefix(GRADIENT_SCOPE).rpartition("/")
+            if forward and own and operation.name.startswith(GRADIENT_SCOPE):
+                gradients.setdefault(forward, []).append(operation)
+        return {name: tuple(rows) for name, rows in gradients.items()}
+
     def source(self, operation: Operation, position: int) -> Operation | None:
         """Return the operation that makes an input, skipping those that only pass values on; None is unknown."""
         seen: Operation | None = operation

@@ -20,6 +20,9 @@ CONSTANT = frozenset(["Const", "HostConst"])
 VARIABLE = re.compile(r"(?:Read\w*VariableOp|ResourceGather\w*|VarHandleOp|VariableV2)$")
 """Operations that read variables."""
 
+SHAPES = frozenset(("Shape", "ShapeN", "Rank", "Size"))
+"""Operations that use only the shape of their input."""
+
 RANDOM = re.compile(r"Random|Rng|Multinomial|ParameterizedTruncatedNormal")
 """Operations whose results differ from step to step without an input that does."""
 
@@ -65,6 +68,20 @@ class Dependence:
         if name not in self._found:
             self._search(name)
         return self._found[name]
+
+    def is_fixed(self, name: str) -> bool:
+        """Say whether an operation's values are the same in every step as long as the shapes are."""
+        reached = _reached((name,), self._values_before)
+        operations = self.flow.program.by_name
+        return all(
+            self._own(one) is None
+            for one in reached
+            if one not in operations or operations[one].type not in SHAPES
+        )
+
+    def _values_before(self, name: str) -> tuple[str, ...]:
+        operation = self.flow.program.by_name.get(name)
+        return () if operation and operation.type in SHAPES else self._before(name)
 
     def _search(self, name: str) -> None:
         """Find the sources of one operation by those of all before it."""

@@ -1,6 +1,6 @@
 """Depthwise convolutions: their rate, and the rate from which a regular convolution would be faster."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -8,6 +8,8 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.trace.names import GRADIENT
+from tfdoctor.verdict import Location
 
 REPLACEMENT = 9
 """Positions of the kernel of the regular convolution that replaces a larger one: 3 x 3, as in the fused MBConv of
@@ -31,13 +33,13 @@ class Depthwise:
     regular_flops: float | None = None
 
     @classmethod
-    def measure(cls, operations: Operations) -> Self:
-        """Compare the rates of the operations of one run.
+    def measure(cls, operations: Operations, without: Container[str] = ()) -> Self:
+        """Compare the rates of the operations of one run; ``without`` names those that are none of a layer's.
 
         Raises:
             Unavailable: the step runs none, or the trace does not name its operations.
         """
-        rows = tuple(row for row in operations.rows if row.is_depthwise)
+        rows = tuple(row for row in operations.rows if row.is_depthwise and row.name not in without)
         if not rows:
             raise Unavailable(operations.why_unlisted or "the step runs no depthwise convolution")
         precisions = {row.precision for row in rows}
@@ -57,6 +59,12 @@ class Depthwise:
     def ms(self) -> float:
         """Their time, in ms per step."""
         return sum(row.ms for row in self.rows)
+
+    @property
+    def at(self) -> Location | None:
+        """The line of the longest one, a forward one where that is known: gradients have the line of a layer."""
+        forward = [row for row in self.rows if not GRADIENT.search(row.name)]
+        return next((row.at for row in (*forward, *self.rows) if row.at), None)
 
     @property
     def break_even_flop_s(self) -> float | None:

@@ -87,6 +87,7 @@ class Operation:
     )
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
+    separable: bool = False  # a constant kernel, each channel of which is a column times a row
     origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
     graph: int = 0  # the number of its graph in the program: names are of one graph
     captured: bool = False  # a placeholder whose tensor is the same in every call
@@ -320,9 +321,15 @@ class Places:
 def _operations(graph: RecordedGraph, number: int, place: Places) -> Iterator[Operation]:
     names = [operation.name for operation in graph.operations]
     zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
+    separable = {kernel.name for kernel in graph.kernels if kernel.separable}
     for record in graph.operations:
         operation = _operation(record, place, names, zeros.get(record.name))
-        yield replace(operation, graph=number, captured=record.name in graph.captured)
+        yield replace(
+            operation,
+            graph=number,
+            captured=record.name in graph.captured,
+            separable=record.name in separable,
+        )
 
 
 def _operation(

@@ -1,0 +1,97 @@
+"""Depthwise convolutions whose kernels are the same in every step, such as a blur or a window."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
+from tfdoctor.facts.operations.dependence import Dependence
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.trace.names import FRAME
+from tfdoctor.verdict import Location
+
+IN_LOOP = "gradients/"
+"""The scope of gradients inside the body of a loop, before the name of the forward operation and ``_grad``."""
+
+KERNEL = 1
+"""The position of the kernel among the inputs of a depthwise convolution."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedConvolution:
+    """A depthwise convolution with a constant kernel, and its gradient."""
+
+    rows: tuple[OperationTime, ...]
+    size: tuple[int, int] | None = None  # the kernel's height and width; None is unknown
+    separable: bool = False  # the kernel is a column times a row in each channel, without strides
+    at: Location | None = None
+
+    @property
+    def ms(self) -> float:
+        """Its time, in ms per step, forward and backward."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def left(self) -> float:
+        """The share of the arithmetic that two convolutions with a column and a row do; 1 where there are none."""
+        if self.size is None or not self.separable:
+            return 1.0
+        height, width = self.size
+        return min(1.0, (height + width) / (height * width))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedKernels:
+    """The depthwise convolutions with constant kernels, those of most time first."""
+
+    rows: tuple[FixedConvolution, ...] = ()
+
+    @classmethod
+    def measure(cls, operations: Operations, dataflow: Dataflow, dependence: Dependence) -> Self:
+        """Follow the kernel of each convolution to what it is computed from."""
+        groups: dict[str, list[OperationTime]] = defaultdict(list)
+        for row in operations.rows:
+            if row.is_depthwise:
+                groups[_forward(row)].append(row)
+        by_name = dataflow.program.by_name
+        found = [
+            _fixed(by_name[name], tuple(rows), dataflow)
+            for name, rows in groups.items()
+            if name in by_name and _is_fixed(by_name[name], dependence)
+        ]
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
+
+
+def _forward(row: OperationTime) -> str:
+    """Return the name in the program of a convolution, of a gradient that of the convolution that it belongs to."""
+    name = row.operation.name if row.operation else row.name
+    frames = list(FRAME.finditer(name))
+    name = name[frames[-1].end() + 1 :] if frames else name
+    before, scope, inner = name.rpartition(IN_LOOP)
+    if scope and (not before or before.endswith("/")):
+        return inner.rpartition("/")[0].removesuffix("_grad")
+    if name.startswith(GRADIENT_SCOPE):
+        return name.removeprefix(GRADIENT_SCOPE).rpartition("/")[0]
+    return name
+
+
+def _is_fixed(convolution: Operation, dependence: Dependence) -> bool:
+    kernels = convolution.sources[KERNEL : KERNEL + 1]
+    return bool(kernels) and all(dependence.is_fixed(kernel) for kernel in kernels)
+
+
+def _fixed(
+    convolution: Operation, rows: tuple[OperationTime, ...], dataflow: Dataflow
+) -> FixedConvolution:
+    kernel = dataflow.source(convolution, KERNEL)
+    tensors = convolution.inputs[KERNEL : KERNEL + 1]
+    shape = (tensors[0][1] or ())[:2] if tensors else ()
+    sizes = tuple(size for size in shape if size)
+    return FixedConvolution(
+        rows,
+        (sizes[0], sizes[1]) if len(sizes) > 1 else None,
+        kernel is not None and kernel.separable and set(convolution.attrs.strides) <= {1},
+        dataflow.program.line_of(convolution),
+    )
