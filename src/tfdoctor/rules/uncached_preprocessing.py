@@ -128,7 +128,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     divided = [prefix for prefix in prefixes.prefixes if prefix.share >= limits.before_random]
     work = repeated.ms + sum(prefix.ms for prefix in divided)
     if not breakdown.waits_for_input:
-        if contention.taken_ms(repeated.ms) < limits.taken * breakdown.step_ms:
+        if not contention.crowds_out(repeated.ms, breakdown.step_ms, limits.taken):
             return _not_waiting(pipeline, breakdown, work, contention, limits)
         divided, work = [], repeated.ms
     ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
