@@ -156,7 +156,8 @@ class PartTime:
     """Time of a part of the step (see Breakdown) that a verdict accounts for, in ms per training step.
 
     Of a Finding: the time that it names without an effect. Of a Healthy: time that is necessary work, and
-    ``why``, as a sentence with the measured number that shows it.
+    ``why``, as a sentence with the measured number that shows it; 0 ms where the sentence alone
+    explains nothing.
     """
 
     part: str

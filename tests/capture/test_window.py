@@ -179,6 +179,36 @@ def test_the_usual_step_time_leaves_the_first_call_out(window: Any) -> None:
     assert loop.untraced() == {"count": 3, "median_ms": 2.0, "of": "steps"}
 
 
+def test_long_untraced_steps_are_told_by_number(window: Any) -> None:
+    loop = source(window, "keras-fit")
+    loop.seen = 44
+    loop.numbers.extend([0, *range(20, 60)])
+    spans = [(90, 1), *[(2, 1)] * 40]
+    spans[11] = (40, 1)  # step 30
+    loop.spans.extend((milliseconds * 1_000_000, steps) for milliseconds, steps in spans)
+    told = loop.untraced()
+    assert (told["total_ms"], told["long"]) == (118.0, [(30, 40.0)])
+
+
+def test_the_end_of_a_window_is_no_work_of_a_step(
+    window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing the trace takes seconds."""
+    loop, now = source(window, "keras-fit"), [0]
+    monkeypatch.setattr(agent.load("steps").time, "perf_counter_ns", lambda: now[0])
+
+    def arrive(*_: object) -> None:
+        now[0] += 5_000_000_000
+
+    monkeypatch.setattr(loop.listener, "arrive", arrive)
+    loop.alarm = 0
+    loop.begin(1)
+    now[0] += 2_000_000
+    loop.begin(1)
+    assert list(loop.spans) == [(2_000_000, 1)]
+    assert list(loop.numbers) == [0]
+
+
 # Windows by time
 
 

@@ -212,14 +212,38 @@ def test_an_operation_in_the_trace_may_be_critical_in_one_step() -> None:
 # Work that the input hides
 
 
-def test_a_finding_behind_the_input_says_so_in_the_account() -> None:
+def paced_by_input(**parts: float) -> Chart:
+    """The step never waits, and its input takes as long as all the rest: 100 ms."""
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
     slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=100.0, wall_ms=100.0)
     pipeline = InputPipeline.of(ahead, slow)
-    breakdown = Breakdown.of(device=100.0)
+    breakdown = Breakdown.of(**parts)
     model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
-    found = account(Chart([breakdown, model, pipeline]), states("slow", device(95.0)))
+    return Chart([breakdown, model, pipeline])
+
+
+def test_time_behind_the_input_is_unexplained_where_no_finding_names_the_input() -> None:
+    found = account(paced_by_input(device=100.0), states("slow", device(95.0)))
+    assert (found.state, found.why) == (AccountState.UNEXPLAINED, (engine.BEHIND_INPUT,))
+    assert found.unexplained_ms == pytest.approx(100.0)
+
+
+def test_time_behind_the_input_is_necessary_where_a_finding_names_the_input() -> None:
+    """The pipeline gets 2 % faster, with what passes between steps; the compute's half still saves nothing."""
+    chart = paced_by_input(device=95.0, between=5.0)
+    less = Effect(Stage.INPUT, 0.98, "Root::Prefetch::Map"), Effect(Stage.BETWEEN, 0.0)
+    found = account(chart, states("slow", device(90.0)), states("pipeline", *less))
     assert (found.state, found.why) == (AccountState.NECESSARY, (engine.BEHIND_INPUT,))
+
+
+def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
+    slow = replace(states("slow", device(95.0)), general=True)
+    (found,) = engine.examine(paced_by_input(device=100.0), (slow,))
+    assert isinstance(found.outcome, Finding)
+    assert found.saving is None
+    assert found.takes is not None
+    assert found.takes.per_step.value == pytest.approx(47.5)
+    assert found.severity is Severity.WARNING
 
 
 # What the trainer's short wait does not hide

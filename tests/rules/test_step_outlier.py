@@ -6,6 +6,7 @@ from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
@@ -17,6 +18,7 @@ def check(
     compiling: CompileTime | None = None,
     lines: LongStepLines | None = None,
     epochs: EpochEnds | None = None,
+    starts: PassStarts | None = None,
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -28,7 +30,7 @@ def check(
         steps.append(Step(number, start, end, end))
         start = end
     return step_outlier.check(
-        Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines, epochs
+        Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines, epochs, starts
     )
 
 
@@ -166,3 +168,18 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     assert isinstance(finding, Finding)
     assert finding.remedies[0].at == AT
     assert (finding.remedies[0].action == step_outlier.LONGER_EPOCHS) is own
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.051, Finding), (0.049, Healthy)])
+def test_long_first_steps_of_passes_that_were_not_traced_are_found(
+    share: float, kind: type
+) -> None:
+    verdict = check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0))
+    assert isinstance(verdict, kind)
+    assert not isinstance(verdict, Finding) or "392 ms instead of 28.0 ms" in verdict.summary
+
+
+def test_what_the_traced_steps_show_comes_first() -> None:
+    long = {4: ("between", 100.0), 14: ("between", 100.0)}
+    verdict = check(long, starts=PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0))
+    assert verdict == check(long)

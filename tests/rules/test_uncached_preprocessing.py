@@ -1,5 +1,6 @@
 """uncached-preprocessing: identical work in every epoch, whose output a cache could store."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,9 +17,20 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules import uncached_preprocessing
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
+from tfdoctor.verdict import (
+    Bound,
+    Concern,
+    Finding,
+    Healthy,
+    Location,
+    NotApplicable,
+    Severity,
+    Stage,
+    Verdict,
+)
 
 SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
 ROOM = HostMemory(total=10e6, used=6e6)
@@ -51,7 +63,7 @@ CROWDED = CpuContention(crowded=True, cores=1.0, compute_ms=38.0, beside=0.95)
 UNKNOWN = CpuContention(crowded=None)
 
 
-def check(
+def check(  # noqa: PLR0913 - what the rule takes
     *datasets: Dataset,
     passes: float | None = 4.0,
     wait: float = 30.0,
@@ -59,8 +71,10 @@ def check(
     contention: CpuContention = ALONE,
     fit_at: Location | None = None,
     prefixes: tuple[RepeatablePrefix, ...] = (),
+    idle: tuple[Dataset, ...] = (),
+    starts: PassStarts | None = None,
 ) -> Verdict:
-    """Each dataset with a function works for 10 ms."""
+    """Each dataset with a function works for 10 ms, without the idle ones."""
     chain = tuple(reversed(datasets))
     properties = DatasetProperties(chain, passes, fit_at=fit_at)
     stages = [
@@ -72,10 +86,11 @@ def check(
             dataset=dataset,
         )
         for dataset in datasets
-        if dataset.function
+        if dataset.function and dataset not in idle
     ]
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
     cacheable, pipeline = Cacheable.measure(properties), InputPipeline.of(ahead, *stages)
+    pipeline = replace(pipeline, idle=idle)
     return uncached_preprocessing.check(
         cacheable,
         properties,
@@ -85,6 +100,7 @@ def check(
         Breakdown.of(input=wait, device=40.0 - wait),
         memory,
         contention,
+        starts,
     )
 
 
@@ -400,3 +416,52 @@ def test_a_result_that_needs_no_draw_is_cached_too() -> None:
     found = measured(("Placeholder", [], 0.0), ("Cast", [0], 5.0), ("RandomUniform", [0], 5.0))
     assert found is not None
     assert found.nbytes == 8000
+
+
+# Work that only the first step of a pass does
+
+STARTS = PassStarts(7, 30, 392.0, 28.0, 0.25, 12.0)
+IDLE = mapped(1, "DepthwiseConv2dNative", name="soften")
+SHUFFLE = stage(2, "Shuffle")
+
+
+def at_starts(*datasets: Dataset, starts: PassStarts | None = STARTS, **more: Any) -> Verdict:
+    return check(source(), *datasets, wait=0.1, idle=(IDLE,), starts=starts, **more)
+
+
+def test_a_map_that_fills_a_shuffle_at_each_pass_is_found() -> None:
+    verdict = at_starts(IDLE, SHUFFLE)
+    assert isinstance(verdict, Finding)
+    assert verdict.summary == (
+        "Map(soften) recomputes identical elements every epoch, at the first step of each pass: 392 ms instead of "
+        "28.0 ms, 25 % of the training time"
+    )
+    assert verdict.remedies[0].at == IDLE.at
+    assert (verdict.concern, verdict.severity) == (Concern.LONG_STEPS, Severity.CRITICAL)
+    assert not verdict.effects  # the typical step does not show it
+
+
+@pytest.mark.parametrize(
+    ("share", "kind"), [(0.051, Finding), (0.049, NotApplicable), (None, NotApplicable)]
+)
+def test_the_first_steps_of_passes_must_take_a_share(share: float | None, kind: type) -> None:
+    starts = replace(STARTS, share=share) if share else None
+    assert isinstance(at_starts(IDLE, SHUFFLE, starts=starts), kind)
+
+
+def test_a_map_that_did_not_run_for_another_reason_stays_unknown() -> None:
+    """A cache holds its output, or no shuffle takes it at once."""
+    cached = stage(2, "Cache")
+    assert isinstance(at_starts(IDLE, cached, stage(3, "Shuffle")), NotApplicable)
+    assert isinstance(at_starts(IDLE), NotApplicable)
+
+
+def test_a_random_map_at_the_first_step_of_a_pass_has_no_cache() -> None:
+    flip = mapped(1, "RandomUniform", name="flip")
+    verdict = check(source(), flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS)
+    assert isinstance(verdict, NotApplicable)
+
+
+def test_a_map_whose_output_does_not_fit_stays_unknown() -> None:
+    full = HostMemory(total=10e6, used=9.9e6)
+    assert isinstance(at_starts(IDLE, SHUFFLE, memory=full), NotApplicable)

@@ -93,3 +93,24 @@ def test_unknown_sizes_are_not_judged() -> None:
 
 def test_windows_that_no_step_waits_for_are_healthy() -> None:
     assert isinstance(judged(wait=0.1), Healthy)
+
+
+@pytest.mark.parametrize(
+    ("compute", "crowded", "kind"),
+    [(32.1, True, Healthy), (31.9, True, Finding), (31.9, False, Healthy), (31.9, None, Healthy)],
+)
+def test_windows_that_take_the_cores_of_the_compute_are_found(
+    compute: float,
+    crowded: bool | None,  # noqa: FBT001 - a case
+    kind: type,
+) -> None:
+    """The step never waits, but 12.8 ms of work on two cores take up to 6.4 ms from it."""
+    join = stage(JOINED, 10.0, 128.0, JOIN)
+    inner = stage(f"{JOINED}::BatchV2", 2.8, 256.0)
+    verdict = window_datasets.check(
+        WindowJoins((WindowJoin(join, (inner,), nbytes=320.0, batch=128),)),
+        InputPipeline.of(AHEAD, join, inner),
+        Breakdown.of(device=compute),
+        CpuContention(crowded=crowded, cores=2.0, compute_ms=compute),
+    )
+    assert isinstance(verdict, kind)

@@ -47,12 +47,15 @@ def examine(chart: Chart, rules: Iterable[Rule]) -> tuple[Result, ...]:
     rules, model = tuple(rules), model_of(chart)
     seen = _seen_steps(chart)
     specific = [(rule, _apply(rule, chart)) for rule in rules if not rule.general]
-    results = _judged(specific, model)
+    judged = _judged(specific, model)
+    named = _names_input(judged)
+    results = _with_hidden(specific, judged, model, named=named)
     left = unexplained(chart, results)
     if left is not None:
         chart.give(left)
     general = [(rule, _within(_apply(rule, chart), left)) for rule in rules if rule.general]
-    results += [_without_saving(result) for one in general for result in _judged([one], model)]
+    questions = [_without_saving(result) for one in general for result in _judged([one], model)]
+    results += _with_hidden(general, questions, model, named=named)
     return tuple(sorted((_modest(result, seen) for result in results), key=_Rank(_beyond(chart))))
 
 
@@ -208,9 +211,7 @@ def _judge(
     least = WORTH_A_BOUND if bounds else WORTH_SAYING
     if saving.share < least and not saving.after:
         little = f"{outcome.summary}; fixing it would save less than {percent(least)} of the step"
-        needed = _behind_input(outcome, model)
-        healthy = Healthy(summary=little, evidence=outcome.evidence, necessary=needed)
-        return Result(rule=rule, outcome=healthy)
+        return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
     if model.distorted:
         return _unpriced(rule, outcome, saving)
     severity = Severity.of(saving.share)
@@ -219,12 +220,49 @@ def _judge(
     return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
 
 
-def _behind_input(outcome: Finding, model: StepModel) -> tuple[PartTime, ...]:
-    """Return the time of a finding that saves nothing because the input takes as long as the rest of the step."""
-    if model.saving_without_input(outcome.effects) < WORTH_SAYING * model.step_ms:
-        return ()
+def _names_input(results: Iterable[Result]) -> bool:
+    """Whether a finding names work of the input, or the wait for it."""
+    found = (result.outcome for result in results if isinstance(result.outcome, Finding))
+    return any(effect.stage is Stage.INPUT for finding in found for effect in finding.effects)
+
+
+def _with_hidden(
+    outcomes: Iterable[tuple[Rule, Outcome]],
+    results: Iterable[Result],
+    model: StepModel | None,
+    *,
+    named: bool,
+) -> list[Result]:
+    """Say of findings that save nothing where the input takes as long as the rest of the step.
+
+    ``outcomes`` are those of the ``results``, in the same order, before they were judged.
+    """
+    return [
+        _behind_input(result, outcome, model, named=named)
+        if model and isinstance(outcome, Finding) and isinstance(result.outcome, Healthy)
+        else result
+        for result, (_, outcome) in zip(results, outcomes, strict=True)
+    ]
+
+
+def _behind_input(result: Result, outcome: Finding, model: StepModel, *, named: bool) -> Result:
+    """Return the result of a finding that saves nothing because of the input.
+
+    Its time is necessary only as long as the input is: where no finding names the input, its time stays
+    unexplained, and a general finding stands, since it states time and no saving.
+    """
+    saved = model.saving_without_input(outcome.effects)
+    if not isinstance(result.outcome, Healthy) or saved < WORTH_SAYING * model.step_ms:
+        return result
+    if result.rule.general and not named and not model.distorted:
+        share = saved / model.step_ms
+        severity = min(Severity.of(share), outcome.severity or Severity.WARNING, Severity.WARNING)
+        return replace(result, outcome=outcome, takes=Takes(ms(saved), share), severity=severity)
     stages = dict.fromkeys(effect.stage for effect in outcome.effects)
-    return tuple(PartTime(stage, ms(model.traced[stage]), BEHIND_INPUT) for stage in stages)
+    hidden = tuple(
+        PartTime(stage, ms(model.traced[stage] if named else 0.0), BEHIND_INPUT) for stage in stages
+    )
+    return replace(result, outcome=replace(result.outcome, necessary=hidden))
 
 
 BEHIND_INPUT = (

@@ -8,6 +8,9 @@ from tfdoctor.recording.field_types import Count, Positive
 LoopPlace = tuple[str, int]
 """A line of the user's source: its file and number."""
 
+LongUntraced = tuple[int, float]
+"""The number of a step outside of the window, and its duration in ms."""
+
 
 @dataclass(frozen=True, slots=True)
 class TracedWindow:
@@ -43,12 +46,18 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class UntracedSteps:
-    """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it."""
+    """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it.
+
+    ``total_ms`` is the time of all ``count`` of them. ``long`` has the numbers and times of those of at least twice
+    the median, at most the 40 longest.
+    """
 
     count: Count = 0
     median_ms: Positive | None = None
     of: str = ""
     traced_ms: Positive | None = None
+    total_ms: Positive | None = None
+    long: tuple[LongUntraced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

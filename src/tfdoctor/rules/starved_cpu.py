@@ -128,7 +128,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     )
     evidence = _evidence(share, cores, pressure, limits)
     waits = breakdown.waits_for_input
-    crowds_out = contention.taken_ms(work) >= limits.taken * breakdown.step_ms
+    crowds_out = contention.crowds_out(work, breakdown.step_ms, limits.taken)
     if share < limits.needed or not (waits or crowds_out):
         return Healthy(summary=summary, evidence=evidence)
     if doubt := _doubt(pipeline.critical, cores, limits):

@@ -8,6 +8,9 @@ A single long step, or several in which different parts grew, are not a pattern:
 machine. `recompilation` reports long steps in which XLA compiles. Long steps in which the input stalls again and
 again are no outliers: their mean is part of the step, and the rules for input find the cause.
 
+Also the first steps of passes over the data outside of the traced steps, in training with `fit`: whether they take
+at least twice as long as others pass after pass, and how much of the untraced time they add.
+
 ## Why it matters
 
 The median step does not show long steps, but the run pays for them: a checkpoint of 2 s every 100 steps of 20 ms
@@ -42,6 +45,7 @@ from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.humanize import counted, location, milliseconds, percent
 from tfdoctor.rule import Topic, limit
@@ -111,15 +115,49 @@ class LongStep:
     is_main: bool  # the part accounts for at least half of the step's growth
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and the others
     steps: Steps,
     breakdown: Breakdown,
     compiling: CompileTime | None,
     lines: LongStepLines | None,
     epochs: EpochEnds | None,
+    starts: PassStarts | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Report what the long steps cost, which part of them grew, and which line takes most of it."""
+    """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
+    traced = _traced(steps, breakdown, compiling, lines, epochs, limits)
+    if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
+        return traced
+    return _begins(starts, limits)
+
+
+def _begins(starts: PassStarts, limits: Limits) -> Finding:
+    """Report the first steps of passes, which the traced steps do not show."""
+    label = "share of the untraced time added by the first steps of passes"
+    return Finding(
+        concern=Concern.LONG_STEPS,
+        summary=f"The first step of each pass over the data takes {milliseconds(starts.long_ms)} instead of "
+        f"{milliseconds(starts.usual_ms)}: {percent(starts.share)} of the training time",
+        evidence=(
+            Measure(label, ratio(starts.share), ratio(limits.share)),
+            Measure("long first steps of passes", count(starts.number)),
+            Measure("steps of a pass", count(starts.pass_steps)),
+            Measure("what they add to the mean step", ms(starts.each_step_ms)),
+        ),
+        remedies=(REFILL,),
+        severity=Severity.of(starts.share),
+    )
+
+
+def _traced(
+    steps: Steps,
+    breakdown: Breakdown,
+    compiling: CompileTime | None,
+    lines: LongStepLines | None,
+    epochs: EpochEnds | None,
+    limits: Limits,
+) -> Verdict:
+    """Judge the traced steps."""
     long = [at for at, steady in enumerate(steps.steady) if not steady]
     if reason := _why_not(steps, long, compiling, limits):
         return NotApplicable(reason=reason)
@@ -290,6 +328,12 @@ REPEAT = """\
 model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps
 model.fit(..., validation_freq=10)  # validates after every tenth epoch"""
 
+REFILL = Remedy(
+    "Find what the input does before the first batch of each pass: a shuffle buffer that is filled anew makes all "
+    "its elements, so cache them before the shuffle, or make its buffer smaller",
+    "dataset = dataset.map(function).cache().shuffle(buffer_size)",
+)
+
 PREFETCH = "dataset.prefetch(tf.data.AUTOTUNE)  # prepares batches ahead of a slow one"
 
 REMEDIES = {
@@ -312,12 +356,12 @@ def sick() -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
     at = Location("train.py", 30)
     save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
-    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None)
+    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None, None)
 
 
 def healthy() -> Verdict:
     """Thirty steps of the same length."""
-    return check(*_example(0.0), None, None, None)
+    return check(*_example(0.0), None, None, None, None)
 
 
 def _example(extra_ms: float) -> tuple[Steps, Breakdown]:

@@ -12,6 +12,9 @@ of them up to its own first random operation. Datasets that a library builds, su
 `keras.utils.image_dataset_from_directory`, count as well: the cache goes behind the call. A cache that is never
 complete, for example after an infinite `repeat`, is judged by cache-order.
 
+Where the functions did not run in the traced steps, because a shuffle buffer takes all of a pass at its first step,
+their work counts if these steps are long pass after pass in the rest of the run.
+
 A function that draws random numbers is divided in thought before its first random operation: operations that no
 random result reaches are repeatable, and the trace shows their time. If they are most of the function's work, as
 where one function reads, decodes and resizes an image and flips it last, the rule advises to divide it, if the step
@@ -58,11 +61,13 @@ from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.humanize import number, percent, quantity
+from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.humanize import milliseconds, number, percent, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
+    Concern,
     Effect,
     Finding,
     Healthy,
@@ -70,6 +75,7 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
+    Severity,
     Stage,
     Table,
     Verdict,
@@ -100,6 +106,12 @@ class Limits:
         "benchmarks/accuracy saved 15, 3 and -6 %",
         most=1.0,
     )
+    starts: float = limit(
+        0.05,
+        "Smallest share of the untraced time that the first steps of passes add, if the functions only run in "
+        "these; as in step-outlier",
+        most=1.0,
+    )
     before_random: float = limit(
         0.5,
         "Smallest share of a random function's work before its first random operation at which dividing the "
@@ -120,6 +132,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     breakdown: Breakdown,
     memory: HostMemory | Unavailable,
     contention: CpuContention,
+    starts: PassStarts | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Find work that is identical in every pass, and check whether its output fits into memory."""
@@ -128,8 +141,9 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     divided = [prefix for prefix in prefixes.prefixes if prefix.share >= limits.before_random]
     work = repeated.ms + sum(prefix.ms for prefix in divided)
     if not breakdown.waits_for_input:
-        if contention.taken_ms(repeated.ms) < limits.taken * breakdown.step_ms:
-            return _not_waiting(pipeline, breakdown, work, contention, limits)
+        if not contention.crowds_out(repeated.ms, breakdown.step_ms, limits.taken):
+            found = _at_starts(cacheable, pipeline, properties, memory, starts, limits)
+            return found or _not_waiting(pipeline, breakdown, work, contention, limits)
         divided, work = [], repeated.ms
     ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
     parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
@@ -170,6 +184,54 @@ def _not_waiting(
             "the gain"
         )
     return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
+
+
+def _at_starts(
+    cacheable: Cacheable,
+    pipeline: InputPipeline,
+    properties: DatasetProperties,
+    memory: HostMemory | Unavailable,
+    starts: PassStarts | None,
+    limits: Limits,
+) -> Finding | None:
+    """Judge functions that no traced step ran, where the first steps of passes are long; None where they do not.
+
+    Uncached work of a pass that does not run in the middle of one runs at its beginning.
+    """
+    idle = [one for one in pipeline.idle if cacheable.holds(one) and _refilled(one, properties)]
+    if not idle or starts is None or starts.share < limits.starts:
+        return None
+    ids = {one.id for one in idle}
+    parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
+    stages = tuple(StageTime(path="", kind=kind_of(one), dataset=one) for one in idle)
+    verdict = _judged(_Caches(parts, [], RepeatedWork(stages)), properties, memory, limits)
+    return _of_starts(verdict, starts, limits) if isinstance(verdict, Finding) else None
+
+
+def _refilled(dataset: Dataset, properties: DatasetProperties) -> bool:
+    """Whether a shuffle takes what a dataset makes, before any batch is complete."""
+    return any(
+        kind_of(stage) == "Shuffle" and dataset in properties.upstream(stage)
+        for stage in properties.chain
+    )
+
+
+def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
+    """Return a finding about the first steps of passes, of which other work may take a part."""
+    label = "share of the untraced time added by the first steps of passes"
+    return replace(
+        finding,
+        concern=Concern.LONG_STEPS,
+        summary=f"{finding.summary}, at the first step of each pass: {milliseconds(starts.long_ms)} instead of "
+        f"{milliseconds(starts.usual_ms)}, {percent(starts.share)} of the training time",
+        evidence=(
+            *(one for one in finding.evidence if isinstance(one, Measure)),
+            Measure(label, ratio(starts.share), ratio(limits.starts)),
+            Measure("what they add to the mean step at most", ms(starts.each_step_ms)),
+        ),
+        effects=(),
+        severity=Severity.of(starts.share),
+    )
 
 
 def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
@@ -441,6 +503,7 @@ def _example(passes: float) -> Verdict:
         Breakdown.of(input=30.0, device=10.0),
         HostMemory(total=16e9, used=4e9),
         CpuContention(crowded=False),
+        None,
     )
 
 

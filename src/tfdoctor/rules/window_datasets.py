@@ -3,7 +3,8 @@
 ## What it checks
 
 Whether the pipeline cuts windows with `Dataset.window` and joins each by `flat_map` or `interleave`, in the part of
-the pipeline that limits a waiting step. The time per window is compared with the time that copying its bytes needs.
+the pipeline that limits a waiting step, or with so much work that it takes a CPU's busy cores from the compute of a
+step that does not wait. The time per window is compared with the time that copying its bytes needs.
 
 ## Why it matters
 
@@ -75,6 +76,12 @@ class Limits:
         "Largest share of the time per window that copying its bytes may need; above it, the data take the time",
         most=1.0,
     )
+    taken: float = limit(
+        0.2,
+        "Smallest share of the step by which making windows slows the compute, on a CPU run that does not wait for "
+        "input; as in uncached-preprocessing",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -91,12 +98,20 @@ def check(
     if not windows.joins:
         return Healthy(summary="No stage joins windows that are datasets")
     if not breakdown.waits_for_input:
+        found = max(windows.joins, key=_work)
+        if contention.crowds_out(_work(found), breakdown.step_ms, limits.taken):
+            return _judged(found, contention, limits)
         return Healthy(summary=f"Making windows does not slow training: {breakdown.little_wait}")
     paths = pipeline.slowest.stages if pipeline.slowest else {}
     limiting = [found for found in windows.joins if found.join.path in paths]
     if not limiting:
         return Healthy(summary="Making windows does not limit the pipeline")
     return _judged(max(limiting, key=lambda found: found.join.work_ms), contention, limits)
+
+
+def _work(found: WindowJoin) -> float:
+    """Return the work of all stages that make and join the windows, in ms per step."""
+    return found.join.work_ms + sum(inner.work_ms for inner in found.inner)
 
 
 def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Verdict:

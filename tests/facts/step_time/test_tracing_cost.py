@@ -4,6 +4,8 @@ import pytest
 
 from tests.builders import chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
@@ -91,3 +93,25 @@ def test_of_a_cost_that_the_events_explain_nothing_is_unknown() -> None:
     cost = TracingCost.of({"host": 12.0, "device": 8.0}, {"host": 10_000.0}, 2.0)
     assert cost.scale == pytest.approx(1.0)
     assert cost.least(4.0) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("cost_ms", "left"), [(0.0, 1.0), (2.0, 0.5), (4.0, 0.1)])
+def test_traced_work_keeps_what_its_events_do_not_take(cost_ms: float, left: float) -> None:
+    assert TracingCost.left(4.0, cost_ms) == pytest.approx(left)
+
+
+def test_no_work_has_no_cost() -> None:
+    assert TracingCost.left(0.0, 1.0) == 1.0
+
+
+def test_the_models_input_is_without_the_profilers_cost() -> None:
+    """500 elements a step pass two stages on a thread of the input; each call is an event."""
+    ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
+    slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=1.5, wall_ms=1.5, calls=500.0)
+    source = StageTime(path="Root::Prefetch::Map::Range", kind="Range", wall_ms=0.5, calls=500.0)
+    facts = traced(1.25)
+    facts.give(InputPipeline.of(ahead, slow, source))
+    each_ms = facts.fact(TracingCost).each_ms
+    (segment,) = facts.fact(StepModel).segments
+    assert each_ms > 0
+    assert segment.ms == pytest.approx(2.0 - 1000 * each_ms)

@@ -43,6 +43,10 @@ NEVER = sys.maxsize
 REMEMBERED = 1000
 """Untraced calls whose time is kept, for the report to say what profiling costs."""
 
+LONG, LONGEST = 2, 40
+"""Untraced steps of at least so many times the median are told one by one, at most so many: the first steps of
+epochs, which a short window does not hold."""
+
 ROUNDS = 2
 """How often a call must have come before it is taken for one that recurs."""
 
@@ -83,8 +87,9 @@ class StepCounter:
         self.marks = True  # False: the framework sets markers itself, just before it calls us
         self.alarm = listener.first_alarm()
         self.began, self.size = 0, 1  # when the last call began, 0 when it is traced, and its steps
-        # (ns, steps) from one untraced call to the next:
+        # (ns, steps) from one untraced call to the next, and the numbers of their first steps:
         self.spans: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
+        self.numbers: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
         self.traced: collections.deque[tuple[int, int]] = collections.deque(maxlen=REMEMBERED)
         self.under_profiler = False
         # The source whose rounds seem to hold several calls of this one:
@@ -98,8 +103,8 @@ class StepCounter:
         if number < self.alarm:
             return None
         marker = self.listener.arrive(self, number, k)
-        if marker is not None:
-            self.began = 0  # what is traced takes longer
+        # What is traced takes longer, and the end of a window is no work of a step:
+        self.began = time.perf_counter_ns() if marker is None else 0
         if self.listener.leave:
             self.retract(None, k)
             self.listener.depart()
@@ -110,6 +115,7 @@ class StepCounter:
         now = time.perf_counter_ns()
         if self.began:
             self.spans.append((now - self.began, self.size))
+            self.numbers.append(self.seen - self.size)
         self.seen += k
         self.calls += 1
         self.began, self.size = now, k
@@ -169,7 +175,21 @@ class StepCounter:
         times = {"count": len(self.spans) - 1, "median_ms": usual, "of": "steps"}
         if self.traced:
             times |= {"of": "calls", "traced_ms": _median_ms(self.traced)}
+        elif len(self.numbers) == len(self.spans):
+            times |= self._long(usual)
         return times
+
+    def _long(self, usual_ms: float) -> dict[str, object]:
+        """Return the time of all untraced steps but the first call's, and the long ones by number."""
+        spans = list(zip(self.numbers, self.spans))[1:]  # noqa: B905  # Python 3.9 has no strict
+        found = [(number, ns / k / 1e6) for number, (ns, k) in spans]
+        longest = sorted(found, key=lambda one: -one[1])[:LONGEST]
+        return {
+            "total_ms": round(sum(ns for _, (ns, _k) in spans) / 1e6, 4),
+            "long": [
+                (number, round(ms, 4)) for number, ms in sorted(longest) if ms >= LONG * usual_ms
+            ],
+        }
 
 
 def _median_ms(spans: Collection[tuple[int, int]]) -> float | None:

@@ -46,6 +46,13 @@ class CpuContention:
             return 0.0
         return min(work_ms * self.beside / self.cores, self.compute_ms)
 
+    def crowds_out(self, work_ms: float, step_ms: float, least: float) -> bool:
+        """Whether this much of the input's work slows the compute by at least a share of the step, 0 to 1.
+
+        Then less of this work may shorten a step that never waits for its input.
+        """
+        return self.taken_ms(work_ms) >= least * step_ms > 0.0
+
     def relief(self, work_ms: float) -> tuple[Effect, ...]:
         """Return the compute's gain when this much of the input's work is gone: a ceiling.
 

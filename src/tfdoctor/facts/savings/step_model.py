@@ -87,7 +87,7 @@ class StepModel:
         return cls(
             device=device.kind,
             exposed=tracing.untraced if tracing else breakdown.median,
-            segments=pipeline.segments if pipeline else (),
+            segments=_without_cost(pipeline, tracing) if pipeline else (),
             host_work=_host_work(activity, steps, breakdown),
             cores=cores,
             input_ms=sum(stage.work_ms for stage in pipeline.stages) if pipeline else 0.0,
@@ -342,6 +342,20 @@ class StepModel:
     def _awaited(self, segment: PipelineSegment) -> list[PipelineSegment]:
         """Return a segment that does not set the pace, and the wait for it."""
         return [segment, replace(_to(segment, self._wait), overlapped=False)]
+
+
+def _without_cost(
+    pipeline: InputPipeline, tracing: TracingCost | None
+) -> tuple[PipelineSegment, ...]:
+    """Return the segments without the profiler's cost of their calls, each of which is an event."""
+    if tracing is None:
+        return pipeline.segments
+    cost = {stage.path: stage.calls * tracing.each_ms for stage in pipeline.stages}
+    return tuple(
+        replace(segment, stages={path: time * left for path, time in segment.stages.items()})
+        for segment in pipeline.segments
+        for left in [tracing.left(segment.ms, sum(cost[path] for path in segment.stages))]
+    )
 
 
 def _by_stage(effects: Iterable[Effect]) -> dict[Stage, list[Effect]]:

@@ -87,6 +87,11 @@ class TracingCost:
         unexplained = (1.0 / self.scale - 1.0) * sum(self.untraced.values())
         return max(left_ms / 2, left_ms / self.scale - unexplained)
 
+    @staticmethod
+    def left(traced_ms: float, cost_ms: float) -> float:
+        """Return the share of traced work, 0 to 1, that remains without the cost of its events."""
+        return max(LEAST, 1.0 - cost_ms / traced_ms) if traced_ms else 1.0
+
     def kept(self, part: str) -> float:
         """Return the share of a part's traced time that remains without the profiler."""
         return self.untraced[part] / self.traced[part] if self.traced[part] else 1.0
