@@ -6,6 +6,8 @@ The time from the end of one training call to the start of the next in which the
 callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor profile` samples the stack of
 the training thread and names the callback and the line. Retracing a function, making batches in the
 loop and calls such as `model.predict` also fall between steps; retracing, python-input and slow-call report them.
+The time of a callback includes such calls in it, for the remedy spares all of it: slow-call then names a part of
+the same time.
 
 The traced steps are a few of the run. Where the others take longer, although tracing slows only the traced ones,
 work that grows from step to step is a likely cause, such as rewriting a history that becomes longer: the report

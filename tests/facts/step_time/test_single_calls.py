@@ -68,7 +68,8 @@ def found(
 
 def test_the_calls_are_counted_and_all_but_one_are_spared() -> None:
     (one,) = found(graph([1, 192], [])).calls
-    assert (one.name, one.calls) == ("policy", pytest.approx(10.0, rel=0.01))
+    assert one.name == "policy"
+    assert one.calls == pytest.approx(10.0)
     assert one.call_ms == pytest.approx(1.0, rel=0.05)
     assert (one.line.at, one.line.call) == (Location("train.py", 73), SlowCall.SINGLE)
     assert (one.line.seen, one.line.steps) == (STEPS - 1, STEPS)
