@@ -10,7 +10,7 @@ from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules import between_steps
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table, Verdict
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 
@@ -110,6 +110,31 @@ def test_slow_calls_are_left_to_slow_call() -> None:
     finding = check(12.0, *places, slow=slow)
     assert isinstance(finding, Finding)
     assert finding.remedies[0].at == LOGS
+
+
+def test_a_callback_is_one_finding_with_the_slow_calls_in_it() -> None:
+    """get_weights and a histogram of each: to run the callback rarely spares both, and its operations."""
+    callback = "Weights.on_train_batch_end"
+    slow = SlowCalls((SlowLine(MAKES, SlowCall.WEIGHTS, 8, 8, {Stage.BETWEEN: 4.0}),), 20)
+    places = SampledLine(LOGS, 10, callback), SampledLine(MAKES, 8, callback), SampledLine(None, 2)
+    finding = check(10.0, *places, slow=slow, single=SingleOperations(0.0, 2.0))
+    assert isinstance(finding, Finding)
+    assert "Weights.on_train_batch_end" in finding.summary
+    times = {(e.stage, e.subject): (e.of.value, e.scales) for e in finding.effects if e.of}
+    own, calls = StepWork.BETWEEN_CALLS, StepWork.SLOW_CALLS
+    left = 1.0 - 0.99 * 5.0 / 6.0
+    assert times[Stage.BETWEEN, own] == pytest.approx((6.0, left))
+    assert times[Stage.DEVICE, own] == pytest.approx((1.2, left))
+    assert times[Stage.BETWEEN, calls] == pytest.approx((4.0, 0.01))
+    assert times[Stage.DEVICE, calls] == pytest.approx((0.8, 0.01))
+    assert {effect.bound for effect in finding.effects} == {Bound.EXPECTED}
+
+
+def test_a_callback_that_does_nothing_but_slow_calls_is_left_to_slow_call() -> None:
+    callback = "Sample.on_train_batch_end"
+    slow = SlowCalls((SlowLine(MAKES, SlowCall.PREDICT, 18, 18, {Stage.BETWEEN: 9.0}),), 20)
+    places = SampledLine(MAKES, 19, callback), SampledLine(LOGS, 1, callback)
+    assert isinstance(check(10.0, *places, slow=slow), Healthy)
 
 
 def test_lines_that_make_what_stays_the_same_make_no_batch() -> None:

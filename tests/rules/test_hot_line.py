@@ -89,6 +89,15 @@ def test_work_between_calls_that_a_finding_is_about_is_left_out() -> None:
     assert not isinstance(check(between=(HostLine(LINE, 9, 4.0),), subjects=subjects), Finding)
 
 
+def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
+    """between-steps leaves out the calls of compiled functions: nothing else names this line."""
+    starts = HostLine(LINE, 9, 3.5, work=LineWork.ENTERING)
+    subjects = frozenset((StepWork.BETWEEN_CALLS,))
+    finding = check(between=(starts, HostLine(OTHER, 9, 2.0)), subjects=subjects)
+    assert isinstance(finding, Finding)
+    assert [remedy.at for remedy in finding.remedies] == [LINE]
+
+
 def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:
     waits = HostLine(LINE, 40, 8.0, work=LineWork.DISPATCHING)
     assert not isinstance(check(waits), Finding)

@@ -4,6 +4,8 @@ import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.single_calls import SingleCall, SingleCalls
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import slow_call
@@ -23,10 +25,14 @@ def line(
 
 
 def check(
-    *lines: SlowLine, long: LongStepLines | None = None, single: SingleOperations | None = None
+    *lines: SlowLine,
+    long: LongStepLines | None = None,
+    single: SingleOperations | None = None,
+    body: LoopBody | None = None,
+    examples: SingleCalls | None = None,
 ) -> Verdict:
     breakdown = Breakdown.of(between=10.0, device=6.0, input=4.0)
-    return slow_call.check(SlowCalls(lines, 20), breakdown, long, single)
+    return slow_call.check(SlowCalls(lines, 20), breakdown, long, single, body, examples)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +66,46 @@ def test_operations_that_python_runs_one_by_one_may_all_be_theirs() -> None:
     finding = check(line(4.0), line(1.0, part=Stage.DEVICE), single=single)
     assert isinstance(finding, Finding)
     assert [effect.of.value for effect in finding.effects if effect.of] == [4.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("body_ms", "seen", "ceiling_ms"),
+    [
+        (9.0, 16, 5.0),  # 16 samples and a standard error of 4
+        (9.0, 64, 4.5),
+        (4.75, 16, 4.75),  # no more than all Python outside of compiled functions
+        (3.0, 16, 4.0),  # and no less than the samples show
+        (None, 16, 4.0),
+    ],
+)
+def test_a_ceiling_is_what_the_samples_allow_for(
+    body_ms: float | None, seen: int, ceiling_ms: float
+) -> None:
+    body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
+    finding = check(line(4.0, seen=seen), body=body)
+    assert isinstance(finding, Finding)
+    assert [e.of.value for e in finding.effects if e.of] == pytest.approx([ceiling_ms])
+    assert "4.00 ms" in finding.summary
+
+
+def test_a_function_for_one_example_is_named_with_its_calls() -> None:
+    parts = {Stage.BETWEEN: 7.0, Stage.DEVICE: 1.0}
+    at = SlowLine(Location("train.py", 73), SlowCall.SINGLE, 30, 20, parts)
+    examples = SingleCalls((SingleCall("policy", 80.0, 0.1, at),))
+    single, body = SingleOperations(0.0, 2.0), LoopBody(0.0, 20.0)
+    finding = check(single=single, body=body, examples=examples)
+    assert isinstance(finding, Finding)
+    assert "policy 80 times in every step" in finding.summary
+    assert "train.py:73" in finding.summary
+    assert [remedy.at for remedy in finding.remedies] == [at.at]
+    # Measured, not sampled; and operations that Python runs one by one are not within it.
+    assert {e.stage: e.of.value for e in finding.effects if e.of} == parts
+    both = check(line(1.0), single=single, examples=examples)
+    assert isinstance(both, Finding)
+    assert {e.stage: e.of.value for e in both.effects if e.of} == {
+        Stage.BETWEEN: 8.0,
+        Stage.DEVICE: 3.0,
+    }
 
 
 def test_every_call_has_an_answer() -> None:

@@ -6,6 +6,8 @@ The time from the end of one training call to the start of the next in which the
 callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor profile` samples the stack of
 the training thread and names the callback and the line. Retracing a function, making batches in the
 loop and calls such as `model.predict` also fall between steps; retracing, python-input and slow-call report them.
+The time of a callback includes such calls in it, for the remedy spares all of it: slow-call then names a part of
+the same time.
 
 The traced steps are a few of the run. Where the others take longer, although tracing slows only the traced ones,
 work that grows from step to step is a likely cause, such as rewriting a history that becomes longer: the report
@@ -73,6 +75,10 @@ SHOWN_ROWS = 8
 """Rows of the table: the callbacks and lines that take most of the time."""
 
 
+RARELY = 0.99
+"""Share of the time that is spared where work runs every 100 steps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Thresholds of this rule."""
@@ -105,6 +111,20 @@ class Hotspot:
     sample_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is done between two steps, in ms per step; ``slow_ms`` of ``time_ms`` are in lines of slow-call."""
+
+    time_ms: float
+    slow_ms: float = 0.0
+    hotspots: tuple[Hotspot, ...] = ()
+
+    @property
+    def own_ms(self) -> float:
+        """The time that no other finding states."""
+        return self.time_ms - self.slow_ms
+
+
 def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
     breakdown: Breakdown,
     samples: StackSamples | None,
@@ -120,8 +140,8 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
         return NotApplicable(reason="the traced steps have no duration; record the run again")
     samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
-    elsewhere = _elsewhere(known, slow)
-    time_ms = _other_work_ms(breakdown, known, retracing, elsewhere) * (1.0 - own_share)
+    work = _work(_function_free_ms(breakdown, retracing) * (1.0 - own_share), known, slow)
+    time_ms = work.time_ms
     share = time_ms / breakdown.step_ms
     measures = (
         Measure("time between training calls per step", ms(breakdown[Stage.BETWEEN])),
@@ -133,19 +153,18 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
         Measure("share of the step in this work", ratio(share), ratio(limits.share)),
     )
     summary = f"{milliseconds(breakdown[Stage.BETWEEN])} pass between two steps{_of_it(breakdown, time_ms)}"
-    if share < limits.share or time_ms < limits.least_ms:
+    if work.own_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
         short = breakdown[Stage.BETWEEN] < limits.least_ms
         needed = (
             (PartTime(Stage.BETWEEN, ms(breakdown[Stage.BETWEEN]), LOOP_COST),) if short else ()
         )
         return Healthy(summary=summary, evidence=measures, necessary=needed)
-    hotspots = _hotspots(known, elsewhere) if known else []
     longer = pace if pace and pace.ratio >= limits.longer else None
     return Finding(
-        summary=summary + _mostly(hotspots) + _longer(longer),
-        evidence=(*measures, *_pace(longer, limits), *_table(hotspots, time_ms)),
-        remedies=(_remedy(hotspots), *((NEW_ONLY,) if longer else ())),
-        effects=_effects(hotspots, time_ms, breakdown, single),
+        summary=summary + _mostly(work.hotspots) + _longer(longer),
+        evidence=(*measures, *_pace(longer, limits), *_table(work.hotspots, time_ms)),
+        remedies=(_remedy(work.hotspots), *((NEW_ONLY,) if longer else ())),
+        effects=_effects(work, breakdown, single),
     )
 
 
@@ -209,45 +228,58 @@ def _of_it(breakdown: Breakdown, time_ms: float) -> str:
     )
 
 
-def _other_work_ms(
-    breakdown: Breakdown,
-    samples: StackSamples | None,
-    retracing: Retracing | None,
-    elsewhere: Sequence[SampledLine],
-) -> float:
-    """Return the time between steps without tracing and calling functions, and without lines reported elsewhere."""
+def _function_free_ms(breakdown: Breakdown, retracing: Retracing | None) -> float:
+    """Return the time between steps without tracing and calling functions."""
     functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
-    rest_ms = max(0.0, breakdown[Stage.BETWEEN] - functions_ms)
-    return rest_ms * (1.0 - samples.share(elsewhere)) if samples else rest_ms
+    return max(0.0, breakdown[Stage.BETWEEN] - functions_ms)
 
 
-def _elsewhere(samples: StackSamples | None, slow: SlowCalls | None) -> tuple[SampledLine, ...]:
-    """Return the lines that python-input (they make batches) and slow-call report."""
+def _work(free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) -> Work:
+    """Leave out the lines that python-input and slow-call report, but no part of the callback that takes most.
+
+    What a callback calls is spared with it, so that one finding states all of its time.
+    """
     if samples is None:
-        return ()
+        return Work(free_ms)
+    elsewhere = _elsewhere(samples, slow)
+    hotspots = _hotspots(samples, elsewhere)
+    callback = hotspots[0].callback if hotspots else ""
+    calls = tuple(place for place in elsewhere if callback and place.callback == callback)
+    others = tuple(place for place in elsewhere if place not in calls)
+    return Work(
+        free_ms * (1.0 - samples.share(others)),
+        free_ms * samples.share(calls),
+        tuple(_hotspots(samples, others)),
+    )
+
+
+def _elsewhere(samples: StackSamples, slow: SlowCalls | None) -> tuple[SampledLine, ...]:
+    """Return the lines that python-input (they make batches) and slow-call report."""
     calls, makers = slow.places if slow else frozenset(), samples.makers
     return tuple(place for place in samples.places if place in makers or place.at in calls)
 
 
 def _effects(
-    hotspots: Sequence[Hotspot],
-    time_ms: float,
-    breakdown: Breakdown,
-    single: SingleOperations | None,
+    work: Work, breakdown: Breakdown, single: SingleOperations | None
 ) -> tuple[Effect, ...]:
     """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all.
 
-    The operations that it runs one by one are computing, and are spared in the same proportion.
+    The operations that it runs one by one are computing, and are spared in the same proportion. The time of
+    slow calls in it is the same as slow-call states.
     """
-    part, bound = 1.0, Bound.AT_MOST
-    if hotspots and hotspots[0].callback:
-        part = 0.99 * hotspots[0].sample_count / _sample_count(hotspots)
-        bound = Bound.EXPECTED
-    computing_ms = single.between_ms * time_ms / breakdown[Stage.BETWEEN] if single else 0.0
-    times = {Stage.BETWEEN: time_ms, Stage.DEVICE: computing_ms}
+    spared_ms, bound = work.own_ms, Bound.AT_MOST
+    if work.hotspots and work.hotspots[0].callback:
+        part = work.hotspots[0].sample_count / _sample_count(work.hotspots)
+        spared_ms, bound = RARELY * (part * work.time_ms - work.slow_ms), Bound.EXPECTED
+    per_ms = single.between_ms / breakdown[Stage.BETWEEN] if single else 0.0
+    parts = (
+        (StepWork.BETWEEN_CALLS, work.own_ms, 1.0 - spared_ms / work.own_ms),
+        (StepWork.SLOW_CALLS, work.slow_ms, 1.0 - RARELY),
+    )
     return tuple(
-        Effect(stage, 1.0 - part, StepWork.BETWEEN_CALLS, ms(taken), bound=bound)
-        for stage, taken in times.items()
+        Effect(stage, left, subject, ms(taken), bound=bound)
+        for subject, time_ms, left in parts
+        for stage, taken in ((Stage.BETWEEN, time_ms), (Stage.DEVICE, time_ms * per_ms))
         if taken
     )
 

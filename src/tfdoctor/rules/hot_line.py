@@ -109,11 +109,14 @@ def check(
     """Name the lines that take most of the host's time, where no other finding does."""
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if _open(part, unexplained)]
     if not parts:
-        return Healthy(summary="No large part of the host's time is unexplained")
+        return Healthy(summary=NO_LARGE_PART)
     least_ms = limits.share * breakdown.step_ms
     hot = [hot for part in parts for hot in _hot(part, lines, unexplained, least_ms, limits)]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
+    parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
+    if not parts:
+        return Healthy(summary=NO_LARGE_PART)
     seen = sum(line.seen for part in parts for line in lines.own(part))
     if seen < limits.samples:
         return NotApplicable(
@@ -123,6 +126,9 @@ def check(
         summary=f"No line of Python takes {percent(limits.share)} of the step in the host's time",
         evidence=(Measure("stack samples in the host's time", count(seen)), *_loop(parts, lines)),
     )
+
+
+NO_LARGE_PART = "No large part of the host's time is unexplained"
 
 
 def _loop(parts: Iterable[Stage], lines: HostLines) -> tuple[Measure, ...]:
@@ -136,9 +142,20 @@ def _loop(parts: Iterable[Stage], lines: HostLines) -> tuple[Measure, ...]:
 
 
 def _open(part: Stage, unexplained: Unexplained) -> bool:
-    """Whether time of a part is left to explain, and no finding is about the same work."""
-    named = part is Stage.BETWEEN and StepWork.BETWEEN_CALLS in unexplained.subjects
-    return part in unexplained.parts_ms and not named
+    """Whether time of a part is left to explain."""
+    return part in unexplained.parts_ms
+
+
+def _is_named(part: Stage, line: HostLine, named: frozenset[str]) -> bool:
+    """Whether a finding is about the same work; between-steps leaves out only what starts compiled functions."""
+    besides = _is_besides(part, named) and line.work is not LineWork.ENTERING
+    slow = StepWork.SLOW_CALLS in named and slow_call(line.main_call) is not None
+    return slow or besides or NAMED.get(line.work) in named
+
+
+def _is_besides(part: Stage, named: frozenset[str]) -> bool:
+    """Whether a finding is about all of a part but calls of compiled functions."""
+    return part is Stage.BETWEEN and StepWork.BETWEEN_CALLS in named
 
 
 def _hot(
@@ -147,9 +164,7 @@ def _hot(
     """Yield the lines of a part that take long, and the calls of functions whose other lines do together."""
     named = unexplained.subjects
     own = (line for line in lines.own(part) if line.work is not LineWork.LOOPING)
-    left = [line for line in own if NAMED.get(line.work) not in named]
-    if StepWork.SLOW_CALLS in named:
-        left = [line for line in left if slow_call(line.main_call) is None]
+    left = [line for line in own if not _is_named(part, line, named)]
     long = [line for line in left if _is_long(line, least_ms, limits)]
     callers = by_caller(line for line in left if line not in long)
     yield from (HotLine(part, line) for line in long)
@@ -229,8 +244,8 @@ def _remedy(line: HostLine) -> Remedy:
 QUESTIONS = {
     LineWork.READING: "Can the value be read every 100 steps, or once per epoch?",
     LineWork.CONVERTING: "Can the arrays become tensors once, before the loop?",
-    LineWork.ENTERING: "Can one call train several steps (steps_per_execution in Keras, else a loop inside the "
-    "tf.function), with fewer arguments?",
+    LineWork.ENTERING: "Can one call do the work of several, with fewer arguments: for a whole batch, or for "
+    "several steps (steps_per_execution in Keras, else a loop inside the tf.function)?",
     LineWork.OPERATIONS: "Can this run inside the tf.function that trains, or once before the loop?",
     LineWork.PYTHON: "Can this run every 100 steps, once before the loop, or for the whole batch at once?",
 }

@@ -7,12 +7,17 @@ Samples of the Python stack in calls that are made for a whole run or epoch: `fi
 outside of a `tf.function`. Those count that are seen in most of the traced steps; a call once per epoch or every
 100 steps is not reported. The time in compiled functions of such a call is left out, for that is its useful work.
 
+Also a `tf.function` that a loop in Python calls 8 times per step or more, each time for one example (it was
+traced for arguments of which the first dimension is 1, and for no larger one), where the calls take at least twice
+as long as their operations.
+
 ## Why it matters
 
 `fit`, `predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a
 batch that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable
 by variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation
-from Python.
+from Python. To call a `tf.function` takes 0.1 to 0.5 ms however little it computes, so 80 calls for one example
+each take much longer than one call for all.
 
 ## How to fix
 
@@ -25,13 +30,16 @@ from Python.
 | `clone_model` | clone once, before the loop |
 | `save`, `save_weights` | every 1,000 steps or once per epoch |
 | `model(x)` outside of a `tf.function`, beside a step that is one | a `tf.function` that calls the model |
+| a `tf.function` for one example at a time | one call for all, stacked, where none needs another's result |
 | `clear_session` | once before each model is built |
 
 ## Holds for
 
 Recordings of `tfdoctor profile` with TensorFlow 2.5 and later, Keras 2 and 3. A line's time is its share of the
-samples: with 10 samples it is uncertain by a third. The saving is an upper bound, for what replaces the call takes
-time as well.
+samples: with 10 samples it is uncertain by a third. The saving is an upper bound: it counts the time that the
+samples allow for (one standard error more than they show, at most all Python outside of compiled functions) and
+all operations that Python runs one by one. What replaces the call takes time as well. The time of
+functions for one example is measured, and that of all calls but one counts.
 
 ## Sources
 
@@ -43,13 +51,16 @@ time as well.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.single_calls import SingleCall, SingleCalls
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.humanize import location, milliseconds
+from tfdoctor.humanize import location, milliseconds, number
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -105,6 +116,9 @@ values = model.predict_on_batch(x)  # NumPy; for a tensor: model(x, training=Fal
 TEST_ON_BATCH = """\
 results = model.test_on_batch(x, y)"""
 
+STACKED = """\
+results = function(np.stack(examples))  # one call; results[i] belongs to examples[i]"""
+
 ASSIGN = """\
 @tf.function
 def update_targets():
@@ -136,19 +150,28 @@ INSTEAD = {
     SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
     SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
     SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
+    SlowCall.SINGLE: Advice(
+        "Stack the examples and call the function once, if no call needs the result of another",
+        STACKED,
+    ),
     SlowCall.CLEAR: Advice("Clear the session once, before the model is built", ""),
 }
 """What to do instead of each call; the sources are linked on the rule's page."""
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them
     slow: SlowCalls,
     breakdown: Breakdown,
     long: LongStepLines | None,
     single: SingleOperations | None,
+    body: LoopBody | None,
+    examples: SingleCalls | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the time of such calls with the step."""
+    sampled, many = slow, examples.calls if examples else ()
+    ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
+    slow = replace(slow, lines=tuple(ordered))
     seen = sum(line.seen for line in slow.lines)
     share = slow.ms / breakdown.step_ms if breakdown.step_ms else 0.0
     measures = (
@@ -158,10 +181,10 @@ def check(
     if share < limits.share or seen < limits.samples:
         return Healthy(summary=_little(slow, long), evidence=measures)
     return Finding(
-        summary=_summary(slow),
-        evidence=(*measures, _table(slow)),
+        summary=_summary(slow, many),
+        evidence=(*measures, *_calls(many), _table(slow)),
         remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
-        effects=(*_effects(slow, single), *_input(slow, breakdown)),
+        effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
     )
 
 
@@ -176,13 +199,32 @@ def _little(slow: SlowCalls, long: LongStepLines | None) -> str:
     return f"Calls of {call} ({at}) are not in typical steps, only in long ones; see step-outlier"
 
 
-def _summary(slow: SlowCalls) -> str:
+def _summary(slow: SlowCalls, many: Sequence[SingleCall]) -> str:
     """Name the kind of call that takes most of the time, and its line that does."""
     first, *others = _first_of_each(slow.lines)
     time_ms = sum(line.ms for line in slow.lines if line.call is first.call)
+    called = next(
+        (_how_often(one) for one in many if one.line == first), f"{first.call} in every step"
+    )
     of = f"{milliseconds(time_ms)} of each step"
-    text = f"Calling {first.call} in every step takes about {of}, mostly at {location(first.at)}"
+    text = f"Calling {called} takes about {of}, mostly at {location(first.at)}"
     return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
+
+
+def _how_often(one: SingleCall) -> str:
+    return f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
+
+
+def _calls(many: Sequence[SingleCall]) -> tuple[Measure, ...]:
+    """Return how often each function for one example is called, and how long a call takes."""
+    return tuple(
+        measure
+        for one in many
+        for measure in (
+            Measure(f"calls of {one.name} per step", count(one.calls)),
+            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
+        )
+    )
 
 
 def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
@@ -205,19 +247,42 @@ def _remedy(line: SlowLine) -> Remedy:
     return Remedy(advice.action, advice.code, line.at, advice.edit_id)
 
 
-def _effects(slow: SlowCalls, single: SingleOperations | None) -> tuple[Effect, ...]:
+def _effects(
+    slow: SlowCalls,
+    many: Sequence[SingleCall],
+    single: SingleOperations | None,
+    body: LoopBody | None,
+) -> tuple[Effect, ...]:
     """Return the calls' time in each part of the step, as a ceiling.
 
     The operations that Python runs one by one may all be theirs: samples show only a part of short ones.
     """
-    alone_ms = single.inside_ms + single.between_ms if single else 0.0
-    times = {stage: slow.part_ms(stage) for stage in (Stage.HOST, Stage.BETWEEN, Stage.DEVICE)}
-    times[Stage.DEVICE] = max(times[Stage.DEVICE], alone_ms)
+    alone_ms = single.inside_ms + single.between_ms if single and slow.lines else 0.0
+    own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
+    times = {
+        stage: _ceiling(slow, stage, own_ms.get(stage, 0.0))
+        for stage in (Stage.HOST, Stage.BETWEEN)
+    }
+    times[Stage.DEVICE] = max(slow.part_ms(Stage.DEVICE), alone_ms)
+    for stage in times:
+        times[stage] += sum(one.line.parts_ms.get(stage, 0.0) for one in many)
     return tuple(
         Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(taken), bound=Bound.AT_MOST)
         for stage, taken in times.items()
         if taken
     )
+
+
+def _ceiling(slow: SlowCalls, stage: Stage, own_ms: float) -> float:
+    """Return what sampled calls may take of a part: as much as their samples allow for, within Python's time there.
+
+    That is one standard error more than they show; the number of samples is a Poisson count, whose standard
+    error is its root.
+    """
+    seen, time_ms = sum(line.seen for line in slow.lines), slow.part_ms(stage)
+    if not seen or not time_ms:
+        return 0.0
+    return max(time_ms, min(own_ms, time_ms * (1.0 + 1.0 / sqrt(seen))))
 
 
 def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
@@ -228,15 +293,19 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
     return (Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST),)
 
 
+NOTHING = (None, None, None, None)
+"""The facts that an example does without."""
+
+
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), None, None)
+    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), *NOTHING)
 
 
 def healthy() -> Verdict:
     """The same loop calls predict_on_batch."""
     return check(
-        SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), None, None
+        SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), *NOTHING
     )
 
 

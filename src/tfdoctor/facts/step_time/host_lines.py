@@ -192,8 +192,8 @@ class HostTime:
         that is not in it.
         """
         at = np.array([time_ps])
-        if _inside(at, self.busy_ps)[0]:
-            return next((stage for stage, spans in others.items() if _inside(at, spans)[0]), None)
+        if covered(at, self.busy_ps)[0]:
+            return next((stage for stage, spans in others.items() if covered(at, spans)[0]), None)
         latest = np.searchsorted(self.spans.starts_ps, time_ps, side="right") - 1
         return Stage.BETWEEN if time_ps >= self.call_ends_ps[latest] else Stage.HOST
 
@@ -207,10 +207,10 @@ class HostTime:
         latest = np.searchsorted(self.spans.starts_ps, times_ps, side="right") - 1
         between = times_ps >= self.call_ends_ps[latest]
         part = between if stage is Stage.BETWEEN else ~between
-        return self.spans.holds(times_ps) & part & ~_inside(times_ps, self.busy_ps)
+        return self.spans.holds(times_ps) & part & ~covered(times_ps, self.busy_ps)
 
 
-def _inside(times_ps: NDArray[np.int64], spans_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+def covered(times_ps: NDArray[np.int64], spans_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return (n,) whether times lie in one of (spans, 2) starts and ends."""
     if not len(spans_ps):
         return np.zeros(len(times_ps), bool)

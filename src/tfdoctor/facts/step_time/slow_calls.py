@@ -51,6 +51,7 @@ class SlowCall(StrEnum):
     SAVE = "save"
     CLEAR = "clear_session"
     MODEL = "a model outside of a tf.function"
+    SINGLE = "a tf.function for one example"  # see SingleCalls
 
 
 FUNCTIONS = {

@@ -1,0 +1,184 @@
+"""The tf.functions that Python calls many times in a step, each time for one example."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.host_lines import PS_PER_NS, PS_PER_US, covered
+from tfdoctor.facts.step_time.retracing import function_calls
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import trainers
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import PythonRecord, RecordedGraph, SourceLine
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.verdict import Stage
+
+MANY = 8.0
+"""Calls per step from which on one call for all examples spares most of their time (seven eighths of it)."""
+
+USEFUL = 0.5
+"""Share of the calls' time in their operations from which on it is work that one call has to do as well."""
+
+UPDATES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
+"""Beginnings of the types of operations that change variables: the next call then needs this one's result."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleCall:
+    """A tf.function and the user's line that calls it most often.
+
+    ``calls`` is per training step, ``call_ms`` the mean time of one. The time of ``line`` is that of all calls but
+    one, in ms per training step.
+    """
+
+    name: str
+    calls: float
+    call_ms: float
+    line: SlowLine
+
+
+@dataclass(frozen=True, slots=True)
+class SingleCalls:
+    """Functions that are called MANY times per step or more for one example, and mostly compute little.
+
+    A function takes one example where a graph of it has arguments of which the first dimension is 1, and no graph
+    has one of which it is larger: a graph with an open first dimension serves both. Left out are functions that
+    update variables, the training function, and calls that are mostly operations.
+    """
+
+    calls: tuple[SingleCall, ...] = ()
+
+    @classmethod
+    def measure(
+        cls,
+        recording: Recording,
+        trace: Trace,
+        steps: Steps,
+        activity: Activity,
+        framework: Framework,
+    ) -> Self:
+        """Count the calls in the steady steps, and find their lines by the stack samples within them.
+
+        Raises:
+            Unavailable: the stack was not sampled, or the samples have no time in the trace.
+        """
+        program = recording.program
+        record = program.python if program else None
+        if program is None or record is None:
+            raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
+        if record.began_unix_ns is None or trace.started_unix_ns is None:
+            raise Unavailable("the stack samples have no time in the trace")
+        origin_ps = (record.began_unix_ns - trace.started_unix_ns) * PS_PER_NS
+        own = record.fed.function if record.fed else ""
+        steady, locate = SteadySteps.of(steps), Places.of(recording)
+        lines = trainers(line for line in trace.host_lines if len(line))
+        found = []
+        for name in _singles(program.graphs) - {own}:
+            spans = Intervals.union(
+                span for line in lines for span in function_calls(line, name).spans
+            )
+            at = _most(_callers(record, spans, origin_ps))
+            found.append(_call(name, spans, steady, activity, (at, locate)))
+        kept = [call for call in found if call]
+        return cls(tuple(sorted(kept, key=lambda call: (-call.line.ms, call.name))))
+
+
+Caller = tuple[SourceLine | None, int]
+
+
+def _singles(graphs: Iterable[RecordedGraph]) -> set[str]:
+    """Return the names of the functions that were traced for one example, for no batch, and update nothing."""
+    by_name: dict[str, list[RecordedGraph]] = defaultdict(list)
+    for graph in graphs:
+        if graph.kind == "function" and graph.name and not graph.outer:
+            by_name[graph.name].append(graph)
+    return {name for name, own in by_name.items() if _take_one(own) and not any(map(_updates, own))}
+
+
+def _updates(graph: RecordedGraph) -> bool:
+    return any(operation.type.startswith(UPDATES) for operation in graph.operations)
+
+
+def _take_one(graphs: Iterable[RecordedGraph]) -> bool:
+    """Whether the first dimensions of all array arguments are 1, or open in some of the graphs."""
+    found = [set(_examples(graph)) for graph in graphs]
+    return {1} in found and set[int | None]().union(*found) <= {1, None}
+
+
+def _examples(graph: RecordedGraph) -> Iterator[int | None]:
+    """Yield the first dimension of each array argument; 0 for a vector, which may be anything."""
+    for operation in graph.operations:
+        given = operation.type == "Placeholder" and operation.name not in graph.captured
+        shape = operation.outputs[0][1] if given and operation.outputs else None
+        if shape:
+            yield shape[0] if len(shape) > 1 or shape[0] in {1, None} else 0
+
+
+def _callers(record: PythonRecord, spans: Intervals, origin_ps: int) -> Counter[SourceLine]:
+    """Count the stack samples within spans by the user's line."""
+    edges, seen = np.array(spans.spans, np.int64).reshape(-1, 2), Counter[SourceLine]()
+    for place in record.places:
+        if place.at is not None:
+            times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US
+            seen[place.at] += int(covered(times, edges).sum())
+    return seen
+
+
+def _most(seen: Counter[SourceLine]) -> Caller:
+    """Return the line seen most often, and how often; (None, 0) where none was seen."""
+    return next(iter(seen.most_common(1)), (None, 0))
+
+
+def _call(
+    name: str,
+    spans: Intervals,
+    steady: SteadySteps,
+    activity: Activity,
+    caller: tuple[Caller, Places],
+) -> SingleCall | None:
+    """Return the calls of one function; None where they are few, mostly operations, or at no known line."""
+    (line, seen), locate = caller
+    at, (calls, steps) = locate(line), _count(spans, steady)
+    whole_ms = steady.ms(spans)
+    if at is None or not seen or calls < MANY:
+        return None
+    parts = _parts(spans, steady, activity)
+    if parts[Stage.DEVICE] >= USEFUL * whole_ms:
+        return None
+    spared = {stage: time * (1.0 - 1.0 / calls) for stage, time in parts.items() if time}
+    return SingleCall(
+        name, calls, whole_ms / calls, SlowLine(at, SlowCall.SINGLE, seen, steps, spared)
+    )
+
+
+def _count(spans: Intervals, steady: SteadySteps) -> tuple[float, int]:
+    """Return the calls per training step, and in how many steady steps there are any."""
+    counts = [
+        sum(start <= begin < end for begin, _ in spans.within(start, end).spans)
+        for start, end in steady.stretches
+    ]
+    return sum(counts) / steady.rounds, sum(map(bool, counts))
+
+
+def _parts(spans: Intervals, steady: SteadySteps, activity: Activity) -> dict[Stage, float]:
+    """Divide the time of calls as Breakdown divides the step, in ms per training step."""
+    computing = activity.of(Stage.DEVICE)
+    others = activity.wait
+    for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
+        others |= activity.of(stage)
+    own = spans - (computing | others)
+    inside_ms = steady.ms(own & steady.calls)
+    return {
+        Stage.DEVICE: steady.ms(spans & computing),
+        Stage.HOST: inside_ms,
+        Stage.BETWEEN: max(0.0, steady.ms(own) - inside_ms),
+    }
