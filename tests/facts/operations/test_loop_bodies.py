@@ -16,7 +16,7 @@ LOOP = Operation(name=W, type="While", sources=(f"{W}/loop_counter",), graph=0)
 
 
 def op(
-    name: str, kind: str, *sources: str, dtype: str = "float32", shape: tuple[int, ...] = ROW
+    name: str, kind: str, *sources: str, dtype: str = "float32", shape: Shape | None = ROW
 ) -> Operation:
     return Operation(name=name, type=kind, sources=sources, outputs=((dtype, shape),), graph=1)
 
