@@ -9,6 +9,7 @@ from tests.builders import Machine, chart, device, line, markers, matmul, trace,
 from tests.h100 import TIMED_MS, judged
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
+from tfdoctor.facts.matmuls.float32_work import ALONG_ONE_AXIS, LEAST_OF_PEAKS, OF_FEW_CHANNELS
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -20,12 +21,7 @@ from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, Ru
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Rule
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import (
-    ALONG_ONE_AXIS,
-    LEAST_OF_PEAKS,
-    OF_FEW_CHANNELS,
-    Limits,
-)
+from tfdoctor.rules.float32_matmul import Limits
 from tfdoctor.verdict import (
     Bound,
     Finding,

@@ -14,6 +14,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
 from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules import padding_waste
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Finding, Healthy, Measure, Severity, Stage, StepWork, Verdict
@@ -31,12 +32,13 @@ def check(
     breakdown: Breakdown | None = None,
     loops: LoopWork | None = None,
     program: Program | None = None,
+    overhead: PythonOverhead | None = None,
 ) -> Verdict:
     padding = SequencePadding((PaddedInput(steps, ((round(used * steps),) * 8,)),))
     operations = Operations(rows or (row("a", (32, steps, 8)),))
     parts = breakdown or Breakdown.of(device=30.0)
     work = LengthWork.measure(padding, operations, loops, program)
-    return padding_waste.check(padding, work, parts, program)
+    return padding_waste.check(padding, work, parts, program, overhead)
 
 
 def scales(verdict: Verdict) -> dict[str, float]:
@@ -147,7 +149,7 @@ def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
     padding = SequencePadding((entry,))
     operations = Operations((row("a", (2, max(sizes), 8)),))
     work = LengthWork.measure(padding, operations, None, None)
-    return padding_waste.check(padding, work, Breakdown.of(device=30.0), None)
+    return padding_waste.check(padding, work, Breakdown.of(device=30.0), None, None)
 
 
 def test_batches_as_long_as_their_longest_sequence_are_healthy() -> None:
@@ -221,3 +223,35 @@ def test_padding_at_the_beginning_counts_and_rows_without_any_do_not_count_twice
 def test_an_old_recording_says_what_is_missing() -> None:
     with pytest.raises(Unavailable, match="record the run again"):
         chart(trace([]), recording({"graphs": []})).fact(SequencePadding)
+
+
+def test_the_call_from_python_does_not_shrink() -> None:
+    cell = row("while/body/Mul", (32, 8), calls=150.0)
+    parts = Breakdown.of(host=40.0, device=20.0)
+    finding = check(0.5, cell, breakdown=parts, overhead=PythonOverhead(4.0, 1.0))
+    assert isinstance(finding, Finding)
+    assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(36.0)]
+
+
+@pytest.mark.parametrize(
+    ("longest", "scale", "first"), [(60, 0.6, padding_waste.OWN), (61, 0.2, padding_waste.ACTION)]
+)
+def test_the_saving_is_that_of_the_remedy(longest: int, scale: float, first: str) -> None:
+    """Of 100 positions 20 are used; a batch of its own longest sequence keeps half of the 80, or more."""
+    rows = (longest, *((200 - longest) // 9,) * 8, 200 - longest - 8 * ((200 - longest) // 9))
+    finding = padded(rows, sizes=(100,))
+    assert scales(finding) == pytest.approx({"a": scale})
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].action == first
+
+
+def test_the_longest_of_a_batch_is_expected_from_a_sample() -> None:
+    """Two rows of a batch: both short with a probability of 1/4."""
+    entry = PaddedInput(100, ((10, 50, 10, 50),))
+    assert entry.cut(2) == pytest.approx((0.25 * 10 + 0.75 * 50) / 100)
+    assert entry.cut(None) is None
+
+
+def test_whole_batches_tell_their_own_longest() -> None:
+    entry = PaddedInput(100, ((10, 20), (30, 40)), batches=True)
+    assert entry.cut(64) == pytest.approx(0.3)

@@ -1,5 +1,7 @@
 """recurrent-loop: both sides of each limit, and loops whose iterations are large."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import Row, chart, line, marker, recording, trace
@@ -185,3 +187,64 @@ def test_a_recurrent_layer_is_told_at_its_own_line() -> None:
     first = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm").remedies[0]
     assert "batch_size" in first.code
     assert first.at == Location("train.py", 9)
+
+
+def mapped(
+    *loops: GraphLoop, scheduling: float = 1.0, device: float = 50.0, host: float = 2.0
+) -> Verdict:
+    breakdown = Breakdown.of(host=host, device=device)
+    return recurrent_loop.check(LoopWork(loops, scheduling), breakdown, None, None)
+
+
+def alone(taken: float, operations: float = 900.0, iterations: float = 64.0) -> GraphLoop:
+    """A loop over the images of a batch."""
+    row = OperationTime(name="map/while/body/_1/Conv2D", type="Conv2D", ms=taken, calls=operations)
+    at = Location("train.py", 22)
+    return GraphLoop("map/while", iterations, operations, taken, (row,), at, independent=True)
+
+
+STATE = GraphLoop("lstm/while", 32.0, 900.0, 20.0)
+
+
+def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:
+    """Most of their time is in operations, which a recurrence would need."""
+    verdict = mapped(alone(20.0))
+    assert isinstance(verdict, Finding)
+    (remedy,) = verdict.remedies
+    assert remedy.at == Location("train.py", 22)
+    assert [(effect.stage, effect.of) for effect in verdict.effects] == [
+        (Stage.HOST, ms(1.0)),
+        (Stage.DEVICE, ms(20.0)),
+    ]
+    assert {effect.bound for effect in verdict.effects} == {Bound.AT_MOST}
+    assert isinstance(mapped(replace(alone(20.0), independent=False)), Healthy)
+
+
+@pytest.mark.parametrize(("taken", "kind"), [(9.4, Finding), (9.3, Healthy)])
+def test_independent_iterations_below_a_fifth_of_the_step_are_healthy(
+    taken: float, kind: type
+) -> None:
+    assert isinstance(mapped(alone(taken)), kind)
+
+
+@pytest.mark.parametrize(("operations", "kind"), [(200.0, Finding), (199.0, Healthy)])
+def test_long_operations_may_take_as_long_on_the_whole_batch(operations: float, kind: type) -> None:
+    """20 ms in 200 operations: 0.1 ms each."""
+    assert isinstance(mapped(alone(20.0, operations)), kind)
+
+
+@pytest.mark.parametrize("loop", [alone(9.0), alone(20.0, 100.0)])
+def test_independent_iterations_are_never_necessary(loop: GraphLoop) -> None:
+    verdict = mapped(loop, scheduling=0.1)
+    assert isinstance(verdict, Healthy)
+    assert verdict.necessary == ()
+
+
+def test_beside_another_loop_only_its_operations_count() -> None:
+    """What the executor does outside of operations cannot be divided among loops."""
+    verdict = mapped(STATE, alone(12.0))
+    assert isinstance(verdict, Finding)
+    assert [effect.of for effect in verdict.effects] == [ms(12.0)]
+    verdict = mapped(STATE, alone(2.0))
+    assert isinstance(verdict, Healthy)
+    assert [(time.part, time.of) for time in verdict.necessary] == [(Stage.DEVICE, ms(20.0))]

@@ -50,10 +50,9 @@ and later on Linux), and operations on TPUs that memory bandwidth limits. Older 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
+from tfdoctor.facts.matmuls.float32_work import Float32Work
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
-from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.reduced_precision import ReducedPrecision
@@ -67,14 +66,12 @@ from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
     Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
     Measure,
     NotApplicable,
     Remedy,
-    Stage,
     Table,
     Verdict,
 )
@@ -106,34 +103,6 @@ class Limits:
 
 LIMITS = Limits()
 
-FIXED_MS = 0.1
-"""Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands
-(benchmarks/precision.py, small matmuls: ``min(t, 0.1) + 0.6 (t - 0.1)`` is within a quarter of them)."""
-
-CAST_MS = 0.003
-"""Time of the casts of weights and of their gradients that a mixed policy adds to each matmul on a CPU
-(benchmarks/precision.py: 5 to 11 us for a layer of three matmuls, whatever its size)."""
-
-EINSUM_MS = 0.25
-"""Like FIXED_MS, for an Einsum, which also transposes its operands (benchmarks/precision.py: 64 matmuls
-of 64 x 24 x 64 take 0.39 ms in float32 and 0.36 in bfloat16; 256 of 128 x 64 x 128, 9.9 and 4.4)."""
-
-ALONG_ONE_AXIS = 0.8
-"""Time in bfloat16 relative to float32 on a CPU of a convolution along one axis, gradients included: 0.64 to 0.85
-in four shapes (benchmarks/precision.py, on an Intel Xeon with AMX, TensorFlow 2.21, 2026-11-22)."""
-
-FEW_CHANNELS, OF_FEW_CHANNELS = 16, 0.6
-"""Like ALONG_ONE_AXIS, of a convolution of fewer input channels than the first, which a tile of the matrix unit
-holds: 0.58 to 0.6 in three shapes of 1 and 8 channels; 0.26 and 0.31 with 16 and 32 channels."""
-
-MEMORY_BOUND = 0.6
-"""Share of the memory bandwidth from which bytes, not the MXU, limit an operation on a TPU."""
-
-LEAST_OF_PEAKS = 0.56
-"""The least time in bfloat16 relative to TF32 that was measured, as a share of what the peak rates say:
-gradients of filters took 0.28, of inputs 0.44, and convolutions 0.54 of their TF32 time, where the rates say
-0.5 (NVIDIA H100, 128 channels, JAX 0.11.2, cuDNN of CUDA 13, 2026-11-22)."""
-
 UNKNOWN_PRECISION = (
     "the precision of the matmuls is unknown: record a step that runs in a graph, not eagerly, with "
     "`tfdoctor profile`"
@@ -155,7 +124,7 @@ def check(
         return NotApplicable(reason=why)
     if not any(row.precision for row in operations.matrix):
         return _without_precision(operations)
-    matmuls = Float32.of(operations, hardware, sixteen_bit, _kept_layers(program))
+    matmuls = Float32Work.of(operations, hardware, sixteen_bit, _kept_layers(program))
     if not matmuls.slow:
         return _without_gain(operations, matmuls)
     remedy = _remedy(sixteen_bit, framework, _first_line(program))
@@ -183,102 +152,7 @@ def _kept_layers(program: Program | None) -> set[str]:
     return {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
 
 
-@dataclass(frozen=True, slots=True)
-class Float32:
-    """The matmuls and convolutions that run in float32, except those that the model keeps so."""
-
-    slow: tuple[OperationTime, ...]  # that 16-bit precision makes faster
-    others: tuple[OperationTime, ...]  # that gain nothing
-    hardware: Hardware
-    sixteen_bit: SixteenBit
-
-    @classmethod
-    def of(
-        cls, operations: Operations, hardware: Hardware, sixteen_bit: SixteenBit, kept: set[str]
-    ) -> Self:
-        """Separate what is faster in 16-bit precision from what is not."""
-        rows = [
-            row for row in operations.matrix if row.precision == "float32" and row.layer not in kept
-        ]
-        slow = tuple(row for row in rows if _is_faster(row, hardware))
-        return cls(slow, tuple(row for row in rows if row not in slow), hardware, sixteen_bit)
-
-    @property
-    def gains(self) -> Iterator[Effect]:
-        """What 16-bit precision makes of the slow ones."""
-        on_cpu = self.hardware.kind == DeviceKind.CPU
-        for row in self.slow:
-            scales = self._scales_on_cpu(row) if on_cpu else self._scales(row)
-            bound = self.sixteen_bit.bound
-            yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms), bound=bound)
-
-    @property
-    def costs(self) -> Iterator[Effect]:
-        """What the casts of weights cost on a CPU for matmuls that gain nothing."""
-        rows = self.others if self.hardware.kind == DeviceKind.CPU else ()
-        for row in rows:
-            if row.ms:
-                scales = 1.0 + CAST_MS * row.calls / row.ms
-                yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
-
-    def _scales_on_cpu(self, row: OperationTime) -> float:
-        fixed, casts = _fixed_ms(row) / row.ms, CAST_MS * row.calls / row.ms
-        return casts + fixed + max(self.sixteen_bit.scales, _least_on_cpu(row)) * (1.0 - fixed)
-
-    def _scales(self, row: OperationTime) -> float:
-        scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
-        if scalar is None:
-            return scales
-        return scalar if self.avoids_unit(row) else min(scales, self._least(row))
-
-    def _least(self, row: OperationTime) -> float:
-        """Return the least time in 16-bit precision relative to that as TF32.
-
-        The ratio of the peaks holds only where both types reach the same share of theirs.
-        """
-        peak = self.hardware.peak_flop_s
-        if not peak or not row.flops:
-            return LEAST_OF_PEAKS * self.sixteen_bit.scales
-        return row.flops * row.calls / (peak * self.hardware.reached) / (row.ms * 1e-3)
-
-    def avoids_unit(self, row: OperationTime) -> bool:
-        """Say whether its kernels leave the unit unused although it multiplies float32 (as TF32)."""
-        return self.sixteen_bit.scalar_scales is not None and of_operation(row.ran) is False
-
-
-def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
-    """Say whether 16-bit precision shortens an operation on this kind of hardware."""
-    if hardware.kind == DeviceKind.CPU:
-        in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
-        return in_onednn and row.ms > _fixed_ms(row)
-    if hardware.kind == DeviceKind.TPU:
-        peak = hardware.bandwidth_bytes_s
-        if not peak or not row.nbytes:
-            return False
-        return row.nbytes * row.calls / (row.ms * 1e-3) > MEMORY_BOUND * peak
-    return True
-
-
-def _least_on_cpu(row: OperationTime) -> float:
-    """Return the least time in 16-bit precision relative to float32 that a CPU's kernels reach for a shape."""
-    kernel = row.kernel
-    if not row.type.startswith("Conv") or not kernel or len(kernel) != CONV2D:
-        return 0.0
-    height, width, channels, _ = kernel
-    if min(height, width) == 1 < max(height, width):
-        return ALONG_ONE_AXIS
-    return OF_FEW_CHANNELS if channels < FEW_CHANNELS else 0.0
-
-
-CONV2D = 4
-"""Dimensions of the weights of a convolution of images: height, width, input and output channels."""
-
-
-def _fixed_ms(row: OperationTime) -> float:
-    return (EINSUM_MS if row.type == "Einsum" else FIXED_MS) * row.calls
-
-
-def _without_gain(operations: Operations, matmuls: Float32) -> Verdict:
+def _without_gain(operations: Operations, matmuls: Float32Work) -> Verdict:
     """Say why there is nothing to gain: they run in other precisions, or what is in float32 is not slow."""
     unknown = UnrecordedMatmuls.measure(operations).why_not_judged()
     if unknown:
@@ -308,7 +182,7 @@ def _ms_in(operations: Operations, dtype: str) -> float:
 
 
 def _finding(
-    matmuls: Float32, operations: Operations, reduced: ReducedPrecision, remedy: Remedy
+    matmuls: Float32Work, operations: Operations, reduced: ReducedPrecision, remedy: Remedy
 ) -> Finding:
     sixteen_bit = matmuls.sixteen_bit
     total_ms = sum(row.ms for row in matmuls.slow)
@@ -344,7 +218,7 @@ def _if_large_enough(finding: Finding, operations: Operations, least: float) -> 
     )
 
 
-def _ratios(matmuls: Float32) -> Iterator[Measure]:
+def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
     """Yield the ratios that the saving is computed from, with the time that each applies to."""
     sixteen_bit = matmuls.sixteen_bit
     if matmuls.hardware.kind == DeviceKind.GPU:
@@ -379,7 +253,7 @@ def _not_counted(operations: Operations) -> list[Measure]:
     return [Measure(label, ms(total_ms))] if total_ms else []
 
 
-def _table(matmuls: Float32, operations: Operations) -> Table:
+def _table(matmuls: Float32Work, operations: Operations) -> Table:
     layers = operations.by_layer(matmuls.slow).items()
     rows = tuple(
         (name, group[0].at or "unknown", ", ".join(sorted({row.type for row in group})),

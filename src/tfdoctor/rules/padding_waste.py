@@ -13,22 +13,25 @@ length of every batch, short sequences are mostly padding; attention even takes 
 
 ## How to fix
 
-Put sequences of similar length into the same batch (bucketing), and pad each batch to its own longest. Or cut
-off the few longest sequences. Bucketing changes the order of the data: shuffle before it. With `jit_compile=True`
-and on a TPU give all buckets a few fixed lengths, because each new shape is compiled.
+Pad each batch to its own longest sequence, or put sequences of similar length into the same batch (bucketing) as
+well. Or cut off the few longest sequences. Bucketing changes the order of the data: shuffle before it. With
+`jit_compile=True` and on a TPU give all buckets a few fixed lengths, because each new shape is compiled.
 
 ## Holds for
 
-TensorFlow 2, sequences that are padded with zeros at one end, with values other than zero at the other and
-hardly any zeros in between. Batches that differ in length and are each about as long as their longest sequence are
+TensorFlow 2, sequences that are padded with zeros at one end, with values other than zero at the other and hardly
+any zeros in between. Batches that differ in length and are each about as long as their longest sequence are
 healthy: whether the rest is worth buckets depends on how random the batches have to be.
 
-The saving is an upper bound. It is the share of padding of the time of the operations with a tensor or a loop as
-long as the sequences; of attention's scores, the share by both dimensions; of the host, only its part that starts
-the operations of a loop over time. Buckets still contain some padding, and fixed costs of these operations stay.
-Operations whose lengths are unknown count in proportion, and the finding shows their time. The time of the input
-and between steps is not counted. In `fit`, batches are seen where `steps_per_execution` is 1 and no strategy
-distributes the dataset; in loops inside a `tf.function` they are not.
+The saving is an upper bound. If batches padded to their own longest sequence keep at most half of the padding, it
+is that of such batches: what they keep is computed from the recorded batches, or from the size of a batch and the
+recorded lengths, as if they were drawn at random. Else it is that of buckets without padding. The share that goes
+is taken of the time of the operations with a tensor or a loop as long as the sequences; of attention's scores,
+the share by both dimensions; of the host, only the part that starts the operations of a loop over time, without
+the cost of calling the step from Python. Buckets still contain some padding, and fixed costs of these operations
+stay. Operations whose lengths are unknown count in proportion, and the finding shows their time. The time of the
+input and between steps is not counted. In `fit`, batches are seen where `steps_per_execution` is 1 and no
+strategy distributes the dataset; in loops inside a `tf.function` they are not.
 
 ## Sources
 
@@ -45,6 +48,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
@@ -76,6 +80,12 @@ class Limits:
         "Smallest share of padding that justifies bucketing: buckets of similar length contain some as well",
         most=1.0,
     )
+    kept: float = limit(
+        0.5,
+        "Largest share of the padding that batches padded to their own longest sequence keep where that is the "
+        "advice: it needs no change of the order; of more, buckets save most",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -86,6 +96,7 @@ def check(
     work: LengthWork,
     breakdown: Breakdown,
     program: Program | None,
+    overhead: PythonOverhead | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Scale the work on sequences by the share of their positions that is used."""
@@ -100,13 +111,29 @@ def check(
     summary = f"Padding is {percent(wasted)} of the sequences of {worst.steps} positions"
     if wasted < limits.padding:
         return Healthy(summary=summary, evidence=measures)
-    effects = tuple(_effects(worst.used, work, breakdown))
+    cut = worst.cut(program.batch_size if program else None)
+    own = cut if cut is not None and 1.0 - cut >= (1.0 - limits.kept) * wasted else None
+    starting_ms = work.started * (breakdown["host"] - (overhead.edges_ms if overhead else 0.0))
+    effects = tuple(_effects(own or worst.used, work, breakdown, starting_ms))
     return Finding(
         summary=summary,
-        evidence=(*measures, *_work(work), _table(padding)),
-        remedies=(Remedy(ACTION, BUCKETS, _line(program)),),
+        evidence=(*measures, *_cut(cut), *_work(work), _table(padding)),
+        remedies=_remedies(_line(program), own_is_enough=own is not None),
         effects=effects,
         severity=None if effects else Severity.NOTE,
+    )
+
+
+def _cut(cut: float | None) -> Iterator[Measure]:
+    if cut is not None:
+        yield Measure("positions of batches padded to their own longest sequence", ratio(cut))
+
+
+def _remedies(at: Location | None, *, own_is_enough: bool) -> tuple[Remedy, ...]:
+    if not own_is_enough:
+        return (Remedy(ACTION, BUCKETS, at),)
+    return Remedy(OWN, PADDED, at), Remedy(
+        f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", BUCKETS
     )
 
 
@@ -118,19 +145,20 @@ def _work(work: LengthWork) -> Iterator[Measure]:
         yield Measure(label, ms(work.unknown_ms))
 
 
-def _effects(used: float, work: LengthWork, breakdown: Breakdown) -> Iterator[Effect]:
+def _effects(
+    used: float, work: LengthWork, breakdown: Breakdown, starting_ms: float
+) -> Iterator[Effect]:
     """Shrink what takes longer with the length: once for each dimension of time, or in a loop over time.
 
-    Python or TensorFlow's executor starts the operations of a loop over time: that part of the host's time shrinks.
+    Python or TensorFlow's executor starts the operations of a loop over time: ``starting_ms`` of the host's time.
     """
     for entry in work.growing:
         if entry.row.ms:
             yield _at_most(Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms)
     if work.growing and breakdown["transfer"]:
         yield _at_most(Stage.TRANSFER, used, "", breakdown["transfer"])
-    host_ms = work.started * breakdown["host"]
-    if host_ms:
-        yield _at_most(Stage.HOST, used, StepWork.SCHEDULING, host_ms)
+    if starting_ms > 0.0:
+        yield _at_most(Stage.HOST, used, StepWork.SCHEDULING, starting_ms)
 
 
 def _at_most(stage: Stage, scales: float, subject: str, time_ms: float) -> Effect:
@@ -160,6 +188,12 @@ def _line(program: Program | None) -> Location | None:
 
 FITTING = "Each batch is about as long as its longest sequence"
 
+OWN = "Pad each batch to its own longest sequence"
+
+PADDED = """\\
+dataset = dataset.padded_batch(batch_size)  # of sequences without padding
+x = keras.utils.pad_sequences(sequences)  # or, of arrays, all to the longest of all: without maxlen"""
+
 ACTION = "Batch sequences of similar length, padded to the longest of their batch"
 
 BUCKETS = """\\
@@ -184,4 +218,4 @@ def _judged(length: int) -> Verdict:
     row = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
     padding = SequencePadding((PaddedInput(200, ((length,) * 31 + (200,),)),))
     work = LengthWork.measure(padding, Operations((row,)), None, None)
-    return check(padding, work, Breakdown.of(device=30.0), None)
+    return check(padding, work, Breakdown.of(device=30.0), None, None)

@@ -4,14 +4,16 @@
 
 On a CPU: the loops inside the step's graph (`keras.layers.LSTM` and `GRU`, `tf.while_loop`, `tf.scan`,
 `tf.map_fn`, `for` over a tensor in a `tf.function`), how often they iterate in each step, and the time that their
-iterations take while no recorded operation runs.
+iterations take while no recorded operation runs. Of loops in which no iteration uses what another one computed,
+such as `tf.map_fn` over the examples of a batch, the time in their operations counts as well.
 
 ## Why it matters
 
 The iterations of a loop follow each other, and each starts dozens of operations: matmuls, gates, reads and writes
 of tensor lists, the loop's own bookkeeping, and as many again in the backward pass. Starting an operation costs
 about a microsecond, whether it works on one example or on a hundred. With few examples or few units these costs
-are most of the step.
+are most of the step. Where the iterations do not depend on each other, the loop itself is not needed: one
+operation on all examples starts once and uses all cores.
 
 ## How to fix
 
@@ -19,18 +21,20 @@ For recurrent layers: use a larger batch, for then the loop iterates as often an
 examples. `unroll=True` removes the loop's bookkeeping, for short sequences. Shorten the sequences (truncate, pad
 to the longest of a batch instead of the longest of all), or replace the layer with convolutions or attention.
 
-For your own loops: compute the whole tensor at once, with `tf.vectorized_map` instead of `tf.map_fn`,
-broadcasting, or a cumulative operation. A loop over the examples of a batch gains nothing from a larger batch. On
-a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN kernel.
+For your own loops: compute the whole tensor at once, with functions that take a batch, `tf.vectorized_map`
+instead of `tf.map_fn`, broadcasting, or a cumulative operation. A loop over the examples of a batch gains nothing
+from a larger batch. On a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN kernel.
 
 ## Holds for
 
 TensorFlow 2.4 and later on CPUs, where one call is one step. Iterations are counted by the recorded operations of
 their bodies, and by the executor's own numbers where those are cheap and not recorded; of several loops in one
-step, that number is the longest's. The saving is an upper bound: the whole time of the loop, with its operations,
-less the time that their bytes need. A vectorized computation comes near to it: it does the same arithmetic in a
-few operations. A larger batch shares only the cost of starting operations among more examples; for an LSTM of 64
-units over 32 time steps, 64 examples per step in place of 2 saved 94 % of the time per example.
+step, that number is the longest's. Whether iterations depend on each other is read from the recorded graph of the
+loop's body: a sum over the iterations counts as dependent. The saving is an upper bound: the whole time of the
+loop, with its operations, less the time that their bytes need. A vectorized computation comes near to it: it does
+the same arithmetic in a few operations. A larger batch shares only the cost of starting operations among more
+examples; for an LSTM of 64 units over 32 time steps, 64 examples per step in place of 2 saved 94 % of the time
+per example.
 
 ## Sources
 
@@ -86,6 +90,17 @@ class Limits:
         "examples and 32 % with 64",
         most=1.0,
     )
+    whole: float = limit(
+        0.2,
+        "Smallest share of the step in loops whose iterations do not depend on each other, with their operations: "
+        "only a part of it can be saved, because operations on whole tensors do the same arithmetic",
+        most=1.0,
+    )
+    operation_ms: float = limit(
+        0.1,
+        "Longest mean operation in ms of a loop whose iterations do not depend on each other: starting one takes "
+        "about a microsecond, so longer ones may take as long on whole tensors",
+    )
     named: float = limit(
         SHARE,
         "Smallest share of the step in loops from which a healthy result accounts for their time: smaller parts "
@@ -115,30 +130,68 @@ def check(
     summary = f"A loop of {work.iterations:.0f} iterations takes {taken} outside of operations"
     evidence = _evidence(work, share, program, limits)
     if share < limits.share:
-        return Healthy(
+        return _of_independent(work, breakdown, program, limits) or Healthy(
             summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits)
         )
-    host_ms = breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
     return Finding(
         summary=summary,
         evidence=evidence,
         remedies=_remedies(work, program),
-        effects=_effects(work, host_ms),
+        effects=_effects(work, _host_ms(breakdown, overhead)),
+    )
+
+
+def _host_ms(breakdown: Breakdown, overhead: PythonOverhead | None) -> float:
+    """Return the host's time without the way into the training call and out of it; 0 is unknown."""
+    return breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
+
+
+def _of_independent(
+    work: LoopWork, breakdown: Breakdown, program: Program | None, limits: Limits
+) -> Finding | None:
+    """Report the loops of short operations that need not be loops; None where they take little of the step."""
+    chosen = work.independent(limits.iterations, limits.operation_ms)
+    share = chosen.ms / breakdown.step_ms
+    if share < limits.whole:
+        return None
+    taken = (
+        f"{milliseconds(chosen.ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
+    )
+    label = "share of the step in loops whose iterations do not depend on each other"
+    return Finding(
+        summary=f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes {taken}",
+        evidence=(
+            Measure(label, ratio(share), ratio(limits.whole)),
+            Measure(
+                "mean time of an operation in them", ms(chosen.mean_ms), ms(limits.operation_ms)
+            ),
+            *_sizes(program),
+            _table(chosen),
+        ),
+        remedies=_remedies(chosen, program),
+        effects=_effects(chosen, 0.0),
     )
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
-    """Return the time of the loops, where that is a part that needs an explanation."""
-    host_ms, device_ms = work.scheduling_ms, sum(loop.ms for loop in work.loops)
+    """Return the time of the loops, where that is a part that needs an explanation.
+
+    A loop whose iterations do not depend on each other need not be one; beside it, the host's time is unknown.
+    """
+    needed = [loop for loop in work.loops if not loop.independent]
+    host_ms = work.scheduling_ms if len(needed) == len(work.loops) else 0.0
+    device_ms = sum(loop.ms for loop in needed)
     if host_ms + device_ms < limits.named * breakdown.step_ms:
         return ()
-    loops = f"{counted(len(work.loops), 'loop')} of up to {work.iterations:.0f} iterations"
+    longest = max((work.numbered if host_ms else 0.0, *(loop.iterations for loop in needed)))
+    loops = f"{counted(len(needed), 'loop')} of up to {longest:.0f} iterations"
     between = f"starting the operations of {loops} takes {milliseconds(host_ms)}"
     inside = f"the operations of {loops} take {milliseconds(device_ms)}"
-    return (
+    times = (
         PartTime(Stage.HOST, ms(host_ms), between),
         PartTime(Stage.DEVICE, ms(device_ms), inside),
     )
+    return times if host_ms else times[1:]
 
 
 def _evidence(
@@ -147,14 +200,22 @@ def _evidence(
     iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
     each = ms(work.scheduling_ms / iterations)
     label = "share of the step in loops, outside of operations"
-    measures = [
+    return (
         Measure(label, ratio(share), ratio(limits.share)),
         Measure("time per iteration outside of operations", each),
-    ]
-    if program and program.batch_size:
-        measures.append(Measure("batch size", count(program.batch_size)))
+        *_sizes(program),
+        _table(work),
+    )
+
+
+def _sizes(program: Program | None) -> tuple[Measure, ...]:
+    size = program.batch_size if program else None
+    return (Measure("batch size", count(size)),) if size else ()
+
+
+def _table(work: LoopWork) -> Table:
     columns = ("loop", "iterations per step", "recorded operations per step", "time in operations")
-    return (*measures, Table(columns, tuple(map(_row, work.loops))))
+    return Table(columns, tuple(map(_row, work.loops)))
 
 
 def _row(loop: GraphLoop) -> tuple[str, Quantity, Quantity, Quantity]:
@@ -169,8 +230,9 @@ def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:
     """
     waiting = ms(max(work.scheduling_ms, work.waiting_ms, host_ms))
     rows = [row for loop in work.loops for row in loop.rows]
+    host = Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST)
     return (
-        Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST),
+        *((host,) if waiting.value else ()),
         *(Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms), bound=Bound.AT_MOST) for row in rows),
     )
 
@@ -187,7 +249,8 @@ def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
         return larger, Remedy(UNROLL, UNROLLED), rest
     replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at, "vectorized-fn")
     batch = program.batch_size if program else None
-    if batch and abs(longest.iterations - batch) <= 1:  # a larger batch means more iterations
+    over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
+    if over_batch or longest.independent:
         return (replace,)
     return replace, Remedy(f"Or {LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}", larger.code)
 
@@ -214,6 +277,7 @@ SHORTEN = "shorten the sequences"
 REPLACE = "replace the loop with operations on whole tensors"
 
 WHOLE = """\
+result = function(rows)  # where it takes a whole batch, as the functions of tf.image do
 result = tf.vectorized_map(function, rows)  # instead of tf.map_fn(function, rows)
 result = tf.reduce_sum(tf.abs(a[:, None] - b[None, :]), axis=1)  # or broadcasting: all pairs at once"""
 

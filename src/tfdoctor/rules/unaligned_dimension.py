@@ -44,19 +44,25 @@ the MXU).
 - CPU figures: benchmarks/channels.py of this project
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import ceil, prod
 
 from tfdoctor.facts.matmuls.aligned_times import AlignedTimes
-from tfdoctor.facts.matmuls.layer_matmuls import heads, is_gradient, owner
+from tfdoctor.facts.matmuls.beside_padded import beside_slow, elsewhere
+from tfdoctor.facts.matmuls.layer_matmuls import heads
+from tfdoctor.facts.matmuls.padded_widths import (
+    Padded,
+    WidthMarks,
+    of_layers,
+    pads,
+    sized,
+    width_of,
+)
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic, limit
@@ -71,7 +77,6 @@ from tfdoctor.verdict import (
     NotApplicable,
     Remedy,
     Severity,
-    Stage,
     Table,
     Verdict,
 )
@@ -122,109 +127,19 @@ class Limits:
         most=1.0,
     )
 
+    @property
+    def marks(self) -> WidthMarks:
+        """Those that say which widths count."""
+        return WidthMarks(
+            waste=self.waste,
+            slow=self.slow,
+            smallest=self.smallest,
+            shortest_ms=self.shortest_ms,
+            shrinkable=self.shrinkable,
+        )
+
 
 LIMITS = Limits()
-
-
-@dataclass(frozen=True, slots=True)
-class Padded:
-    """One operation, the width of its result's channels, and the tile that pads it."""
-
-    row: OperationTime
-    width: int
-    tile: Tile
-    limits: Limits
-    layer: str = ""  # or the forward operation that has this width; "" when unknown
-    depth: int = 0  # input channels that another layer has as its width, where they are padded too
-    fixed: bool = False  # whether the data gives the width
-    least_ms: float | None = None  # of a GPU's kernels for aligned widths; None is unknown
-
-    @property
-    def is_wasteful(self) -> bool:
-        """Whether it has enough padding, in calls that are long enough to get shorter."""
-        is_long = self.row.ms >= self.limits.shortest_ms * self.row.calls
-        return is_long and (self.is_slow or 1.0 - self.useful >= self.limits.waste)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether an unaligned width made a GPU use a slow kernel."""
-        unaligned = any(width % self.tile.multiple for width in self.chosen)
-        known = self.least_ms is not None and unaligned
-        return known and (self.least_ms or 0.0) <= self.limits.slow * self.row.ms
-
-    @property
-    def padded(self) -> int:
-        """The width that is computed."""
-        return _padded(self.width, self.tile)
-
-    @property
-    def chosen(self) -> tuple[int, ...]:
-        """The widths that a layer may choose: its own, and that of the layer it reads."""
-        widths = (0 if self.fixed else self.width, self.depth)
-        return tuple(width for width in widths if width)
-
-    @property
-    def useful(self) -> float:
-        """The share of the computed multiplications that is used; of a slow kernel's time, that is needed."""
-        padded = prod(width / _padded(width, self.tile) for width in self.chosen)
-        return min(padded, (self.least_ms or 0.0) / self.row.ms) if self.is_slow else padded
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether its own width is one to change."""
-        return not self.fixed and self.padded > self.width
-
-    @property
-    def is_unnamed(self) -> bool:
-        """Whether only the line of its layer is known: XLA's programs name operations, not layers."""
-        operation = self.row.operation
-        return operation is not None and operation.compiled and self.row.at is not None
-
-    @property
-    def target(self) -> int:
-        """The width to choose."""
-        return self._target(self.width)
-
-    def _target(self, width: int) -> int:
-        """Return the multiple below if it keeps most of a width, else the one above."""
-        padded = _padded(width, self.tile)
-        below = padded if padded == width else padded - self.tile.multiple
-        return below if below >= self.limits.shrinkable * width else padded
-
-    @property
-    def lost_ms(self) -> float:
-        """The time spent on padding."""
-        return self.row.ms * (1.0 - self.useful)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether its result is also padded in memory, as on a TPU."""
-        result = _result(self.row)
-        return bool(result and result.tile)
-
-    @property
-    def effects(self) -> tuple[Effect, ...]:
-        """What choosing the target does: fewer tiles, faster kernels, or only a wider layer."""
-        time, bound = ms(self.row.ms), self.tile.bound
-        if self.is_slow:
-            return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
-        scales = prod(
-            self._target(w) / _padded(w, self.tile) for w in self.chosen if self._target(w) < w
-        )
-        if scales < 1.0:
-            return (
-                Effect(
-                    Stage.DEVICE, scales, self.row.name, time, bound=bound, narrows=self.in_memory
-                ),
-            )
-        if self.tile.faster_above:
-            return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
-        return ()
-
-
-def _padded(width: int, tile: Tile) -> int:
-    """Return the multiple of the tile that holds a width."""
-    return ceil(width / tile.multiple) * tile.multiple
 
 
 def check(
@@ -239,140 +154,26 @@ def check(
         why = hardware.missing or f"tfdoctor knows no dimension that {hardware.name} pads"
         return NotApplicable(reason=why)
     aligned = aligned or AlignedTimes({})
-    sized = [
+    found = [
         replace(padded, least_ms=aligned.least_ms.get(padded.row.name))
-        for padded in _sized(operations, hardware, tile, limits)
+        for padded in sized(operations, hardware, tile, limits.marks)
     ]
-    if not sized:
+    if not found:
         return NotApplicable(reason=_why_unsized(operations, hardware))
-    of_layers = _of_layers(sized, heads(operations.matrix))
-    wasteful = [padded for padded in of_layers if padded.is_wasteful]
+    chosen = of_layers(found, heads(operations.matrix))
+    wasteful = [padded for padded in chosen if padded.is_wasteful]
     lost_ms = sum(padded.lost_ms for padded in wasteful)
     least = limits.worth if any(padded.effects for padded in wasteful) else limits.free
     if lost_ms < least * operations.total_ms:
         return Healthy(
             summary=f"Avoidable padding to multiples of {tile.multiple} takes {milliseconds(lost_ms)} per step "
-            f"in {counted(len(sized), 'matmul or convolution', 'matmuls and convolutions')}"
+            f"in {counted(len(found), 'matmul or convolution', 'matmuls and convolutions')}"
         )
-    elsewhere = (
-        *_elsewhere(wasteful, operations, hardware),
-        *_beside_slow([padded for padded in wasteful if padded.is_slow], operations, aligned),
+    others = (
+        *elsewhere(wasteful, operations, hardware),
+        *beside_slow([padded for padded in wasteful if padded.is_slow], operations, aligned),
     )
-    return _finding(wasteful, tile, lost_ms, elsewhere)
-
-
-def _sized(operations: Operations, hardware: Hardware, tile: Tile, limits: Limits) -> list[Padded]:
-    """Return the operations whose width is known, padded, and not far below the tile."""
-    widths = [
-        (row, _width(row, hardware)) for row in operations.matrix if _is_padded(row, hardware)
-    ]
-    least = limits.smallest * tile.multiple
-    return [Padded(row, width, tile, limits) for row, width in widths if width and width >= least]
-
-
-def _elsewhere(
-    wasteful: list[Padded], operations: Operations, hardware: Hardware
-) -> tuple[Effect, ...]:
-    """Return what a TPU's other operations on tensors of these widths gain from the narrower ones."""
-    if hardware.kind != DeviceKind.TPU:
-        return ()
-    targets = {padded.width: padded.target for padded in wasteful if padded.target < padded.width}
-    results = [(row, _result(row)) for row in operations.rows if not row.is_matrix]
-    return tuple(
-        _narrower(row, _tiles(result, target) / _tiles(result, width))
-        for row, result in results
-        if result and result.tile and (width := result.width) and (target := targets.get(width))
-    )
-
-
-def _beside_slow(
-    slow: list[Padded], operations: Operations, aligned: AlignedTimes
-) -> Iterator[Effect]:
-    """Yield what a GPU gains beside the slow kernels: their buffers, and other kernels of these widths.
-
-    Loads of whole vectors need aligned rows too, in any type.
-    """
-    for padded in slow:
-        if cleared_ms := aligned.cleared_ms.get(padded.row.name):
-            yield Effect(Stage.TRANSFER, 0.0, padded.row.name, ms(cleared_ms), bound=Bound.AT_MOST)
-    widths = {width for padded in slow for width in padded.chosen if width % padded.tile.multiple}
-    for row in operations.rows if widths else ():
-        least_ms = aligned.least_ms.get(row.name, row.ms)
-        if row.is_fused and least_ms < row.ms and widths & _last_dimensions(row):
-            yield Effect(Stage.DEVICE, least_ms / row.ms, row.name, ms(row.ms), bound=Bound.AT_MOST)
-
-
-def _last_dimensions(row: OperationTime) -> set[int | None]:
-    """Return the sizes of the last dimensions of what it reads and writes."""
-    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
-    return {shape[-1] for _, shape in tensors if shape}
-
-
-def _narrower(row: OperationTime, scales: float) -> Effect:
-    return Effect(Stage.DEVICE, scales, row.name, ms(row.ms), narrows=True)
-
-
-def _tiles(array: Array, width: int) -> int:
-    """Return how many of an array's tiles hold a width in memory."""
-    return ceil(width / array.tile[-1])
-
-
-def _of_layers(sized: list[Padded], last_layers: frozenset[str]) -> list[Padded]:
-    """Keep the widths that belong to a layer, under its name, except those of the last layers.
-
-    The gradient of a layer's input has the width of the layer before it.
-    """
-    widths = {owner(padded.row): padded.width for padded in sized if not is_gradient(padded.row)}
-    owners = {width: name for name, width in widths.items() if name}
-    free = {width for width, name in owners.items() if name not in last_layers}
-    named = [_named(padded, widths, owners, free, last_layers) for padded in sized]
-    return [padded for padded in named if padded.layer and padded.chosen]
-
-
-def _named(
-    padded: Padded,
-    widths: Mapping[str, int],
-    owners: Mapping[int, str],
-    free: set[int],
-    last_layers: frozenset[str],
-) -> Padded:
-    """Return an operation with its layer, and with its input channels where a layer chooses them."""
-    kernel, layer = padded.row.kernel or (), _layer(padded, widths, owners)
-    is_conv = padded.tile.both_sides and padded.row.type.startswith("Conv")
-    reads = is_conv or padded.least_ms is not None  # a GPU's kernels load both factors in vectors
-    depth = kernel[-2] if reads and len(kernel) > 1 and kernel[-2] in free else 0
-    return replace(padded, layer=layer, depth=depth, fixed=layer in last_layers)
-
-
-def _layer(padded: Padded, widths: Mapping[str, int], owners: Mapping[int, str]) -> str:
-    """Return the layer that has this width; "" when unknown."""
-    name = owner(padded.row)
-    default = padded.width if padded.row.layer else None
-    if name and widths.get(name, default) == padded.width:
-        return name
-    return owners.get(padded.width, "") if is_gradient(padded.row) else ""
-
-
-def _is_padded(row: OperationTime, hardware: Hardware) -> bool:
-    """Say whether this kind of hardware pads this operation."""
-    if hardware.kind == DeviceKind.CPU:
-        matmuls = hardware.tile.matmuls if hardware.tile else ()
-        return row.type.startswith("Conv") or (row.type == "MatMul" and row.precision in matmuls)
-    return hardware.kind == DeviceKind.TPU or row.precision in HALVES
-
-
-def _width(row: OperationTime, hardware: Hardware) -> int | None:
-    """Return the output channels or units: the last dimension of the weights, or of an HLO's result."""
-    if row.kernel:
-        return row.kernel[-1]
-    result = _result(row) if hardware.kind == DeviceKind.TPU else None
-    return result.width if result else None
-
-
-def _result(row: OperationTime) -> Array | None:
-    """Return the result of an HLO instruction, with its layout in memory."""
-    results = arrays(row.ran[0]) if row.ran else ()
-    return results[0] if results else None
+    return _finding(wasteful, tile, lost_ms, others)
 
 
 def _why_unsized(operations: Operations, hardware: Hardware) -> str:
@@ -383,9 +184,9 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
         return (
             "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
         )
-    if hardware.kind == DeviceKind.CPU and not any(_is_padded(row, hardware) for row in matmuls):
+    if hardware.kind == DeviceKind.CPU and not any(pads(row, hardware) for row in matmuls):
         return "oneDNN pads convolutions (and on AMX matmuls in bfloat16), and the step runs none"
-    if hardware.tile and any(_width(row, hardware) for row in matmuls):
+    if hardware.tile and any(width_of(row, hardware) for row in matmuls):
         return (
             f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
         )

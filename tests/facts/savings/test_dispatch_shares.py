@@ -1,5 +1,7 @@
 """What the host does for operations that a change removes."""
 
+from dataclasses import replace
+
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
@@ -62,3 +64,14 @@ def test_the_step_model_takes_it_from_the_host() -> None:
     model = StepModel(device=DeviceKind.CPU, exposed=exposed, dispatch=dispatch)
     assert model.saving([effect("large", 6.0)]) == pytest.approx(6.0 + 3.0)
     assert model.saving([Effect(Stage.HOST, 0.5), effect("large", 6.0)]) == pytest.approx(6.0 + 3.5)
+
+
+def test_an_effect_that_states_what_the_host_starts_less_counts_once() -> None:
+    """Operations on shorter sequences: the loop over time starts fewer, and calling the step stays."""
+    exposed = dict.fromkeys(map(str, PARTS), 0.0) | {"device": 8.0, "host": 4.0, "between": 1.0}
+    dispatch = DispatchShares.measure(Operations(ROWS), Device(DeviceKind.CPU, 1, 1))
+    model = StepModel(device=DeviceKind.CPU, exposed=exposed, dispatch=dispatch)
+    host = Effect(Stage.HOST, 0.5, StepWork.SCHEDULING, ms(2.0), bound=Bound.AT_MOST)
+    work = effect("large", 6.0, 0.5, Bound.AT_MOST)
+    assert model.saving([replace(host, narrows=True), work]) == pytest.approx(3.0 + 1.0)
+    assert model.saving([host, work]) == pytest.approx(3.0 + 1.0 + 0.375 * 3.0)

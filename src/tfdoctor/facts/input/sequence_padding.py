@@ -53,6 +53,19 @@ class PaddedInput:
         longest = [max(batch) for batch in self.lengths]
         return self._positions(longest) / self._positions(self._sizes)
 
+    def cut(self, batch_size: int | None) -> float | None:
+        """Return the share that remains when each batch is cut to its own longest row; None is unknown.
+
+        Where no whole batch was seen, its rows count as drawn at random from the sample: the longest of n is at
+        most x with the probability (share of rows of at most x)^n.
+        """
+        if self.batches or not batch_size:
+            return self.trimmed
+        rows = sorted(length for batch in self.lengths for length in batch)
+        below = [(at / len(rows)) ** batch_size for at in range(len(rows) + 1)]
+        longest = sum(row * (below[at + 1] - below[at]) for at, row in enumerate(rows))
+        return longest / self.steps
+
     @property
     def fits_batches(self) -> bool:
         """Whether batches differ in their positions, and each is about as long as its own longest row."""

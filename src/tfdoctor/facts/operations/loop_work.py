@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.loop_bodies import independent
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
@@ -40,6 +41,7 @@ class GraphLoop:
     rows: tuple[OperationTime, ...] = ()  # these operations
     at: Location | None = None  # the user's line that made it
     layer: str = ""  # the innermost layer that made it, such as "lstm"
+    independent: bool = False  # no iteration needs what another one computed; False: or unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,34 @@ class LoopWork:
         """The iterations of the longest loop."""
         return max((self.numbered, *(loop.iterations for loop in self.loops)))
 
+    @property
+    def ms(self) -> float:
+        """The time of the loops: in their operations and between them."""
+        return self.scheduling_ms + sum(loop.ms for loop in self.loops)
+
+    @property
+    def mean_ms(self) -> float:
+        """The mean time of a recorded operation in the loops; 0 where none was recorded."""
+        operations = sum(loop.operations for loop in self.loops)
+        return sum(loop.ms for loop in self.loops) / operations if operations else 0.0
+
+    def independent(self, iterations: float, operation_ms: float) -> Self:
+        """Return the loops whose iterations do not depend on each other, without the others.
+
+        Only loops of that many iterations, with operations of at most ``operation_ms`` in the mean, are returned.
+        What lies outside of operations cannot be divided among loops: it is left out where there are others.
+        """
+        chosen = tuple(
+            loop
+            for loop in self.loops
+            if loop.independent
+            and loop.iterations >= iterations
+            and loop.ms <= operation_ms * loop.operations
+        )
+        if len(chosen) < len(self.loops):
+            return replace(self, loops=chosen, scheduling_ms=0.0, waiting_ms=0.0, numbered=0.0)
+        return self
+
 
 def _loops(operations: Operations) -> list[GraphLoop]:
     groups: dict[str, list[OperationTime]] = defaultdict(list)
@@ -124,10 +154,12 @@ def _named(
     If no operation of a loop was recorded, the loop is that of the program; if it has several, one without a name.
     """
     built = _whiles(program)
+    alone = independent(program, built.values())
     loops = [_located(loop, built.get(loop.name)) for loop in found]
     if not loops and numbered:
         name = next(iter(built)) if len(built) == 1 else ""
         loops = [_located(GraphLoop(name, numbered, 0.0, 0.0), built.get(name))]
+    loops = [replace(loop, independent=loop.name in alone) for loop in loops]
     if len(loops) == 1:
         loops = [replace(loops[0], iterations=max(loops[0].iterations, numbered))]
     return tuple(sorted(loops, key=lambda loop: -loop.iterations))

@@ -4,9 +4,10 @@
     rest    = compute + transfers + collectives + between + unknown
     step    = max(input that overlaps the step, rest) + input made while the trainer waits
 
-On a CPU run the host's work for operations that a change removes goes with them (see DispatchShares). Upper bounds
-count what the change may spare besides: cores that less input leaves to the rest (``_freed``), and the profiler's
-cost where it is not known which part of the step has it (see TracingCost).
+On a CPU run the host's work for operations that a change removes goes with them (see DispatchShares), except
+where an effect states what the host does less for operations on smaller tensors. Upper bounds count what the
+change may spare besides: cores that less input leaves to the rest (``_freed``), and the profiler's cost where it
+is not known which part of the step has it (see TracingCost).
 
 On a CPU run input and compute share the cores, so a step is never shorter than what all cores together
 have left to do. And no operation gets faster than the memory delivers its bytes (see Roofline).
@@ -284,7 +285,8 @@ class StepModel:
             for stage in Stage
             if stage is not Stage.INPUT
         }
-        if self.dispatch:
+        stated = any(effect.narrows for effect in effects.get(Stage.HOST, []))
+        if self.dispatch and not stated:
             work[Stage.HOST] *= self.dispatch.left(effects.get(Stage.DEVICE, []))
         compute = work[Stage.HOST] + max(work[Stage.DEVICE], self._hidden_host)
         rest = compute + work[Stage.TRANSFER] + work[Stage.COLLECTIVE] + work[Stage.BETWEEN]
