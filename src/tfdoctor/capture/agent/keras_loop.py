@@ -183,6 +183,8 @@ class Trainers:
                 loops.depth -= 1
                 if marker is not None:
                     marker.__exit__(None, None, None)
+            if window.returned is not None:
+                window.returned(result)
             return result
 
         return _own(marked)
