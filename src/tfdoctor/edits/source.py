@@ -85,7 +85,7 @@ class Sources:
             data = _bytes(folder / path)
             exists = exists or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
-                return SourceFile.read(path, data, _name(folder, path), _within(folder))
+                return SourceFile.read(path, data, _name(folder, path), within_repository(folder))
         if exists:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} was not found")
@@ -106,7 +106,7 @@ def _name(folder: Path, path: str) -> str:
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
 
-def _within(folder: Path) -> str:
+def within_repository(folder: Path) -> str:
     """Return the path of a folder in its git repository, with a slash at the end, or ""."""
     real = folder.resolve()
     folders = (real, *real.parents)

@@ -43,7 +43,7 @@ def call(name: str, *args: object) -> None:
 
 
 def mount(source: str, target: Path, kind: str | None, flags: int, data: str | None = None) -> None:
-    """Mount as mount(2) does."""
+    """Mount a file system, as the system call does."""
     texts = (text.encode() if text is not None else None for text in (source, str(target), kind))
     call("mount", *texts, flags, data.encode() if data is not None else None)
 
@@ -78,19 +78,21 @@ def mounted() -> list[Path]:
 class Layer:
     """Everything below `root`, as it is, with what is written going to memory.
 
-    An unprivileged process may put an overlay only over a folder without mounts inside: a folder with some is
-    made anew, entry by entry.
+    An unprivileged process may put an overlay only over a folder without mounts inside, and nobody writes below
+    a folder whose owner has no number in the namespace. Such folders are made anew, entry by entry, on the way
+    to what is mounted and to the folders that the program is likely to write to.
     """
 
-    def __init__(self, root: Path, upper_bytes: int) -> None:
+    def __init__(self, root: Path, upper_bytes: int, written: list[Path]) -> None:
         self.mounts, self.number = mounted(), 0
+        self.written, self.owner = written, (os.getuid(), os.getgid())
         self.memory, self.root = root, root / "root"
         mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, f"size={upper_bytes},mode=755")
         self.root.mkdir()
 
     def cover(self, folder: Path) -> None:
         """Show a folder, and let nothing that is written there stay."""
-        if not any(place != folder and place.is_relative_to(folder) for place in self.mounts):
+        if not self._made_anew(folder):
             self._overlay(folder)
             return
         shutil.copystat(folder, self.at(folder))
@@ -105,6 +107,12 @@ class Layer:
                 self.at(path).mkdir()
                 if entry.path not in AS_THEY_ARE:
                     self.cover(path)
+
+    def _made_anew(self, folder: Path) -> bool:
+        status = folder.stat()
+        foreign = self.owner[0] != 0 and (status.st_uid, status.st_gid) != self.owner
+        inside = [*self.mounts, *(self.written if foreign else ())]
+        return any(place != folder and place.is_relative_to(folder) for place in inside)
 
     def _overlay(self, folder: Path) -> None:
         self.number += 1
@@ -148,7 +156,8 @@ def enter(layer: dict[str, object]) -> None:
         raise TypeError("the layer is not what a trial writes")
     texts = {path: Path(text).read_bytes() for path, text in changed.items()}
     own_namespace()
-    shown = Layer(root, size)
+    homes = (folder, os.environ.get("HOME", "/"), os.environ.get("TMPDIR", "/tmp"))  # noqa: S108
+    shown = Layer(root, size, [Path(os.path.realpath(home)) for home in homes])
     shown.cover(Path("/"))
     for path in (*AS_THEY_ARE, *keep):
         shown.keep(path)

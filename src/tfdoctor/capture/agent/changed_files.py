@@ -51,7 +51,7 @@ def _patch_open(files: ChangedFiles) -> None:
 
     @functools.wraps(original)
     def open_(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as open
-        reads = isinstance(mode, str) and READING.issuperset(mode)
+        reads = READING.issuperset(mode)
         other = files.instead(file) if reads else None
         return original(file if other is None else other, mode, *args, **kwargs)
 

@@ -80,7 +80,10 @@ class TimedWindow(TraceWindow):
     def __init__(
         self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
     ) -> None:
-        self.trial: TrialPlan = plan["trial"]
+        trial = plan["trial"]
+        if trial is None:
+            raise ValueError("the plan is not that of a trial")
+        self.trial: TrialPlan = trial
         self.times: dict[StepCounter, StepTimes] = {}
         self.began = 0.0  # when the first step began, on the monotonic clock
         self.epoch_steps: dict[StepCounter, int] = {}
@@ -95,7 +98,7 @@ class TimedWindow(TraceWindow):
         return NEVER if self.state is State.DONE else 0
 
     @guarded("announce")
-    def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:
+    def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:  # noqa: ARG002  # as above it
         """Know how long an epoch is: the first one fills caches."""
         of_fit = self.registry.fit.get("steps_per_epoch") if source.kind is StepKind.FIT else None
         self.epoch_steps[source] = of_fit or total
@@ -149,7 +152,7 @@ class TimedWindow(TraceWindow):
         for source in self.sources.values():
             source.alarm = NEVER
 
-    def close(self, reason: str, reached: int | None = None) -> None:
+    def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # same
         """Write the times at the end of the run."""
         if self.state is not State.DONE:
             self._finish()
