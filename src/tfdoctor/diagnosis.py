@@ -196,6 +196,7 @@ class Trial:
     """One variant of the program, and what running it showed."""
 
     name: str
+    action: str = ""  # what it changes; "" where the name says it
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     measured: Measured | None = None

@@ -83,11 +83,20 @@ def _check_only(only: Sequence[str], findings: Sequence[Result]) -> None:
 def _of(result: Result, files: Mapping[Path, bytes]) -> Variant:
     return Variant(
         name=result.rule.name,
+        action=_action(result),
         files=files,
         rules=(result.rule.name,),
         promised=result.saving,
         exact=_exact(result),
     )
+
+
+def _action(result: Result) -> str:
+    """Return what the edit of a finding does: the first of its remedies that is one."""
+    if not isinstance(result.outcome, Finding):
+        return ""
+    remedies = zip(result.outcome.remedies, result.edits, strict=False)
+    return next((remedy.action for remedy, edit in remedies if edit.before or edit.after), "")
 
 
 def _exact(result: Result) -> bool:

@@ -152,6 +152,7 @@ def _row(
     missing = "" if measured else runs.why.get(variant.name, "there was no time left for it")
     return Trial(
         name=variant.name,
+        action=variant.action,
         rules=variant.rules,
         promised=variant.promised,
         measured=measured,

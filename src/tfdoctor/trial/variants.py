@@ -18,6 +18,7 @@ class Variant:
         default_factory=dict
     )  # by absolute path with links resolved
     environment: Mapping[str, str] = field(default_factory=dict)
+    action: str = ""  # what it changes, in the words of the report
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     exact: bool = False  # the weights must be the same as without it
