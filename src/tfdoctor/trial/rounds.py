@@ -36,8 +36,11 @@ class Clock:
     """The time of a trial; the limit holds to within one run."""
 
     minutes: float
-    began: float = field(default_factory=time.monotonic)
     usual_s: float = 0.0  # of a run
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
 
     @property
     def left_s(self) -> float:
