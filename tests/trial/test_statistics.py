@@ -14,10 +14,12 @@ from tfdoctor.trial.statistics import Round
 Floats = statistics.Floats
 
 
-def blocks(step_ms: float, random: np.random.Generator, between: float = 0.02) -> Floats:
-    """Return the blocks of a run; runs differ by a share of `between`, blocks within one by 5 %."""
+def blocks(
+    step_ms: float, random: np.random.Generator, between: float = 0.02, within: float = 0.05
+) -> Floats:
+    """Return the blocks of a run; runs differ by a share of `between`, blocks in one by `within`."""
     run = step_ms * np.exp(random.normal(0, between))
-    made: Floats = run * np.exp(random.normal(0, 0.05, 20))
+    made: Floats = run * np.exp(random.normal(0, within, 20))
     return made
 
 
@@ -45,6 +47,21 @@ def test_intervals_hold_the_truth_in_95_of_100_trials() -> None:
     held = sum(one.low <= 0.3 <= one.high for one in trials)
     assert held >= 190
     assert float(np.median([(one.high - one.low) / 2 for one in trials])) <= 0.05
+
+
+def test_quiet_steps_do_not_hide_that_runs_differ() -> None:
+    """A bootstrap alone is too narrow where steps are steady and runs differ; both together are not."""
+    random = np.random.default_rng(7)
+
+    def run(step_ms: float) -> Floats:
+        return blocks(step_ms, random, within=0.005)
+
+    trials = [[Round(run(10), run(10), {"v": run(7)}) for _ in range(3)] for _ in range(200)]
+    truth = float(np.log(0.7))
+    alone = [statistics._bootstrap(made, "v", random) for made in trials]
+    both = [measured(made, "v") for made in trials]
+    assert sum(low <= truth <= high for low, high in alone) < 180
+    assert sum(one.low <= 0.3 <= one.high for one in both) >= 190
 
 
 def test_equal_programs_differ_in_at_most_5_of_100_trials() -> None:
