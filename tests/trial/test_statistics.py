@@ -58,7 +58,7 @@ def test_quiet_steps_do_not_hide_that_runs_differ() -> None:
 
     trials = [[Round(run(10), run(10), {"v": run(7)}) for _ in range(3)] for _ in range(200)]
     truth = float(np.log(0.7))
-    alone = [statistics._bootstrap(made, "v", random) for made in trials]
+    alone = [statistics.bootstrap(made, "v", random) for made in trials]
     both = [measured(made, "v") for made in trials]
     assert sum(low <= truth <= high for low, high in alone) < 180
     assert sum(one.low <= 0.3 <= one.high for one in both) >= 190

@@ -94,7 +94,7 @@ def saving(rounds: Sequence[Round], name: str, seed: int = 0) -> Measured | None
         return None
     ratios = np.array([one.ratio(name) for one in own])
     middle = float(np.median(ratios))
-    low, high = _bootstrap(own, name, np.random.default_rng(seed))
+    low, high = bootstrap(own, name, np.random.default_rng(seed))
     deviation, freedom = spread(rounds)
     half = student(freedom) * deviation * np.sqrt(1.5 / len(own))
     apart = _systematic(rounds)
@@ -109,7 +109,7 @@ def _systematic(rounds: Sequence[Round]) -> float:
     return abs(itself.share) if itself.difference in (Difference.SAVES, Difference.COSTS) else 0.0
 
 
-def _bootstrap(
+def bootstrap(
     rounds: Sequence[Round], name: str, random: np.random.Generator
 ) -> tuple[float, float]:
     """Return the interval of the median over rounds when rounds and blocks are drawn again."""
