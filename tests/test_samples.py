@@ -15,7 +15,7 @@ from tfdoctor.verdict import Errored, Finding
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 FINDINGS = {
     "cpu-input-bound": {"input-bound", "python-input"},
-    "cpu-input-bound-fixed": {"float32-matmul"},  # which hid behind the input
+    "cpu-input-bound-fixed": set(),
     "cpu-float32-convnet": {"float32-matmul", "unaligned-dimension", "unfused-batch-norm"},
     "cpu-float32-convnet-fixed": set(),
     "gpu-jax-float32-convnet": {"float32-matmul"},

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
+from benchmarks.strangers.edits import EditCount, EditShare
 from benchmarks.strangers.scores import Named, Scored, findings, totals
 from tfdoctor.rules import all_rules
 
@@ -90,3 +91,27 @@ def test_a_finding_that_saves_nothing_yet_and_doubts_on_the_recording_do_not_cou
         ]
     }
     assert findings(report) == [named("input-bound", 0.3, line=7)]
+
+
+def test_findings_with_an_edit_are_counted_for_all_specific_and_naming_rules(
+    tmp_path: Path,
+) -> None:
+    case = case_of(tmp_path, named_by=["small-files", "cache-order"])
+    edited = Named("cache-order", None, at_most=False, lines=(1,), edit=True)
+    said = [named("small-files"), edited, named("retracing"), named("hot-line")]
+    count = EditCount.of([Scored(case, {SICK: said, HEALTHY: said})])
+
+    assert count == EditCount(EditShare(1, 4), EditShare(1, 3), EditShare(1, 2), EditShare(1, 1))
+    assert str(count) == (
+        "edits: 1 of 4 findings, 1 of 3 of specific rules, 1 of 2 that name the fault; 1 of 1 named faults"
+    )
+
+
+def test_an_edit_counts_where_the_report_shows_lines_of_the_script() -> None:
+    shown = {"at": None, "before": "a", "after": "b", "in_patch": False}
+    for edit, counted in ((shown, True), (None, False)):
+        result = {
+            "rule": "retracing", "topic": "execution", "outcome": "finding", "saving": None,
+            "remedies": [{"at": None, "edit": None}, {"at": None, "edit": edit}], "evidence": [],
+        }  # fmt: skip
+        assert findings({"results": [result]})[0].edit is counted

@@ -21,12 +21,16 @@ HELD = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One finding: its rule, the predicted share of the step (None is unknown), whether at most, and its lines."""
+    """One finding: its rule, the predicted share of the step (None is unknown), whether at most, and its lines.
+
+    ``edit`` says whether the report changes the script's own lines for one of its remedies.
+    """
 
     rule: str
     share: float | None
     at_most: bool
     lines: tuple[int, ...]
+    edit: bool = False
 
 
 def findings(report: Mapping[str, Any]) -> list[Named]:
@@ -40,9 +44,9 @@ def findings(report: Mapping[str, Any]) -> list[Named]:
             continue
         lines = tuple(_lines([result["remedies"], result["evidence"]]))
         share = saving["share"] if saving else None
-        found.append(
-            Named(result["rule"], share, bool(saving) and saving["bound"] == "at-most", lines)
-        )
+        at_most = bool(saving) and saving["bound"] == "at-most"
+        edit = any(remedy.get("edit") for remedy in result["remedies"])
+        found.append(Named(result["rule"], share, at_most, lines, edit))
     return found
 
 

@@ -3,7 +3,7 @@
 ``python -m benchmarks.strangers.timer script.py [ARGUMENT ...]`` prints one line of JSON. A step starts
 where the most frequent outermost ``tf.function`` is called, or, in a script that calls none often enough,
 where an eager optimizer update or ``GradientTape.gradient`` starts. The time between two starts is a step;
-the first ten are left out.
+the first ten are left out. ``--seconds`` ends the script that long after them.
 """
 
 import argparse
@@ -33,6 +33,8 @@ class Marks:
     def __init__(self) -> None:
         self.starts: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         self.depth = 0
+        self.seconds = 0.0  # of timed steps, after which the script is ended; 0: never
+        self.function = ""  # the step, if it is known
 
     def note(self, kind: str, original: Callable[..., Any], name: Callable[[Any], str]) -> Any:
         """Return `original` wrapped so that its outermost calls are noted."""
@@ -40,7 +42,7 @@ class Marks:
         @functools.wraps(original)
         def noted(this: Any, *args: Any, **kwargs: Any) -> Any:
             if not self.depth:
-                self.starts[kind, name(this)].append(time.perf_counter())
+                self._start(kind, name(this))
             self.depth += 1
             try:
                 return original(this, *args, **kwargs)
@@ -48,6 +50,14 @@ class Marks:
                 self.depth -= 1
 
         return noted
+
+    def _start(self, kind: str, name: str) -> None:
+        starts = self.starts[kind, name]
+        starts.append(time.perf_counter())
+        timed = self.seconds and name.startswith(self.function) and len(starts) >= 3 * WARMUP
+        if timed and starts[-1] - starts[WARMUP] >= self.seconds:
+            finish(self)
+            os._exit(0)
 
     def steps(self, function: str) -> tuple[str, list[float]]:
         """Return the name and the starts of the step: of `function` if given, else of the most frequent."""
@@ -95,24 +105,31 @@ def summary(name: str, starts: list[float]) -> dict[str, Any]:
     }
 
 
+def finish(marks: Marks) -> None:
+    """Print the step's times."""
+    sys.stdout.flush()
+    os.write(1, (json.dumps(summary(*marks.steps(marks.function))) + "\n").encode())
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--function", default="", metavar="NAME", help="the function that is the step"
     )
+    parser.add_argument("--seconds", type=float, default=0.0, help="end the script after these")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     marks = Marks()
+    marks.seconds, marks.function = options.seconds, options.function
     install(marks)
     sys.argv = [options.script, *options.arguments]
     sys.path[0] = str(Path(options.script).resolve().parent)
     try:
         runpy.run_path(options.script, run_name="__main__")
     finally:
-        sys.stdout.flush()
-        os.write(1, (json.dumps(summary(*marks.steps(options.function))) + "\n").encode())
+        finish(marks)
 
 
 if __name__ == "__main__":

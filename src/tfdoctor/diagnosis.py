@@ -55,14 +55,17 @@ class StepsSummary:
     p10_ms: float | None = None
     p90_ms: float | None = None
     between_ms: float | None = None
-    breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to median_ms
+    stalled: int = 0  # long steps that wait for input again and again, which ``step_ms`` contains
+    step_ms: float | None = None  # the median; the mean without outliers where steps are stalled
+    breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to step_ms
     untraced_ms: float | None = None  # the step without the profiler's cost, where it is much
     untraced_breakdown_ms: Mapping[str, float] = field(default_factory=dict)  # sums to untraced_ms
 
     @property
     def shown_ms(self) -> float | None:
         """The step that the report is about: without the profiler's cost where that is much."""
-        return self.median_ms if self.untraced_ms is None else self.untraced_ms
+        traced = self.median_ms if self.step_ms is None else self.step_ms
+        return traced if self.untraced_ms is None else self.untraced_ms
 
     @property
     def shown_breakdown_ms(self) -> Mapping[str, float]:
@@ -389,7 +392,9 @@ class Account:
     total_ms: float
     state: AccountState
     rules: tuple[str, ...] = ()  # whose findings name time of the part
-    why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work
+    why: tuple[
+        str, ...
+    ] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: float = 0.0  # what neither findings nor necessary work explain
     seen: tuple[Seen, ...] = ()  # in an unexplained part
 

@@ -9,7 +9,7 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.masking import masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import processes
-from tfdoctor.recording.manifest import CapturePlan, Manifest
+from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
         ),
         (
             '{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}',
-            "os.execv) after at least 7 steps, before tracing started: let it finish",
+            "after at least 7 steps, before tracing started: let it finish, or trace fewer steps",
         ),
         ('{"steps": {"seen": 0}, "versions": {"tensorflow": "2"}}', "no training step was seen"),
         ('{"steps": {"seen": 0}, "versions": {}}', "did not import TensorFlow"),
@@ -173,7 +173,11 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
             "the script ended with exit code 1: importing TensorFlow failed",
         ),
         (3, '{"wanted": "tensorflow"}', "exit code 3 before tracing started: fix that first"),
-        (-15, '{"wanted": "tensorflow"}', "ended by SIGTERM before tracing started: let it finish"),
+        (
+            -15,
+            '{"wanted": "tensorflow"}',
+            "before tracing started: let it finish, or trace fewer steps and earlier with --warmup 1",
+        ),
         (-36, '{"wanted": "tensorflow"}', "the script was ended by signal 36 before tracing"),
         (
             -15,
@@ -207,6 +211,17 @@ def test_a_run_that_failed_is_to_be_mended_first(
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
     assert said in " ".join(entry.why for entry in done.missing)
+
+
+def test_a_run_without_warm_up_is_only_to_finish(tmp_path: Path) -> None:
+    folder = tmp_path / "processes" / "vm.7"
+    folder.mkdir(parents=True)
+    (folder / "agent.json").write_text('{"wanted": "tensorflow"}')
+    (process,) = processes.read(tmp_path)
+    begun = manifest.begin(Plan("train.py", warmup=1), ["python3", "train.py"])
+    done = manifest.of_process(manifest.end(begun, -15, (), [process]), process)
+    (entry,) = [entry for entry in done.missing if entry.what is MissingPart.TRACE]
+    assert entry.why.endswith("before tracing started: let it finish")
 
 
 def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:

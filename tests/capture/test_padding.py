@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tfdoctor.capture.agent.journal import Journal
-from tfdoctor.capture.agent.padding import BATCHES, MOST_ROWS, SequenceLengths
+from tfdoctor.capture.agent.padding import BATCHES, MOST_ROWS, SequenceLengths, may_be_sequences
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def padded(rows: list[int], steps: int = 20) -> Any:
 def test_batches_keep_their_own_rows(lengths: SequenceLengths) -> None:
     lengths.batch(({"tokens": padded([3, 20])}, np.ones(2)))
     lengths.batch(({"tokens": padded([5, 1])}, np.ones(2)))
-    (entry,) = lengths.describe(None)
+    entry, _ = lengths.describe(None)
     assert entry["lengths"] == [[3, 20], [5, 1]]
     assert (entry["shape"], entry["batches"], entry["begins"], entry["gaps"]) == (
         [2, 20], True, 1.0, 0.0,
@@ -44,8 +44,45 @@ def test_zeros_at_the_beginning_and_between_are_counted(lengths: SequenceLengths
     tokens = padded([4, 4])
     tokens[0, 0] = 0
     lengths.batch(tokens)
-    (entry,) = lengths.describe(None)
+    entry, _ = lengths.describe(None)
     assert (entry["begins"], entry["gaps"]) == (0.5, 1 / 8)
+
+
+def test_whole_numbers_are_read_from_their_end_as_well(lengths: SequenceLengths) -> None:
+    """`pad_sequences` puts the zeros first."""
+    lengths.batch(padded([4, 9])[:, ::-1])
+    ends, begins = lengths.describe(None)
+    assert (ends["leading"], ends["lengths"], ends["begins"]) == (False, [[20, 20]], 0.0)
+    assert (begins["leading"], begins["lengths"], begins["begins"]) == (True, [[4, 9]], 1.0)
+
+
+def test_batches_of_several_lengths_keep_theirs(lengths: SequenceLengths) -> None:
+    lengths.batch(padded([4, 9], 9))
+    lengths.batch(padded([12, 30], 30))
+    entry, _ = lengths.describe(None)
+    assert (entry["steps"], entry["lengths"]) == ([9, 30], [[4, 9], [12, 30]])
+
+
+def spec(dtype: str, *sizes: int | None) -> Any:
+    shape = SimpleNamespace(rank=len(sizes), as_list=lambda: list(sizes))
+    return SimpleNamespace(dtype=SimpleNamespace(name=dtype), shape=shape)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (spec("int32", None, None), True),
+        (spec("int64", 32, 200), True),
+        (spec("float32", None, None, 8), True),
+        (spec("float32", None, None, None), False),
+        (spec("float32", None, 28, 28, 1), False),
+        (spec("float32", None, 12), False),
+        (spec("int32", 4096, 4096), False),  # too large to be read while training waits
+        (SimpleNamespace(shape=SimpleNamespace(rank=None), dtype=None), False),
+    ],
+)
+def test_only_batches_of_possible_sequences_are_taken(given: Any, *, expected: bool) -> None:
+    assert may_be_sequences([spec("float32", None), given]) is expected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +105,7 @@ def test_other_inputs_are_left_alone(lengths: SequenceLengths, value: Any) -> No
 
 def test_of_the_arrays_given_to_fit_a_few_rows_are_read(lengths: SequenceLengths) -> None:
     lengths.given(SimpleNamespace(_inputs=({"x": padded([2] * 1000)}, np.zeros(1000))))
-    (entry,) = lengths.describe(None)
+    entry, _ = lengths.describe(None)
     assert entry["lengths"] == [[2] * MOST_ROWS]
     assert entry["batches"] is False
 
@@ -80,7 +117,7 @@ def dataset(kept: int) -> Any:
     return SimpleNamespace(element_spec=(spec,), _inputs=lambda: [source])
 
 
-@pytest.mark.parametrize(("kept", "number"), [(20, 1), (10, 0)])
+@pytest.mark.parametrize(("kept", "number"), [(20, 2), (10, 0)])
 def test_slices_count_if_the_batches_are_as_long(
     lengths: SequenceLengths, kept: int, number: int
 ) -> None:

@@ -13,6 +13,7 @@ from tfdoctor.diagnosis import Account, AccountState, Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
@@ -248,3 +249,22 @@ def test_the_contract_notices_a_contradiction_and_a_missing_account() -> None:
     chart = chart_of(PythonOverhead(0.0, 1.0), between=20.0, device=20.0)
     assert [one for one in agreement.disagreements(chart) if one.startswith("between")]
     assert not list(agreement.unaccounted(chart, engine.examine(chart, ())))
+
+
+@pytest.mark.parametrize(
+    ("cores", "part", "said"),
+    [
+        (Cores(2.0, 0.4, 1.5), "host", True),
+        (Cores(2.0, 1.6, 0.4), "host", False),  # hardly any other programs
+        (Cores(16.0, 1.0, 1.5), "host", False),  # cores enough for both
+        (Cores(2.0, 0.4, 1.5), "input", False),
+    ],
+)
+def test_other_programs_are_mentioned_where_they_delay_unexplained_work(
+    cores: Cores, part: str, *, said: bool
+) -> None:
+    unexplained = account(chart_of(cores, **{part: 5.0}))
+    assert unexplained.state is AccountState.UNEXPLAINED
+    assert any("Other programs used 1.5 of 2 cores" in why for why in unexplained.why) is said
+    explained = account(chart_of(cores, host=5.0), needs("host", 5.0))
+    assert not any("Other programs" in why for why in explained.why)

@@ -301,8 +301,8 @@ def test_a_model_that_explains_too_little_lowers_the_trust() -> None:
         model = StepModel(device=DeviceKind.CPU, exposed=exposed, segments=segments)
         return " ".join(run.trust(Chart([*given, model])).reasons)
 
-    assert "upper bounds" not in reasons(50.0)
-    assert "upper bounds" in reasons(10.0)
+    assert "savings are estimates" not in reasons(50.0)
+    assert "savings are estimates" in reasons(10.0)
 
 
 def test_a_defect_in_the_model_is_told_with_the_trust() -> None:

@@ -70,3 +70,59 @@ def test_batches_are_parsed_at_once(body: str, result: str) -> None:
 def test_what_a_batch_would_change_declines(body: str, result: str, chain: str, after: str) -> None:
     with pytest.raises(Declined):
         made(body, result, chain, after)
+
+
+LINES = """import tensorflow as tf
+
+N = 3
+DEFAULTS = [[0.0]] * N
+
+
+def parse(line):
+    fields = tf.io.decode_csv(line, DEFAULTS + [0])
+    {body}
+    return x, fields[-1]
+
+
+ds = tf.data.TextLineDataset(path).shuffle(9)
+ds = ds.map(parse, num_parallel_calls=4)
+{between}ds = ds.batch(8).prefetch(2)
+"""
+
+
+def of_lines(body: str = "x = tf.stack(fields[:-1], axis=-1)", between: str = "") -> str:
+    text = LINES.format(body=body, between=between)
+    line = 1 + text.split("\n").index("ds = ds.map(parse, num_parallel_calls=4)")
+    example = "dataset = dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)"
+    return spliced(text, KINDS["vectorized-map"](SyntaxTree(text), line, example))
+
+
+@pytest.mark.parametrize(
+    ("body", "written"),
+    [
+        ("x = tf.stack(fields[:-1], axis=-1)", "x = tf.stack(fields[:-1], axis=-1)"),
+        ("x = tf.stack(fields[:-1])", "x = tf.stack(fields[:-1], axis=-1)"),
+        ("x = tf.math.log(fields[0] + 1.0)", "x = tf.math.log(fields[0] + 1.0)"),
+    ],
+)
+def test_lines_of_columns_are_decoded_in_batches(body: str, written: str) -> None:
+    text = of_lines(body)
+    assert "ds = ds.batch(8)\nds = ds.map(parse, num_parallel_calls=4).prefetch(2)\n" in text
+    assert f"    {written}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "between"),
+    [
+        ("x = fields[0] * fields[1]", ""),
+        ("x = tf.stack(fields[:-1], axis=0)", ""),
+        ("x = tf.stack([fields[0], fields[1]])", ""),
+        ("x = tf.stack(fields[:-1])[0]", ""),
+        ("x = tf.strings.split(line, ',')", ""),
+        ("x = tf.stack(fields[:-1])", "ds = ds.cache()\n"),
+        ("x = tf.stack(fields[:-1])", "print(ds)\n"),
+    ],
+)
+def test_lines_that_a_batch_would_decode_in_another_way(body: str, between: str) -> None:
+    with pytest.raises(Declined):
+        of_lines(body, between)

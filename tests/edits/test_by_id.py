@@ -88,6 +88,12 @@ MADE = [
     ),
     ("cache", "d = d.shuffle(9)\nprint(d)\nd = d.map(f)", None),  # used in between
     ("cache", "d = d.shuffle(9)\nv = d.take(2)\nd = d.map(f)", None),
+    ("cache", "n = tf.data.Dataset.list_files(p)\nd = n.map(f)", None),  # in another order in each epoch
+    (
+        "cache",
+        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f)",
+        "n = tf.data.Dataset.list_files(p, shuffle=False)\nd = n.map(f).cache()",
+    ),
     ("cache-before-repeat", "d = d.repeat().cache()", "d = d.cache().repeat()"),
     ("cache-before-repeat", "d = d.repeat().cache('x').batch(2)", "d = d.cache('x').repeat().batch(2)"),
     (
@@ -193,7 +199,8 @@ def test_the_edits_are_known() -> None:
     known = "prefetch parallel-map parallel-batch parallel-interleave cache drop-remainder mixed-precision"
     known += " cache-before-repeat jit-compile steps-per-execution run-eagerly-off autotune-on"
     known += " fused-batch-norm convert-once tf-function every-hundred-steps"
-    known += " floatx vectorized-map"
+    known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
+    known += " assign-weights vectorized-fn"
     assert set(KINDS) == set(known.split())
 
 
@@ -270,7 +277,9 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
     [
         SEQUENTIAL.replace("keras.layers.Dense(2)", "keras.layers.Dropout(0.5)"),
         SEQUENTIAL.replace("Dense(8)", 'Dense(8, dtype="float32")'),
-        SEQUENTIAL + "model.add(keras.layers.Dense(3))\n",
+        SEQUENTIAL + "for n in sizes:\n    model.add(keras.layers.Dense(n))\n",
+        SEQUENTIAL + "other.add(keras.layers.Dense(3))\n",
+        SEQUENTIAL + "def f():\n    model.add(keras.layers.Dense(3))\n",
         SEQUENTIAL.replace("import keras", "import keras\nkeras.config.set_dtype_policy('x')"),
         SEQUENTIAL + "other = keras.Sequential([keras.layers.Flatten()])\n",
         SEQUENTIAL.replace("keras.layers.Dense(2)", "*head"),
@@ -290,6 +299,20 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
 )
 def test_no_policy_is_set_where_the_last_layer_is_unclear(text: str) -> None:
     assert declined("mixed-precision", text, "Dense(8") is None
+
+
+def test_the_layer_added_last_stays_in_float32() -> None:
+    text = SEQUENTIAL + "for n in sizes:\n    model.add(keras.layers.Dense(n))\n"
+    made = edited("mixed-precision", f"{text}model.add(keras.layers.Dense(3))\n", "Dense(8")
+    assert 'model.add(keras.layers.Dense(3, dtype="float32"))' in made
+    assert made.count("float32") == 1
+
+
+def test_a_policy_is_imported_where_keras_has_no_name() -> None:
+    text = "import tensorflow as tf\nfrom keras import layers, models\n\nloss = tf.keras.losses.Huber()\n"
+    model = "model = models.Sequential([layers.Dense(8), layers.Dense(2)])\n"
+    made = edited("mixed-precision", text + model, "Dense(8")
+    assert "models\nfrom keras import mixed_precision\n\nmixed_precision.set_global_policy(" in made
 
 
 @pytest.mark.parametrize("edit_id", ["parallel-map", "parallel-batch", "parallel-interleave"])

@@ -1,6 +1,7 @@
 """A file is edited only where it is unchanged since the recording."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from tests.edits.recorded import recorded
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.verdict import Location
 
 TEXT = b"import tensorflow as tf\n"
 
@@ -25,6 +28,29 @@ def test_a_file_of_another_clone_is_read(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "train.py").rename(clone / "train.py")
     monkeypatch.chdir(clone)
     assert Sources(recording)["train.py"].data == TEXT
+
+
+def test_a_script_outside_the_folder_of_the_run_is_read(tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "train.py").write_text("x = 1\n", encoding="utf-8")
+    recording = recorded(tmp_path / "job", ["train.py"])
+    script = str(tmp_path / "job" / "train.py")
+    elsewhere = Manifest(command=("python", script), cwd=str(tmp_path / "run"))
+    sources = Sources(replace(recording, manifest=elsewhere))
+    assert sources["train.py"].text == "x = 1\n"
+    assert sources.trains() == Location("train.py", 0)
+
+
+def test_of_two_files_that_are_shown_alike_none_is_edited(tmp_path: Path) -> None:
+    for folder in ("job", "run"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "train.py").write_text("x = 1\n", encoding="utf-8")
+    recording = recorded(tmp_path, ["job/train.py", "run/train.py"])
+    both = Manifest(
+        command=("python", str(tmp_path / "job" / "train.py")), cwd=str(tmp_path / "run")
+    )
+    with pytest.raises(Declined, match=r"more than one train\.py"):
+        Sources(replace(recording, manifest=both))["train.py"]
 
 
 def test_a_file_that_changed_is_not_edited(tmp_path: Path) -> None:

@@ -47,6 +47,15 @@ def test_outliers_that_raise_the_mean_are_stated_and_no_factor_of_typical_steps(
     assert "would reduce typical steps to about 9 ms." in words
 
 
+def test_stalled_steps_are_part_of_the_mean_that_the_verdict_is_about() -> None:
+    words = verdict(with_steps(stalled=2, step_ms=90.0, mean_ms=95.0))
+    assert words.startswith(
+        "On average, a step takes 90.0 ms, including 43.1 ms waiting for input; 2 of "
+    )
+    assert "steps wait long for input, the median step takes 52.0 ms" in words
+    assert "so the mean is" not in words
+
+
 def test_the_cause_of_long_steps_comes_before_the_saving_of_typical_ones() -> None:
     mixed = with_steps(mean_ms=90.0)
     outcome = mixed.results[0].outcome

@@ -3,7 +3,9 @@
 import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
@@ -13,7 +15,7 @@ from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Table, Ve
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
 
 
-def check(
+def check(  # noqa: PLR0913 - each may explain the time between two steps
     between: float,
     *places: SampledLine,
     step: float = 20.0,
@@ -21,6 +23,8 @@ def check(
     new_arguments: tuple[tuple[int, ...], ...] = (),
     slow: SlowCalls | None = None,
     untraced: float | None = None,
+    single: SingleOperations | None = None,
+    lines: HostLines | None = None,
 ) -> Verdict:
     return between_steps.check(
         Breakdown.of(between=between, device=step - between),
@@ -28,6 +32,8 @@ def check(
         retracing,
         slow,
         None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
+        single,
+        lines,
     )
 
 
@@ -139,3 +145,54 @@ def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
     assert isinstance(finding, Finding)
     assert finding.effects[0].bound is Bound.EXPECTED
     assert finding.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)
+
+
+def test_operations_that_the_work_runs_one_by_one_are_spared_with_it() -> None:
+    """fit for one batch builds a dataset of operations, which the breakdown counts as compute."""
+    finding = check(10.0, single=SingleOperations(inside_ms=1.0, between_ms=4.0))
+    assert isinstance(finding, Finding)
+    assert {effect.stage: effect.of.value for effect in finding.effects if effect.of} == {
+        Stage.BETWEEN: 10.0,
+        Stage.DEVICE: 4.0,
+    }
+    half = check(
+        10.0,
+        retracing=Retracing((), calling_ms=5.0),
+        single=SingleOperations(inside_ms=0.0, between_ms=4.0),
+    )
+    assert isinstance(half, Finding)
+    assert [effect.of.value for effect in half.effects if effect.of] == [5.0, 2.0]
+
+
+def ran(at: Location, seen: int, work: LineWork = LineWork.OPERATIONS) -> HostLine:
+    return HostLine(at, seen, 1.0, work=work)
+
+
+def test_the_end_of_an_eager_steps_last_line_is_not_between_steps() -> None:
+    """Trap: the last 10 ms of `optimizer.apply`, after the last operation that it runs."""
+    places = SampledLine(MAKES, 40), SampledLine(LOGS, 10)
+    lines = HostLines({Stage.HOST: (ran(MAKES, 30),), Stage.BETWEEN: (ran(MAKES, 10),)})
+    assert isinstance(check(10.0, *places, lines=lines), Healthy)
+
+
+def test_what_runs_only_between_eager_steps_is_named() -> None:
+    places = SampledLine(MAKES, 40), SampledLine(LOGS, 10)
+    between = ran(MAKES, 10), ran(LOGS, 10)
+    lines = HostLines({Stage.HOST: (ran(MAKES, 30),), Stage.BETWEEN: between})
+    finding = check(10.0, *places, lines=lines)
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].at == LOGS
+    assert finding.effects[0].of is not None
+    assert finding.effects[0].of.value == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("within", [ran(LOGS, 9), ran(LOGS, 30, LineWork.PYTHON)])
+def test_a_line_is_the_steps_own_when_it_mostly_runs_operations_in_it(within: HostLine) -> None:
+    lines = HostLines({Stage.HOST: (within,), Stage.BETWEEN: (ran(LOGS, 10),)})
+    assert isinstance(check(10.0, SampledLine(LOGS, 19), lines=lines), Finding)
+
+
+def test_where_nothing_but_the_step_was_seen_no_work_is_between_steps() -> None:
+    lines = HostLines({Stage.HOST: (ran(MAKES, 30),)})
+    assert isinstance(check(10.0, SampledLine(MAKES, 30), lines=lines), Healthy)
+    assert isinstance(check(10.0, SampledLine(LOGS, 30), lines=lines), Finding)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.matmuls.expanded_products import ExpandedProduct, ExpandedProducts
+from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -13,7 +15,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import broadcast_cost
 from tfdoctor.rules.broadcast_cost import LIMITS
-from tfdoctor.verdict import Bound, Finding, Healthy, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "x")
 
@@ -133,3 +135,46 @@ def test_a_cpu_broadcasts_no_faster_than_it_repeats() -> None:
     verdict = check(hardware=Hardware(DeviceKind.CPU, "x"))
     assert isinstance(verdict, Healthy)
     assert "20.0 ms" in verdict.summary
+
+
+def expanded(ms: float, times: float = 64.0, kind: str = "Sub") -> Verdict:
+    """Judge a tensor that is expanded, in a step of 100 ms of compute."""
+    row = OperationTime(name="sub", type=kind, ms=ms, at=Location("train.py", 9))
+    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - ms)
+    product = ExpandedProduct(row, (64, 64, 32), times, (row,))
+    products = ExpandedProducts((product,))
+    return broadcast_cost.check(Broadcasts(()), Operations((row, rest)), None, GPU, products)
+
+
+@pytest.mark.parametrize(
+    ("ms", "times", "kind"),
+    [(2.0, 64.0, Finding), (1.9, 64.0, Healthy), (9.0, 15.9, Healthy), (9.0, 16.0, Finding)],
+)
+def test_expanded_tensors_count_by_their_time_and_size(ms: float, times: float, kind: type) -> None:
+    assert isinstance(expanded(ms, times), kind)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("Sub", "distances"), ("Mul", "einsum")])
+def test_what_is_expanded_is_computed_by_a_matmul(kind: str, words: str) -> None:
+    finding = expanded(20.0, kind=kind)
+    assert isinstance(finding, Finding)
+    (remedy,) = finding.remedies
+    assert words in remedy.action
+    assert remedy.at == Location("train.py", 9)
+    assert [(effect.subject, effect.bound) for effect in finding.effects] == [
+        ("sub", Bound.AT_MOST)
+    ]
+
+
+def test_both_faults_are_one_finding() -> None:
+    tile = OperationTime(name="tile", type="Tile", ms=20.0)
+    row = OperationTime(name="sub", type="Sub", ms=20.0)
+    finding = broadcast_cost.check(
+        Broadcasts((Broadcast(tile, 64.0, (tile,)),)),
+        Operations((tile, row)),
+        None,
+        GPU,
+        ExpandedProducts((ExpandedProduct(row, (64, 64, 32), 64.0, (row,)),)),
+    )
+    assert isinstance(finding, Finding)
+    assert {effect.subject for effect in finding.effects} == {"tile", "sub"}

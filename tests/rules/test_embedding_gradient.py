@@ -6,6 +6,8 @@ import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.hot_work.table_sums import TableSum, TableSums
+from tfdoctor.facts.operations.embedding_tables import DenseUpdate, EmbeddingTables
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -13,7 +15,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import LIMITS
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 
 CPU = Hardware(DeviceKind.CPU, "x")
 ENTRIES, WIDTH, LOOKUPS = 6000, 32, 384
@@ -172,3 +174,44 @@ def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
     verdict = check(program, *ran(program, hot=0.5, m=1.0), GRADIENT)
     assert isinstance(verdict, NotApplicable)
     assert isinstance(check(program, GRADIENT), Healthy)
+
+
+def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdict:
+    """Judge a table with a penalty, in a step of 100 ms of compute."""
+    update = OperationTime(name="AddN/inputs_1", type="UnsortedSegmentSum", ms=time_ms / 2)
+    square = OperationTime(name="Square", type="Square", ms=time_ms / 2)
+    rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - time_ms)
+    tables = EmbeddingTables((), (DenseUpdate("table", None, 9000, lookups, (update,)),), 0)
+    at = Location("train.py", 16)
+    summed = TableSum("e", at, "L2", 9000, lookups, (square,), (update,) if dense else ())
+    operations = Operations((square, update, rest))
+    return embedding_gradient.check(tables, operations, CPU, TableSums((summed,)))
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "lookups", "kind"),
+    [(10.0, 64, Finding), (9.9, 64, Healthy), (50.0, 2250, Finding), (50.0, 2251, Healthy)],
+)
+def test_a_penalty_counts_where_it_is_long_and_few_rows_are_in_use(
+    time_ms: float, lookups: int, kind: type
+) -> None:
+    assert isinstance(penalized(time_ms, lookups), kind)
+
+
+def test_a_penalty_explains_the_update_of_all_rows() -> None:
+    """Not the optimizer: it updates all rows because of the penalty."""
+    finding = penalized(40.0)
+    assert isinstance(finding, Finding)
+    (remedy,) = finding.remedies
+    assert remedy.at == Location("train.py", 16)
+    assert {effect.subject: effect.scales for effect in finding.effects} == {
+        "Square": 0.0,
+        "AddN/inputs_1": pytest.approx(64 / 9000),
+    }
+
+
+def test_an_optimizer_with_moments_is_a_fault_of_its_own() -> None:
+    finding = penalized(40.0, dense=False)
+    assert isinstance(finding, Finding)
+    assert len(finding.remedies) == 2
+    assert {effect.subject for effect in finding.effects} == {"Square", "table (rows in use)"}

@@ -201,9 +201,15 @@ def test_a_cpu_gains_less_along_one_axis_and_from_few_channels(
 
 @pytest.mark.parametrize(
     ("unit", "others", "kind"),
-    [("AMX", 10.0, Finding), ("AMX", 20.0, Healthy), ("AVX512-BF16", 20.0, Finding)],
+    [
+        ("AMX", 10.0, Finding),
+        ("AMX", 20.0, Healthy),
+        ("AVX512-BF16", 10.0, Finding),
+        ("AVX512-BF16", 20.0, Finding),
+        ("AVX512-BF16", 25.0, Healthy),
+    ],
 )
-def test_amx_must_gain_more(unit: str, others: float, kind: type) -> None:
+def test_a_cpu_must_gain_a_fifth_and_with_amx_a_quarter(unit: str, others: float, kind: type) -> None:
     """Trap: small networks, which the same change made slower. 6.6 of the products' 10 ms are saved."""
     hardware = Hardware(DeviceKind.CPU, "x", unit, SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
     rest = replace(RELU, ms=others)
@@ -225,7 +231,7 @@ def test_on_a_tpu_only_matmuls_bound_by_memory_gain(nbytes: float | None, kind: 
     assert isinstance(check(matmul(ms=10.0, nbytes=nbytes), hardware=TPU), kind)
 
 
-@pytest.mark.parametrize(("rest", "kind"), [(16.0, Finding), (17.0, Healthy)])
+@pytest.mark.parametrize(("rest", "kind"), [(9.5, Finding), (10.5, Healthy)])
 @pytest.mark.parametrize("hardware", [CPU, GPU])
 def test_a_cpu_must_gain_more_than_what_is_not_counted(
     rest: float, kind: type, hardware: Hardware
@@ -364,7 +370,7 @@ def test_a_gpu_whose_kernels_were_not_recorded_is_not_applicable() -> None:
 def test_a_ten_class_head_is_not_reported() -> None:
     result = examine(v100(line("Stream #1", *kernels("volta_sgemm_32x32", ms=0.03))))
     assert isinstance(result.outcome, Healthy)
-    assert "0.5 %" in result.outcome.summary
+    assert "less than 3 %" in result.outcome.summary
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tfdoctor.facts.hot_work.dispatch import Dispatch
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -20,9 +21,15 @@ def work(ms: float = 60.0) -> FrozenWork:
     return FrozenWork(("conv",), (row,), features_bytes=1000, passes=4.0, batches=25)
 
 
-def check(frozen: FrozenWork, memory: HostMemory | None = None, *, kind: str = "Conv2D") -> Verdict:
+def check(
+    frozen: FrozenWork,
+    memory: HostMemory | None = None,
+    *,
+    kind: str = "Conv2D",
+    dispatch: Dispatch | None = None,
+) -> Verdict:
     rest = OperationTime(name="gradient_tape/x", type=kind, ms=100.0 - frozen.ms)
-    return frozen_layers.check(frozen, Operations((*frozen.rows, rest)), memory)
+    return frozen_layers.check(frozen, Operations((*frozen.rows, rest)), memory, dispatch)
 
 
 def test_the_frozen_part_is_saved_whole() -> None:
@@ -33,6 +40,14 @@ def test_the_frozen_part_is_saved_whole() -> None:
     assert effect.of is not None
     assert effect.of.value == 60.0
     assert finding.remedies[0].at == AT
+
+
+def test_the_host_no_longer_dispatches_the_frozen_part() -> None:
+    finding = check(work(), dispatch=Dispatch(in_loops_ms=9.0, outside_ms=0.5))
+    assert isinstance(finding, Finding)
+    (host,) = (effect for effect in finding.effects if effect.stage is Stage.HOST)
+    assert host.of is not None
+    assert host.of.value == 0.5
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(100 * LIMITS.share, Finding), (4.9, Healthy)])

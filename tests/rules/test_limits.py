@@ -36,7 +36,7 @@ WAITING = Breakdown.of(input=10.0, device=20.0)
 
 
 def by_input(**limits: float) -> Verdict:
-    return input_bound.check(WAITING, None, None, input_bound.Limits(**limits))
+    return input_bound.check(WAITING, None, None, None, None, input_bound.Limits(**limits))
 
 
 def by_map(**limits: float) -> Verdict:

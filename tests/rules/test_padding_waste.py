@@ -1,5 +1,6 @@
 """padding-waste: sequences that are mostly zeros at their ends, and what only looks like them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings, Shape
+from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
+from tfdoctor.facts.savings.length_work import LengthWork
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import padding_waste
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Severity, Stage, StepWork, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Measure, Severity, Stage, StepWork, Verdict
 
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
@@ -33,7 +35,8 @@ def check(
     padding = SequencePadding((PaddedInput(steps, ((round(used * steps),) * 8,)),))
     operations = Operations(rows or (row("a", (32, steps, 8)),))
     parts = breakdown or Breakdown.of(device=30.0)
-    return padding_waste.check(padding, operations, parts, loops, program)
+    work = LengthWork.measure(padding, operations, loops, program)
+    return padding_waste.check(padding, work, parts, program)
 
 
 def scales(verdict: Verdict) -> dict[str, float]:
@@ -106,16 +109,52 @@ def test_what_may_be_as_long_as_the_sequences_counts(shape: Shape, times: int) -
     assert found == {"a": 0.5} | ({"b": 0.5} if times else {})
 
 
-def test_unknown_work_may_scale_as_the_scores_of_attention() -> None:
-    unknown = OperationTime(name="b", type="X", ms=10.0)
-    assert scales(check(0.5, row("scores", (32, 4, 200, 200)), unknown))["b"] == 0.25
+def test_work_of_unknown_length_counts_in_proportion_and_is_shown() -> None:
+    unknown = OperationTime(name="b", type="X", ms=7.0)
+    finding = check(0.5, row("scores", (32, 4, 200, 200)), unknown)
+    assert scales(finding) == {"scores": 0.25, "b": 0.5}
+    assert isinstance(finding, Finding)
+    assert ms(7.0) in [entry.value for entry in finding.evidence if isinstance(entry, Measure)]
 
 
-def test_rows_of_images_are_positions_only_if_time_is_distributed() -> None:
-    rows = row("a", (32, 200, 8)), row("b", (None, 20, 20, 8))
-    layers = (Layer(name="t", kind="TimeDistributed"),)
-    assert scales(check(0.5, *rows)) == {"a": 0.5}
-    assert scales(check(0.5, *rows, program=Program((), layers))) == {"a": 0.5, "b": 0.5}
+def test_open_sizes_count_by_their_number() -> None:
+    rows = row("dense", (None, None, 8)), row("scores", (None, 4, None, None))
+    assert scales(check(0.5, *rows)) == {"dense": 0.5, "scores": 0.25}
+
+
+def test_rows_of_a_layer_are_positions_if_the_layer_has_time() -> None:
+    """A dense layer makes rows of all positions; the same shape after pooling has one row for each example."""
+    dense, head = (
+        replace(row(f"{name}/MatMul", (None, 8)), layer=name) for name in ("dense", "head")
+    )
+    reshaped = Operation(name="dense/Reshape", type="Reshape", inputs=(("float32", (32, 200, 8)),))
+    program = Program((replace(reshaped, layer="dense"),), ())
+    found = scales(check(0.5, row("a", (32, 200, 8)), dense, head, program=program))
+    assert found == {"a": 0.5, "dense/MatMul": 0.5}
+
+
+def test_the_host_shrinks_by_the_calls_of_the_loop() -> None:
+    cell = row("while/body/Mul", (32, 8), calls=150.0)
+    others = row("adam/Mul", (8, 8), calls=50.0)
+    parts = Breakdown.of(host=40.0, device=20.0)
+    finding = check(0.5, cell, others, breakdown=parts)
+    assert isinstance(finding, Finding)
+    assert [effect.of for effect in finding.effects if effect.stage is Stage.HOST] == [ms(30.0)]
+
+
+def padded(*batches: tuple[int, ...], sizes: tuple[int, ...]) -> Verdict:
+    entry = PaddedInput(max(sizes), batches, batches=True, sizes=sizes)
+    padding = SequencePadding((entry,))
+    operations = Operations((row("a", (2, max(sizes), 8)),))
+    work = LengthWork.measure(padding, operations, None, None)
+    return padding_waste.check(padding, work, Breakdown.of(device=30.0), None)
+
+
+def test_batches_as_long_as_their_longest_sequence_are_healthy() -> None:
+    """Trap: half of them is padding, which only batches of similar lengths avoid."""
+    assert isinstance(padded((40, 10), (90, 20), sizes=(40, 100)), Healthy)
+    assert isinstance(padded((40, 10), (80, 20), sizes=(40, 120)), Finding)
+    assert isinstance(padded((100, 10), (100, 20), sizes=(100, 100)), Finding)  # a fixed length
 
 
 def test_batches_before_time_are_known_by_their_size() -> None:
@@ -165,6 +204,18 @@ def test_other_zeros_are_no_padding(parts: Any) -> None:
 @pytest.mark.parametrize("parts", [{"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[40] * 8]}])
 def test_the_other_sides_of_these_limits(parts: Any) -> None:
     assert len(measured(**parts).inputs) == 1
+
+
+def test_lengths_are_shares_of_their_own_batch() -> None:
+    (entry,) = measured(lengths=[[40] * 9, [20] * 9], steps=[50, 200], batches=True).inputs
+    assert entry.steps == 200
+    assert entry.used == pytest.approx(540 / 2250)
+
+
+def test_padding_at_the_beginning_counts_and_rows_without_any_do_not_count_twice() -> None:
+    assert measured(leading=True).inputs[0].leading
+    with pytest.raises(Unavailable):
+        measured(leading=True, lengths=[[100] * 9])
 
 
 def test_an_old_recording_says_what_is_missing() -> None:

@@ -5,14 +5,20 @@ import pytest
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_lines import LoopLine, LoopLines
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.rules import python_in_loop
-from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 HISTOGRAM, PRINT = Location("train.py", 36), Location("train.py", 39)
 
 
 def check(
-    *times: float, seen: int = 9, step: float = 10.0, aside: bool = True, syncs_ms: float = 0.0
+    *times: float,
+    seen: int = 9,
+    step: float = 10.0,
+    aside: bool = True,
+    syncs_ms: float = 0.0,
+    single: SingleOperations | None = None,
 ) -> Verdict:
     places = (HISTOGRAM, PRINT)
     lines = tuple(
@@ -23,6 +29,7 @@ def check(
         LoopLines(lines, seen, 9, sum(times)),
         Breakdown.of(host=sum(times), device=step - sum(times)),
         syncs,
+        single,
     )
 
 
@@ -74,7 +81,7 @@ def test_logging_every_hundred_steps_is_healthy() -> None:
 def test_even_lines_are_not_named_in_the_summary() -> None:
     places = tuple(LoopLine(Location("train.py", n), 2.0) for n in (1, 2, 3))
     finding = python_in_loop.check(
-        LoopLines(places, 9, 9, 6.0), Breakdown.of(host=6.0, device=4.0), None
+        LoopLines(places, 9, 9, 6.0), Breakdown.of(host=6.0, device=4.0), None, None
     )
     assert isinstance(finding, Finding)
     assert "train.py" not in finding.summary
@@ -87,5 +94,14 @@ def test_even_lines_are_not_named_in_the_summary() -> None:
 def test_time_without_samples_has_no_line(samples: int, body_ms: float, kind: type) -> None:
     """Trap: a body of no length is healthy although no sample met it; making batches is python-input's."""
     lines = LoopLines((), 0, samples, body_ms)
-    verdict = python_in_loop.check(lines, Breakdown.of(host=body_ms, device=4.0), None)
+    verdict = python_in_loop.check(lines, Breakdown.of(host=body_ms, device=4.0), None, None)
     assert isinstance(verdict, kind)
+
+
+def test_operations_that_the_lines_run_one_by_one_are_spared_with_them() -> None:
+    """A moving average of the weights assigns each of them by operations of its own."""
+    finding = check(4.0, single=SingleOperations(inside_ms=2.0, between_ms=1.0))
+    assert isinstance(finding, Finding)
+    times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
+    assert times == {Stage.HOST: 4.0, Stage.DEVICE: 2.0}
+    assert [effect.scales for effect in finding.effects] == pytest.approx([0.01, 0.01])

@@ -2,20 +2,22 @@
 
 import pytest
 
-from tests.builders import Row, chart, line, marker, trace
-from tfdoctor.facts.chart import Unavailable
+from tests.builders import Row, chart, line, marker, recording, trace
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules import recurrent_loop
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Finding, Healthy, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:
     loop = GraphLoop("lstm/while", iterations, 4 * iterations, rest)
     breakdown = Breakdown.of(host=scheduling, device=rest)
-    return recurrent_loop.check(LoopWork((loop,), scheduling), breakdown, None)
+    return recurrent_loop.check(LoopWork((loop,), scheduling), breakdown, None, None)
 
 
 @pytest.mark.parametrize(("iterations", "kind"), [(8, Finding), (7, Healthy), (3, Healthy)])
@@ -38,7 +40,7 @@ def test_a_healthy_loop_accounts_for_its_time(rest: float, *, parts: bool) -> No
     """Of a step of 20 ms, in loops that start operations for 1 ms."""
     loop = GraphLoop("lstm/while", 48.0, 200.0, rest)
     breakdown = Breakdown.of(host=10.0, device=10.0)
-    verdict = recurrent_loop.check(LoopWork((loop,), 1.0), breakdown, None)
+    verdict = recurrent_loop.check(LoopWork((loop,), 1.0), breakdown, None, None)
     assert isinstance(verdict, Healthy)
     times = {time.part: time.of.value for time in verdict.necessary}
     assert times == ({Stage.HOST: 1.0, Stage.DEVICE: rest} if parts else {})
@@ -55,12 +57,21 @@ def test_the_ceiling_is_the_whole_loop() -> None:
     row = OperationTime(name="loss/while/body/_1/AddV2", type="AddV2", ms=2.0, calls=32.0)
     loop = GraphLoop("loss/while", 32.0, 32.0, 2.0, (row,))
     work = LoopWork((loop,), scheduling_ms=5.0, waiting_ms=6.0)
-    verdict = recurrent_loop.check(work, Breakdown.of(host=6.5, device=2.5), None)
+    verdict = recurrent_loop.check(work, Breakdown.of(host=6.5, device=2.5), None, None)
     assert isinstance(verdict, Finding)
     assert [(effect.stage, effect.scales, effect.of) for effect in verdict.effects] == [
         (Stage.HOST, 0.0, ms(6.0)),
         (Stage.DEVICE, 0.0, ms(2.0)),
     ]
+
+
+def test_the_ceiling_is_all_of_the_host_but_the_way_into_the_call() -> None:
+    """Operations around the loop, which divide and join its tensors, go with it."""
+    work = LoopWork((GraphLoop("loss/while", 32.0, 32.0, 2.0),), scheduling_ms=5.0, waiting_ms=6.0)
+    breakdown = Breakdown.of(host=9.0, device=0.5)
+    verdict = recurrent_loop.check(work, breakdown, None, PythonOverhead(1.0, 0.5))
+    assert isinstance(verdict, Finding)
+    assert [effect.of for effect in verdict.effects] == [ms(8.0)]
 
 
 FORWARD = "StatefulPartitionedCall/lstm/while/body/_7/lstm/while/MatMul:MatMul"
@@ -100,3 +111,77 @@ def test_a_call_of_several_steps_is_not_judged() -> None:
     """Trap: the loop over the steps themselves."""
     with pytest.raises(Unavailable):
         looping(per_call=20)
+
+
+MAP = "loss/map/while"
+
+
+def mapping(numbers: int = 128, program: Program | None = None) -> LoopWork:
+    """A loop whose operations are so cheap that none is recorded: the executor's events number its iterations."""
+    rows = [marker(n, 10.0 * n, 10.0 * n + 9.0) for n in range(5)]
+    rows.append(("tfdoctor_end", 50.0, 50.0))
+    threads: list[Row] = []
+    for step in range(5):
+        for n in range(numbers + 1):
+            begin = 10.0 * step + 1.0 + 0.05 * n
+            threads.append(
+                ("ExecutorState::Process", begin, begin + 0.05, {"id": step + 1, "iter_num": n})
+            )
+        threads.append(("dense/MatMul:MatMul", 10.0 * step + 0.2, 10.0 * step + 0.7))
+    given = trace([line("python", *rows), line("tf_Compute", *threads)])
+    return Chart([given, recording(), *([program] if program else [])]).fact(LoopWork)
+
+
+def loops(*names: str) -> Program:
+    at = Location("train.py", 22)
+    return Program(tuple(Operation(name=name, type="StatelessWhile", at=at) for name in names), ())
+
+
+def test_iterations_of_cheap_operations_are_counted_by_the_executor() -> None:
+    work = mapping()
+    (loop,) = work.loops
+    assert (loop.name, loop.iterations, work.iterations) == ("", 128.0, 128.0)
+    assert work.scheduling_ms == pytest.approx(128 * 0.05, rel=0.02)
+
+
+def test_a_single_loop_of_the_program_has_its_name_and_line() -> None:
+    (loop,) = mapping(program=loops(MAP, f"gradient_tape/{MAP}/{MAP}_grad")).loops
+    assert (loop.name, loop.at) == (MAP, Location("train.py", 22))
+
+
+def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
+    work = mapping(program=loops(MAP, "loss/scan/while"))
+    assert [loop.name for loop in work.loops] == [""]
+    assert work.iterations == 128.0
+
+
+def test_a_step_without_a_loop_has_none() -> None:
+    assert mapping(numbers=0).loops == ()
+
+
+def test_a_recorded_count_that_is_larger_stays() -> None:
+    """The executor numbers the iterations of an inner loop anew in each of the outer one."""
+    assert looping(iterations=10).iterations == 10.0
+
+
+def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
+    at = Location("train.py", 22)
+    loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
+    layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
+    program = Program((), (layer,), settings=RunSettings(batch_size=batch))
+    verdict = recurrent_loop.check(LoopWork((loop,), 6.0), Breakdown.of(host=7.0), program, None)
+    assert isinstance(verdict, Finding)
+    return verdict
+
+
+def test_a_loop_over_the_examples_gains_nothing_from_a_larger_batch() -> None:
+    (remedy,) = own(128.0, batch=128).remedies
+    assert "tf.vectorized_map" in remedy.code
+    assert remedy.at == Location("train.py", 22)
+    assert len(own(40.0, batch=128).remedies) == 2
+
+
+def test_a_recurrent_layer_is_told_at_its_own_line() -> None:
+    first = own(128.0, batch=128, kind="keras.src.layers.rnn.lstm").remedies[0]
+    assert "batch_size" in first.code
+    assert first.at == Location("train.py", 9)

@@ -1,18 +1,26 @@
 """retracing: functions that are retraced repeatedly, and what changes."""
 
+from typing import Any
+
 import pytest
 
+from tests.builders import chart, recording, trace
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.run_tracing import RunTracing, TracedInRun
+from tfdoctor.recording.agent import StepsSeen
+from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.typed import read
 from tfdoctor.rules import retracing
-from tfdoctor.verdict import Finding, Healthy, NotApplicable, Stage, Verdict
+from tfdoctor.verdict import Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 
-def check(*functions: Retraced) -> Verdict:
+def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
     return retracing.check(
         Retracing(functions, host_ms=4.0, between_ms=6.0),
         Breakdown.of(device=5.0, host=5.0, between=7.0),
         None,
+        run,
     )
 
 
@@ -57,3 +65,55 @@ def test_the_effects_are_the_tracing_time_of_each_stage() -> None:
     assert isinstance(finding, Finding)
     times = {effect.stage: effect.of and effect.of.value for effect in finding.effects}
     assert times == {Stage.HOST: 4.0, Stage.BETWEEN: 6.0}
+
+
+def in_run(tracings: int = 6, last: int = 75, step_ms: float = 8.0) -> RunTracing:
+    return RunTracing((TracedInRun("train_step", 150, tracings, last, step_ms),))
+
+
+@pytest.mark.parametrize(
+    ("run", "kind"),
+    [
+        (in_run(), Finding),
+        (in_run(tracings=5), Healthy),
+        (in_run(last=74), Healthy),  # trap: warm-up, such as one trace for each of a few buckets
+        (in_run(step_ms=0.9), Finding),
+        (in_run(step_ms=0.89), Healthy),  # 5 % of it and of a step of 17 ms
+    ],
+)
+def test_tracing_that_goes_on_outside_of_the_window_is_found(run: RunTracing, kind: type) -> None:
+    assert isinstance(check(Retraced("train_step", 20, 1, 9), run=run), kind)
+
+
+def test_tracing_over_the_run_has_no_saving_of_a_typical_step() -> None:
+    finding = check(Retraced("train_step", 20, 0, 9), run=in_run(step_ms=51.0))
+    assert isinstance(finding, Finding)
+    assert finding.effects == ()
+    assert finding.severity is Severity.CRITICAL
+    assert "6 of 150 calls" in finding.summary
+
+
+def test_what_the_window_shows_comes_first() -> None:
+    finding = check(Retraced("train_step", 20, 20, 30), run=in_run())
+    assert isinstance(finding, Finding)
+    assert finding.effects
+
+
+def counted(**parts: Any) -> RunTracing:
+    function = {
+        "name": "step", "calls": 150, "traced": [0, 1, 80], "tracings": 3, "traced_ms": 302.0, "call_ms": 2.0,
+    }  # fmt: skip
+    steps = read(StepsSeen, {"seen": 100, "functions": [function | parts]}, [])
+    given = recording(manifest=Manifest(steps=steps))
+    return chart(trace([]), given).fact(RunTracing)
+
+
+def test_the_time_is_that_of_calls_after_the_first() -> None:
+    (function,) = counted().functions
+    assert (function.again, function.last) == (2, 80)
+    assert function.step_ms == pytest.approx(2 * 300.0 / 100)
+
+
+@pytest.mark.parametrize("parts", [{"traced_ms": None}, {"call_ms": None}, {"traced": []}])
+def test_a_function_without_times_is_left_out(parts: Any) -> None:
+    assert counted(**parts).functions == ()

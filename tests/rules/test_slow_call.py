@@ -4,6 +4,7 @@ import pytest
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules import slow_call
 from tfdoctor.verdict import Bound, Finding, Healthy, Location, Stage, Verdict
@@ -21,9 +22,11 @@ def line(
     return SlowLine(at, call, seen, 10, {part: ms})
 
 
-def check(*lines: SlowLine, long: LongStepLines | None = None) -> Verdict:
+def check(
+    *lines: SlowLine, long: LongStepLines | None = None, single: SingleOperations | None = None
+) -> Verdict:
     breakdown = Breakdown.of(between=10.0, device=6.0, input=4.0)
-    return slow_call.check(SlowCalls(lines, 20), breakdown, long)
+    return slow_call.check(SlowCalls(lines, 20), breakdown, long, single)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,13 @@ def test_the_saving_is_at_most_the_time_of_the_calls() -> None:
     saved = {e.stage: e.of.value for e in finding.effects if e.of}
     assert saved == {Stage.BETWEEN: 4.0, Stage.DEVICE: 1.0}
     assert [e.scales for e in finding.effects if e.stage is Stage.INPUT] == [0.75]
+
+
+def test_operations_that_python_runs_one_by_one_may_all_be_theirs() -> None:
+    single = SingleOperations(inside_ms=1.0, between_ms=2.0)
+    finding = check(line(4.0), line(1.0, part=Stage.DEVICE), single=single)
+    assert isinstance(finding, Finding)
+    assert [effect.of.value for effect in finding.effects if effect.of] == [4.0, 3.0]
 
 
 def test_every_call_has_an_answer() -> None:

@@ -20,6 +20,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.kinds import DeviceKind, StepSource
@@ -28,7 +29,7 @@ from tfdoctor.rule import Rule
 from tfdoctor.rules import small_batch
 from tfdoctor.rules.small_batch import LIMITS
 from tfdoctor.trace import xplane
-from tfdoctor.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict
+from tfdoctor.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 
 TENSORFLOW = Framework("TensorFlow")
 CPU, GPU = Device(DeviceKind.CPU, 1, 1), Device(DeviceKind.GPU, 1, 1)
@@ -51,7 +52,7 @@ def check(  # noqa: PLR0913 - one argument for each fact of the rule
     steps = replace(Steps.uniform(20, parts.step_ms), source=source)
     overhead = PythonOverhead(edges, between)
     return small_batch.check(
-        parts, overhead, device, steps, program, memory, framework, compiling, None
+        parts, overhead, device, steps, program, memory, framework, compiling, None, None
     )
 
 
@@ -233,7 +234,7 @@ def test_few_steps_do_not_show_that_an_accelerator_waits_in_each(number: int, ki
     parts = Breakdown.of(host=5950.0, device=10.0)
     steps = Steps.uniform(number, parts.step_ms)
     verdict = small_batch.check(
-        parts, PythonOverhead(0.0, 0.0), GPU, steps, None, None, TENSORFLOW, None, None
+        parts, PythonOverhead(0.0, 0.0), GPU, steps, None, None, TENSORFLOW, None, None, None
     )
     assert isinstance(verdict, kind)
 
@@ -252,7 +253,9 @@ def looping(batch: int | None, starting: float, computing: float) -> Verdict:
     steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
     program = Program(settings=RunSettings(batch_size=batch))
     overhead = PythonOverhead(0.5, 0.0)
-    return small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, None)
+    return small_batch.check(
+        parts, overhead, CPU, steps, program, None, TENSORFLOW, None, None, None
+    )
 
 
 @pytest.mark.parametrize(("batch", "kind"), [(16, Finding), (17, Healthy), (None, Healthy)])
@@ -279,7 +282,9 @@ def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> Non
     parts = Breakdown.of(host=2.0, device=0.1)
     steps = Steps.uniform(20, 2.1)
     overhead = PythonOverhead(0.8, 0.0, pauses)
-    verdict = small_batch.check(parts, overhead, CPU, steps, None, None, TENSORFLOW, None, None)
+    verdict = small_batch.check(
+        parts, overhead, CPU, steps, None, None, TENSORFLOW, None, None, None
+    )
     (effect,) = finding(verdict).effects
     assert effect.of is not None
     assert effect.of.value == pytest.approx(fixed)
@@ -297,7 +302,17 @@ def test_small_operations_take_no_longer_with_a_larger_batch(
     rows = Operations((OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls),))
     program = Program(settings=RunSettings(batch_size=2))
     verdict = small_batch.check(
-        parts, PythonOverhead(0.5, 0.0), CPU, steps, program, None, TENSORFLOW, None, rows, limits
+        parts,
+        PythonOverhead(0.5, 0.0),
+        CPU,
+        steps,
+        program,
+        None,
+        TENSORFLOW,
+        None,
+        rows,
+        None,
+        limits,
     )
     of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
@@ -310,7 +325,9 @@ def test_an_operation_of_known_size_is_small_by_its_values(size: int, saved: flo
     parts, steps = Breakdown.of(host=4.0, device=1.0), Steps.uniform(20, 5.0)
     program = Program(settings=RunSettings(batch_size=2))
     overhead, rows = PythonOverhead(0.5, 0.0), Operations((row,))
-    verdict = small_batch.check(parts, overhead, CPU, steps, program, None, TENSORFLOW, None, rows)
+    verdict = small_batch.check(
+        parts, overhead, CPU, steps, program, None, TENSORFLOW, None, rows, None
+    )
     of = [e.of.value for e in finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
 
@@ -328,3 +345,13 @@ def test_several_batches_in_one_call_of_the_framework(name: str, code: str) -> N
     found = finding(check(0.6, 0.3, source=StepSource.TF_DATA_LOOP, framework=Framework(name)))
     assert code in found.remedies[0].code
     assert bool(found.remedies[0].code) == bool(code)
+
+
+def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
+    parts, at = Breakdown.of(host=0.5, device=0.4), Location("train.py", 12)
+    steps = replace(Steps.uniform(20, parts.step_ms), source=StepSource.KERAS_FIT)
+    work = EagerWork(0.0, 0.0, 0.5, at=at)
+    verdict = small_batch.check(
+        parts, PythonOverhead(0.5, 0.0), CPU, steps, None, None, TENSORFLOW, None, None, work
+    )
+    assert finding(verdict).remedies[0].at == at

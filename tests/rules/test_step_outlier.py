@@ -2,6 +2,7 @@
 
 import pytest
 
+from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
@@ -15,6 +16,7 @@ def check(
     count: int = 20,
     compiling: CompileTime | None = None,
     lines: LongStepLines | None = None,
+    epochs: EpochEnds | None = None,
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -25,7 +27,9 @@ def check(
         end = start + round(sum(row.values()) * PS_PER_MS)
         steps.append(Step(number, start, end, end))
         start = end
-    return step_outlier.check(Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines)
+    return step_outlier.check(
+        Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines, epochs
+    )
 
 
 def test_two_long_steps_of_one_cause_are_found() -> None:
@@ -140,3 +144,25 @@ def test_samples_without_times_count_where_long_steps_take_half(
     more: float, at: Location | None
 ) -> None:
     assert remedy(LongStepLine(AT, 40, PREDICT), more=more, timed=False)[1] == at
+
+
+@pytest.mark.parametrize(
+    ("callback", "fit_at", "own"),
+    [
+        ("", AT, True),
+        ("Eval.on_epoch_end", AT, False),
+        ("", Location("train.py", 1), False),
+        ("", None, False),
+    ],
+)
+def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
+    callback: str, fit_at: Location | None, *, own: bool
+) -> None:
+    """Trap: fit is called once; the long steps are those between which it ends an epoch of eight batches."""
+    line = LongStepLine(AT, 40, "keras.Model.fit", callback)
+    long = {4: ("between", 100.0), 14: ("between", 100.0)}
+    epochs = EpochEnds(fit_at, 50) if fit_at else None
+    finding = check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), epochs=epochs)
+    assert isinstance(finding, Finding)
+    assert finding.remedies[0].at == AT
+    assert (finding.remedies[0].action == step_outlier.LONGER_EPOCHS) is own

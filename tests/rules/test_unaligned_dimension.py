@@ -217,6 +217,10 @@ def test_without_a_measurement_on_the_processor_it_is_a_ceiling() -> None:
     finding = network(width=130, tile=ONEDNN_TILE)
     assert isinstance(finding, Finding)
     assert finding.effects[0].bound is Bound.AT_MOST
+    assert "takes at most" in finding.summary
+    wider = network(width=24, tile=ONEDNN_TILE)
+    assert isinstance(wider, Finding)
+    assert "some in float32" in wider.remedies[0].code
 
 
 def test_aligned_layers_and_the_channels_of_an_image_are_healthy() -> None:

@@ -87,7 +87,7 @@ def _too_few(done: Manifest, process: Process) -> str:
     failed, seen, warmup = _failed(done), done.steps.seen, _plan(done).warmup
     steps = "1 step" if seen == 1 else f"{seen} steps"
     if not process.state.finished:
-        return f"{failed or ABRUPT} after at least {steps}, before tracing started: {_cure(done)}"
+        return f"{failed or ABRUPT} after at least {steps}, before tracing started: {_cure_of_early(done)}"
     if failed:
         return f"{failed} after {steps}, during warm-up ({warmup}): {_cure(done)}"
     advice = f"use --warmup {max(0, min(seen // 2, warmup - 1))}" if seen > 1 else "train longer"
@@ -95,7 +95,7 @@ def _too_few(done: Manifest, process: Process) -> str:
 
 
 def _early(done: Manifest) -> str:
-    return f"{_failed(done) or ABRUPT} before tracing started: {_cure(done)}"
+    return f"{_failed(done) or ABRUPT} before tracing started: {_cure_of_early(done)}"
 
 
 def _abrupt(process: Process) -> bool:
@@ -113,10 +113,21 @@ def _failed(done: Manifest) -> str:
     return f"the {kind} ended with exit code {code}" if code else ""
 
 
+def _stopped(done: Manifest) -> bool:
+    """Return whether somebody ended the run, or it ended early, rather than failed."""
+    return done.outcome.signal in OUTSIDE or not _failed(done)
+
+
 def _cure(done: Manifest) -> str:
     """Return the advice for a run that failed or ended early."""
-    stopped = done.outcome.signal in OUTSIDE or not _failed(done)
-    return "let it finish" if stopped else "fix that first"
+    return "let it finish" if _stopped(done) else "fix that first"
+
+
+def _cure_of_early(done: Manifest) -> str:
+    """Return the advice for a run that ended before tracing started, perhaps because its steps are long."""
+    if _stopped(done) and _plan(done).warmup > 1:
+        return f"{_cure(done)}, or trace fewer steps and earlier with --warmup 1 --steps 5"
+    return _cure(done)
 
 
 def _no_tensorflow(done: Manifest, process: Process) -> str:

@@ -9,10 +9,15 @@ from tfdoctor.diagnosis import Account, AccountState, Result, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.samples import BUSY_CORES
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.humanize import number
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import Unit, ms
 from tfdoctor.verdict import Effect, Finding, Healthy, PartTime, Stage
 
@@ -89,14 +94,20 @@ def parts(chart: Chart) -> Parts | None:
 def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
     """Return what specific findings leave for the general rules; None where the parts are unknown.
 
-    A ceiling of a whole stage, such as the wait for input, does not say what takes the time in it.
+    A ceiling of a whole stage, such as the wait for input, does not say what takes the time in it. Time that a
+    healthy rule shows to be necessary needs no other name.
     """
-    of_step = parts(chart)
+    of_step, results = parts(chart), tuple(results)
     if of_step is None:
         return None
     found = [r.outcome for r in results if isinstance(r.outcome, Finding)]
     findings = [replace(f, effects=tuple(e for e in f.effects if not e.is_ceiling)) for f in found]
-    left = {part: ms - of_step.named(part, findings) for part, ms in of_step.large.items()}
+    left = {
+        part: ms
+        - of_step.named(part, findings)
+        - of_step.of(part, _of_part(part, _necessary(results, part)))
+        for part, ms in of_step.large.items()
+    }
     subjects = {effect.subject for finding in findings for effect in finding.effects}
     return Unexplained(
         {part: ms / of_step.of(part, 1.0) for part, ms in left.items() if of_step.is_large(ms)},
@@ -116,13 +127,7 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
     total = of_step.times_ms[part]
     findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
     named = of_step.named(part, findings.values())
-    necessary = [
-        time
-        for result in results
-        if isinstance(result.outcome, Healthy)
-        for time in result.outcome.necessary
-        if time.part == part
-    ]
+    necessary = _necessary(results, part)
     left = (
         total - named
         if not of_step.is_large(total - named)
@@ -135,10 +140,19 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
         total_ms=total,
         state=state,
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
-        why=_why(chart, part, necessary) if state is not AccountState.NAMED else (),
+        why=(
+            *(_why(chart, part, necessary) if state is not AccountState.NAMED else ()),
+            *(_disturbed(chart, part) if is_left else ()),
+        ),
         unexplained_ms=left if is_left else 0.0,
         seen=_seen(chart, of_step, part, left, findings.values()) if is_left else (),
     )
+
+
+def _necessary(results: Iterable[Result], part: str) -> list[PartTime]:
+    """Return the time of a part that healthy rules account for."""
+    healthy = (r.outcome for r in results if isinstance(r.outcome, Healthy))
+    return [time for one in healthy for time in one.necessary if time.part == part]
 
 
 def _seen(
@@ -167,6 +181,18 @@ def _why(chart: Chart, part: str, necessary: Iterable[PartTime]) -> tuple[str, .
         return why
     within = (WITHIN_DATA,) if activity.within_data else ()
     return (*why, *filter(None, (activity.missing,)), *within)
+
+
+def _disturbed(chart: Chart, part: str) -> tuple[str, ...]:
+    """Say that other programs delayed the CPU's work in a part, where they did."""
+    cores, device = chart.get(Cores), chart.get(Device)
+    on_cpu = part in (Stage.HOST, Stage.BETWEEN) or (
+        part == Stage.DEVICE and device is not None and device.kind == DeviceKind.CPU
+    )
+    if not on_cpu or cores is None or not cores.crowded or cores.others <= BUSY_CORES:
+        return ()
+    used = f"{number(round(cores.others, 1))} of {number(cores.usable)} cores"
+    return (f"Other programs used {used} meanwhile, which makes this time longer",)
 
 
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"

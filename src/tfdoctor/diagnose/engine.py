@@ -1,7 +1,7 @@
 """Applies rules to a recording. Knows no particular rule and no renderer."""
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnose.accounts import unexplained
@@ -32,6 +32,9 @@ from tfdoctor.verdict import (
 WORTH_SAYING = 0.005
 """Share of the step. A change that saves less is not worth the time to read about it."""
 
+WORTH_A_BOUND = 0.03
+"""Share of the step. What saves less at most may save nothing, and a timer on a shared machine cannot tell."""
+
 ROUNDING = 1e-6
 """Share of the step. A smaller difference is floating-point rounding, not the effect of a change."""
 
@@ -57,16 +60,28 @@ def _within(outcome: Outcome, left: Unexplained | None) -> Outcome:
     """Limit a general finding to the time that no specific one names."""
     if not isinstance(outcome, Finding) or left is None:
         return outcome
-    effects = tuple(
-        replace(effect, of=ms(min(effect.of.value, left.parts_ms[effect.stage])))
-        if effect.of
-        else effect
+    own = [
+        effect
         for effect in outcome.effects
         if effect.stage in left.parts_ms and effect.subject not in left.subjects
+    ]
+    named: dict[Stage, float] = dict.fromkeys(Stage, 0.0)
+    for effect in own:
+        named[effect.stage] += effect.of.value if effect.of else 0.0
+    effects = tuple(
+        replace(effect, of=ms(effect.of.value * _fits(left.parts_ms[effect.stage], named, effect)))
+        if effect.of
+        else effect
+        for effect in own
     )
     if outcome.effects and not effects:
         return Healthy(summary=ALL_NAMED, evidence=outcome.evidence)
     return replace(outcome, effects=effects)
+
+
+def _fits(left_ms: float, named: Mapping[Stage, float], effect: Effect) -> float:
+    """Return the share of an effect's time that fits into what is left of its stage with the others."""
+    return min(1.0, left_ms / named[effect.stage]) if named[effect.stage] else 1.0
 
 
 ALL_NAMED = "The findings of other rules name the time that this rule would report"
@@ -189,10 +204,10 @@ def _judge(
         severity = outcome.severity or Severity.NOTE if isinstance(outcome, Finding) else None
         return Result(rule=rule, outcome=outcome, severity=severity)
     saving = _saving(rule.name, model, effects)
-    if saving.share < WORTH_SAYING and not saving.after:
-        little = (
-            f"{outcome.summary}; fixing it would save less than {percent(WORTH_SAYING)} of the step"
-        )
+    bounds = saving.bound is Bound.AT_MOST and not rule.general
+    least = WORTH_A_BOUND if bounds else WORTH_SAYING
+    if saving.share < least and not saving.after:
+        little = f"{outcome.summary}; fixing it would save less than {percent(least)} of the step"
         needed = _behind_input(outcome, model)
         healthy = Healthy(summary=little, evidence=outcome.evidence, necessary=needed)
         return Result(rule=rule, outcome=healthy)
@@ -230,7 +245,7 @@ def _unpriced(rule: Rule, outcome: Finding, saving: Saving) -> Result:
 
 
 def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]]) -> Saving:
-    own_effects = effects[name]
+    own_effects = (*effects[name], *_relief(name, effects))
     alone = model.saving(own_effects)
     alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
     bound = Bound.AT_MOST if at_most(own_effects, model) else Bound.EXPECTED
@@ -238,11 +253,29 @@ def _saving(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]])
         per_step=ms(alone),
         share=alone / model.step_ms,
         bound=bound,
-        how=_how(own_effects, model, alone),
+        how=_how(effects[name], model, alone),
     )
     if saving.share >= WORTH_SAYING:
         return saving
     return _hidden(name, model, effects, saving)
+
+
+def _relief(name: str, effects: Mapping[str, tuple[Effect, ...]]) -> tuple[Effect, ...]:
+    """Return what a bound of a whole stage spares of others, by what findings about parts of that stage state.
+
+    Without it a part could save more than the whole.
+    """
+    own = effects[name]
+    if not own or not all(effect.is_ceiling for effect in own):
+        return ()
+    stages = {effect.stage for effect in own}
+    parts = (e for e in effects.values() if any(effect.stage in stages for effect in e))
+    beside = (effect for part in parts for effect in part if effect.stage not in stages)
+    return tuple(effect for effect in beside if effect.subject in RELIEVED)
+
+
+RELIEVED = {"", StepWork.INTERPRETER}
+"""Subjects of effects on stages that only share cores, or the interpreter, with the work that is changed."""
 
 
 def _hidden(
@@ -265,7 +298,11 @@ def _hidden(
     )
     best = min(enough, key=lambda rule: _preference(others[rule], model), default=None)
     little = "little" if alone.per_step.value > 0 else "nothing"
-    how = f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
+    hides = model.saving_without_input(effects[name]) >= WORTH_SAYING * model.step_ms
+    how = (
+        f"{alone.how} Saves {little} alone; {milliseconds(later)} once all other findings are fixed."
+        + (f" {BEHIND_INPUT}." if hides else "")
+    )
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 
 
@@ -284,10 +321,13 @@ def _gain(
 
 
 def at_most(effects: Iterable[Effect], model: StepModel) -> bool:
-    """Whether a saving is an upper bound: an effect states one, or the model is uncertain."""
+    """Whether a saving is an upper bound: an effect states one, or needs cores that may not be free.
+
+    A step that the model explains only in part may save more as well as less: that makes no upper bound.
+    """
     effects = tuple(effects)
-    doubtful = not model.trusted or model.guesses_cores(effects)
-    return doubtful or any(effect.bound is Bound.AT_MOST for effect in effects)
+    stated = any(effect.bound is Bound.AT_MOST for effect in effects)
+    return stated or model.guesses_cores(effects)
 
 
 def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
@@ -299,11 +339,11 @@ def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
         f"and predicts {milliseconds(model.step_ms - saved)}."
     )
     if model.tracing:
-        text += " The profiler's cost is an estimate, so this is an upper bound."
+        text += " The profiler's cost is an estimate, and so is this."
     elif not model.trusted:
         text += (
             f" The model leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
-            "so this is an upper bound."
+            "so this is an estimate."
         )
     if model.frees_cores(effects):
         text += " Cores that become free may speed up the rest as well, which is not counted."

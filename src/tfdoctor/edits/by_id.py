@@ -6,6 +6,8 @@ from tfdoctor.edits.autotune import autotune_on
 from tfdoctor.edits.batch_norm import fused_batch_norm
 from tfdoctor.edits.batched import vectorized_map
 from tfdoctor.edits.caches import cache, cache_before_repeat
+from tfdoctor.edits.calls_per_batch import calls_per_batch
+from tfdoctor.edits.checks import aid_off
 from tfdoctor.edits.conversions import convert_once
 from tfdoctor.edits.eager import must_be_traceable
 from tfdoctor.edits.execution import (
@@ -15,8 +17,9 @@ from tfdoctor.edits.execution import (
     steps_per_execution,
 )
 from tfdoctor.edits.floats import floatx
-from tfdoctor.edits.graph import tf_function
+from tfdoctor.edits.graph import graph_of_call, tf_function
 from tfdoctor.edits.intervals import every_hundred_steps
+from tfdoctor.edits.map_fn import vectorized_fn
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.pipelines import (
     drop_remainder,
@@ -25,11 +28,31 @@ from tfdoctor.edits.pipelines import (
     prefetch,
 )
 from tfdoctor.edits.precision import mixed_precision
-from tfdoctor.edits.splice import Splice
+from tfdoctor.edits.retraced import reduce_retracing, tensor_argument
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice
+from tfdoctor.edits.weights import assign_weights
 from tfdoctor.recording.program import ProgramRecord
 
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
 """Takes a file, a line (from 1, or 0 for unknown) and the rule's example; returns splices or raises Declined."""
+
+
+def first_of(*kinds: Kind) -> Kind:
+    """Return the edit of the first of several kinds that does not decline; the last one concerns every line."""
+
+    def edit(module: SyntaxTree, line: int, example: str) -> list[Splice]:
+        reasons: list[Declined] = []
+        for kind in kinds:
+            try:
+                return kind(module, line, example)
+            except Elsewhere:
+                continue
+            except Declined as reason:
+                reasons.append(reason)
+        raise reasons[0]
+
+    return edit
+
 
 KINDS: dict[str, Kind] = {
     "prefetch": prefetch,
@@ -46,8 +69,15 @@ KINDS: dict[str, Kind] = {
     "autotune-on": autotune_on,
     "fused-batch-norm": fused_batch_norm,
     "convert-once": convert_once,
+    "calls-per-batch": calls_per_batch,
+    "loop-work": first_of(calls_per_batch, assign_weights, graph_of_call, every_hundred_steps),
+    "reduce-retracing": reduce_retracing,
+    "tensor-argument": tensor_argument,
+    "assign-weights": assign_weights,
+    "debugging-off": aid_off,
     "tf-function": tf_function,
     "floatx": floatx,
+    "vectorized-fn": vectorized_fn,
     "vectorized-map": vectorized_map,
     "every-hundred-steps": every_hundred_steps,
 }

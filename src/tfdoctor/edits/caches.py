@@ -19,6 +19,7 @@ from tfdoctor.edits.chains import (
     segment,
 )
 from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.rebound import assigned, rebound, target
 from tfdoctor.edits.splice import Declined, Splice
 
 RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
@@ -134,56 +135,39 @@ def _must_be_the_same(
     random = [method for method in methods if method in RANDOM | {"repeat", "cache"}]
     if len(random) > len(moved):
         raise Declined("the stages before it are random, repeated or already cached")
+    if any(_lists_at_random(module, chain) for chain in chains):
+        raise Declined(
+            "list_files() shuffles the names in each epoch, and a cache would keep one order"
+        )
     if any("random" in module.written(node) for node in mapped_before(module, call)):
         raise Declined("a function mapped before it uses random numbers")
+
+
+def _lists_at_random(module: SyntaxTree, chain: cst.Call) -> bool:
+    """Say whether a chain has a list_files() that shuffles, as it does without an argument."""
+    node: cst.BaseExpression = chain
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if last_name(node.func) == "list_files":
+            return written(module, node, "shuffle") != "False"
+        node = node.func.value
+    return False
 
 
 def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:
     """Yield the chains of the statements directly before, which give the same name its dataset."""
     line = next(module.around(call, cst.SimpleStatementLine), None)
     block = module.parent(line) if line else None
-    name = _rebound(line) if line else ""
+    name = rebound(line) if line else ""
     if not isinstance(block, cst.Module | cst.IndentedBlock) or line is None or not name:
         return
     body = list(block.body)
     for earlier in reversed(body[: body.index(line)]):
-        chain = _assigned(earlier)
-        if chain is None or _target(earlier) != name:
+        chain = assigned(earlier)
+        if chain is None or target(earlier) != name:
             return
         yield chain
-        if _rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
+        if rebound(earlier) != name or not set(methods_of(chain)) <= PASSING | MOVES:
             return
-
-
-def _assigned(line: cst.CSTNode) -> cst.Call | None:
-    """Return the call that a line assigns to one name; None for other lines."""
-    match line:
-        case cst.SimpleStatementLine(
-            body=[
-                cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call() as call)
-            ]
-        ):
-            return call
-        case _:
-            return None
-
-
-def _target(line: cst.CSTNode) -> str:
-    match line:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]
-        ):
-            return name
-        case _:
-            return ""
-
-
-def _rebound(line: cst.CSTNode) -> str:
-    """Return the name of ``d = d.map(f)``; "" where the chain starts with another."""
-    node: cst.BaseExpression | None = _assigned(line)
-    while isinstance(node, cst.Call | cst.Attribute):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node.value if isinstance(node, cst.Name) and node.value == _target(line) else ""
 
 
 def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
@@ -191,7 +175,7 @@ def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
     if "#" in module.text[part.end : module.lines.end(part.end)]:
         raise Declined("a comment stands beside a stage that has to move")
     line = next(module.around(chain, cst.SimpleStatementLine), None)
-    if line is not None and _rebound(line) and len(methods_of(chain)) == 1:
+    if line is not None and rebound(line) and len(methods_of(chain)) == 1:
         start = module.lines.start(module.span(line)[0])
         return Splice(start, module.lines.next(part.end), 0, "")
     return Splice(part.start, part.end, 0, "")

@@ -153,12 +153,13 @@ def _functions(module: SyntaxTree) -> list[tuple[cst.FunctionDef, cst.Decorator]
         (function, decorator)
         for function in module.all(cst.FunctionDef)
         for decorator in function.decorators
-        if module.means(_undecorated(decorator), FUNCTION)
+        if module.means(undecorated(decorator), FUNCTION)
         and "GradientTape" in module.written(function)
     ]
 
 
-def _undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
+def undecorated(decorator: cst.Decorator) -> cst.BaseExpression:
+    """Return the name of a decorator, without arguments."""
     expression = decorator.decorator
     return expression.func if isinstance(expression, cst.Call) else expression
 

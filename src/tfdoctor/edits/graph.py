@@ -6,7 +6,7 @@ import libcst as cst
 
 from tfdoctor.edits.eager import must_compile
 from tfdoctor.edits.module import SyntaxTree
-from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice, insert
 from tfdoctor.edits.traceable import Traceable
 from tfdoctor.edits.values import Values, given
 
@@ -20,7 +20,42 @@ _DIFFERENT_SHAPES = re.compile(
 def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Decorate the functions that take gradients and are called by the loop on a line."""
     values = Values(module)
-    steps = _steps(module, values, line)
+    return _in_graphs(module, values, _steps(module, values, line))
+
+
+def graph_of_call(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Decorate the function around a line that a loop calls, or the one that the line of a loop calls."""
+    values = Values(module)
+    around = [f for f in module.all(cst.FunctionDef) if module.covers(f.body, line)]
+    found = [f for f in around if any(map(values.repeated, values.calls(f)))]
+    found = found or [
+        own
+        for call in module.all(cst.Call)
+        if isinstance(call.func, cst.Name)
+        and module.covers(call, line)
+        and values.repeated(call)
+        and (own := values.function(call.func.value)) is not None
+    ]
+    if len(found) != 1:
+        raise Elsewhere("the line is not in one function of the file that a loop calls")
+    if not any(
+        values.from_tensorflow(call.func) or _assigns(call) for call in _calls(module, found[0])
+    ):
+        raise Elsewhere(f"{found[0].name.value}() runs no operations of TensorFlow")
+    return _in_graphs(module, values, found)
+
+
+def _calls(module: SyntaxTree, function: cst.FunctionDef) -> list[cst.Call]:
+    return [call for call in module.all(cst.Call) if module.within(call, function)]
+
+
+def _assigns(call: cst.Call) -> bool:
+    """Say whether a call changes a variable of TensorFlow."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value.startswith("assign")
+
+
+def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef]) -> list[Splice]:
+    """Decorate functions; decline unless a graph can hold them and gets only tensors and fixed objects."""
     if "functions_eagerly" in module.text:
         raise Declined("the file calls run_functions_eagerly")
     if _DIFFERENT_SHAPES.search(module.text):
@@ -29,8 +64,8 @@ def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     traceable = Traceable(module, batch_is_known=True)
     for step in steps:
         traceable.check(step)
-        _must_get_tensors(values, step)
-    return [_decorated(module, step) for step in steps]
+        must_get_tensors(values, step)
+    return [decorated(module, step) for step in steps]
 
 
 def _steps(module: SyntaxTree, values: Values, line: int) -> list[cst.FunctionDef]:
@@ -85,7 +120,7 @@ def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
             )
 
 
-def _must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
+def must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
     """Decline where a step may be called with values that would be traced anew, or whose type would differ."""
     calls, name = values.calls(step), step.name.value
     if not calls or step.params.star_kwarg or isinstance(step.params.star_arg, cst.Param):
@@ -120,7 +155,7 @@ def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
             return False
 
 
-def _decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
+def decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
     """Insert the decorator above a function."""
     name = module.name_of(FUNCTION, function)
     if name is None:

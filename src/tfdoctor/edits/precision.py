@@ -48,21 +48,19 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
 
 def _outputs(module: SyntaxTree, own: OwnLayers) -> list[cst.Call]:
     """Return the calls that make the last layer of each model."""
+    inside = [definition for definition in module.all(cst.ClassDef) if definition in own.classes]
     models = [
         call
         for call in module.all(cst.Call)
-        if last_name(call.func) in ("Sequential", "Model") and not _in_class(module, call)
+        if last_name(call.func) in ("Sequential", "Model")
+        and not any(module.within(call, definition) for definition in inside)
     ]
     if not models and own.classes:
         return [_known(own.output())]
     plain = [call for call in models if last_name(call.func) == "Sequential"]
     if len(models) > 1 and len(plain) == len(models) and not own.classes:
         return [_known(_of_sequential(module, call)) for call in plain]
-    return [_output(module)]
-
-
-def _in_class(module: SyntaxTree, call: cst.Call) -> bool:
-    return any(True for _ in module.around(call, cst.ClassDef))
+    return [_output(module, models)]
 
 
 def _known(layer: cst.Call | None) -> cst.Call:
@@ -89,32 +87,38 @@ def _must_be_plain(module: SyntaxTree, policy: str, outputs: list[cst.Call]) -> 
 
 
 def _policy_line(module: SyntaxTree, first: cst.CSTNode, policy: str) -> Splice:
-    """Insert the line after the last import above the first layer."""
+    """Insert the line after the last import above the first layer, with an import where Keras has no name."""
+    package = _package(module)
     last, below = imports_above(module, first)
-    keras = next(filter(None, (module.name_of(origin, below) for origin in _origins(module))), None)
-    if last is None or keras is None:
-        raise Declined("no clear import of keras precedes the first layer")
+    if last is None:
+        raise Declined("no import precedes the first layer")
     at, newline = module.lines.end(module.span(last)[1]), module.lines.newline
-    line = f'{keras}.mixed_precision.set_global_policy("{policy}")'
-    return insert(at, f"{newline}{newline}{line}")
+    name, added = module.name_of(f"{package}.mixed_precision", below), ""
+    if name is None:
+        known = {origin for origins in module.imports.values() for origin in origins}
+        above = [o for o in known if f"{o}.".startswith(f"{package.partition('.')[0]}.")]
+        seen = any(module.name_of(origin, below) for origin in above)
+        if not seen or re.search(r"\bmixed_precision\b", module.text):
+            raise Declined("no clear import of keras precedes the first layer")
+        name, added = "mixed_precision", f"{newline}from {package} import mixed_precision"
+    line = f'{name}.set_global_policy("{policy}")'
+    return insert(at, f"{added}{newline}{newline}{line}")
 
 
-def _origins(module: SyntaxTree) -> list[str]:
-    """Return the Keras package that the file uses; TensorFlow's only where the file names it."""
-    known = {origin for origins in module.imports.values() for origin in origins}
-    used = [name for name in KERAS if any(f"{origin}.".startswith(f"{name}.") for origin in known)]
-    if "tensorflow" in known and re.search(r"\.keras\b", module.text):
-        used.append("tensorflow.keras")
-    if len(set(used)) > 1:
-        raise Declined("the file uses more than one Keras package")
-    return used
+def _package(module: SyntaxTree) -> str:
+    """Return the Keras package from which the file makes its layers."""
+    values = Values(module)
+    origins = {values.from_tensorflow(call.func) for call in module.all(cst.Call)}
+    used = {name for name in KERAS if any(o.startswith(f"{name}.layers.") for o in origins)}
+    if len(used) != 1:
+        raise Declined(
+            f"the file makes layers of {'more than one' if used else 'no'} Keras package"
+        )
+    return next(iter(used))
 
 
-def _output(module: SyntaxTree) -> cst.Call:
+def _output(module: SyntaxTree, models: list[cst.Call]) -> cst.Call:
     """Return the call that makes the last layer of the file's only model."""
-    models = [
-        call for call in module.all(cst.Call) if last_name(call.func) in ("Sequential", "Model")
-    ]
     if len(models) != 1:
         raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
     model = models[0]
@@ -135,13 +139,34 @@ def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
         and len(call.args) == 1
         and isinstance(call.args[0].value, cst.Call)
     ]
+    if added:
+        return _added_last(module, model, added)
     match model.args[0].value if model.args else None:
-        case cst.List(elements=[*_, cst.Element(value=cst.Call() as last)]) if not added:
+        case cst.List(elements=[*_, cst.Element(value=cst.Call() as last)]):
             return last
-        case None if added and _same_block(module, [model, *added]) and _alone(module, added):
-            return newest if isinstance(newest := added[-1].args[0].value, cst.Call) else None
         case _:
             return None
+
+
+def _added_last(module: SyntaxTree, model: cst.Call, added: list[cst.Call]) -> cst.Call | None:
+    """Return the layer added last: in the block that makes the model, where all others are added above it."""
+    last, assigned = added[-1], module.parent(model)
+    names = (
+        {module.written(target.target) for target in assigned.targets}
+        if isinstance(assigned, cst.Assign)
+        else set()
+    )
+    receivers = {call.func.value for call in added if isinstance(call.func, cst.Attribute)}
+    here = {next(module.around(call, cst.FunctionDef), None) for call in (model, *added)}
+    if (
+        not _alone(module, added)
+        or len(here) != 1
+        or {module.written(receiver) for receiver in receivers} != names
+        or not _same_block(module, [model, last])
+        or module.span(added[0]) < module.span(model)
+    ):
+        return None
+    return newest if isinstance(newest := last.args[0].value, cst.Call) else None
 
 
 def _alone(module: SyntaxTree, calls: list[cst.Call]) -> bool:

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 from tfdoctor.edits.splice import Declined
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.verdict import Location
@@ -54,7 +55,8 @@ class Sources:
 
     def __init__(self, recording: Recording) -> None:
         self.program = recording.program or ProgramRecord()
-        self.cwd = recording.manifest.cwd if recording.manifest else ""
+        self.folders = recording.manifest.folders if recording.manifest else ()
+        self.places = Places.of(recording)
         self.hashes = self.program.sources
         self._read: dict[str, SourceFile | Declined] = {}
 
@@ -75,13 +77,10 @@ class Sources:
         return source
 
     def _checked(self, path: str) -> SourceFile:
-        """Read a file from the folder of the run, or from the current folder, such as another clone."""
-        recorded = str(Path(self.cwd) / path)
-        expected = self.hashes.get(recorded)
-        if expected is None:
-            raise Declined(f"the recording has no hash of {path}, so the file may have changed")
+        """Read a file from a folder of the run, or from the current folder, such as another clone."""
+        expected = self._hash(path)
         exists = False
-        for folder in dict.fromkeys((Path(self.cwd), Path.cwd())):
+        for folder in dict.fromkeys((*map(Path, self.folders), Path.cwd())):
             data = _bytes(folder / path)
             exists = exists or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
@@ -90,14 +89,22 @@ class Sources:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} was not found")
 
+    def _hash(self, path: str) -> str:
+        """Return the hash of the one file that reports show as this path."""
+        recorded = [name for name in self.hashes if self.places.shown(name) == path]
+        if not recorded:
+            raise Declined(f"the recording has no hash of {path}, so the file may have changed")
+        if len(recorded) > 1:
+            raise Declined(f"the run has more than one {path}")
+        return self.hashes[recorded[0]]
+
     def trains(self) -> Location | None:
         """Return the file that calls fit, else the only file, with line 0 (unknown); None when there is none."""
-        prefix = f"{self.cwd}/" if self.cwd else ""
         if at := self.program.run.fit_at:
-            return Location(at[0].removeprefix(prefix), 0)
+            return Location(self.places.shown(at[0]), 0)
         if len(self.hashes) != 1:
             return None
-        return Location(next(iter(self.hashes)).removeprefix(prefix), 0)
+        return Location(self.places.shown(next(iter(self.hashes))), 0)
 
 
 def _name(folder: Path, path: str) -> str:

@@ -13,6 +13,10 @@ class Declined(Exception):  # noqa: N818 - not an error: the report shows the ge
     """An edit is not made; the message is a clause that says why."""
 
 
+class Elsewhere(Declined):
+    """An edit does not concern what is on the line, so that another kind of edit may."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Splice:
     """Replace the characters from ``start`` to ``end``; at one place the smaller ``rank`` comes first."""

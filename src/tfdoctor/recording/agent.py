@@ -52,17 +52,36 @@ class UntracedSteps:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedFunction:
+    """A tf.function that was traced in several calls, from its first call of the run on.
+
+    ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
+    such calls without the first, ``call_ms`` that of the others, both outside of the traced window.
+    """
+
+    name: str = ""
+    at: LoopPlace | None = None
+    calls: Count = 0
+    traced: tuple[int, ...] = ()
+    tracings: Count = 0
+    traced_ms: Positive | None = None
+    call_ms: Positive | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StepsSeen:
-    """How the agent counted the steps of the whole run."""
+    """How the agent counted the steps of the whole run; their loop was entered `rounds` times, 0 is unknown."""
 
     source: str | None = None
     at: LoopPlace | None = None
     why: str = ""
     seen: Count = 0
+    rounds: Count = 0
     seen_all: bool = True
     candidates: tuple[Candidate, ...] = ()
     discarded: tuple[int, ...] = ()
     untraced: UntracedSteps | None = None
+    functions: tuple[TracedFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

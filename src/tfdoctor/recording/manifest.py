@@ -3,6 +3,7 @@
 The same model writes and reads it: capture fills it in, the report reads it.
 """
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -108,6 +109,10 @@ class EndedProcess:
     why: str = ""
 
 
+SCRIPT = ".py"
+"""How the word of a command ends that names a training script."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """All that `tfdoctor.json` holds; a field keeps its default where the file lacks it."""
@@ -132,6 +137,13 @@ class Manifest:
     processes: tuple[EndedProcess, ...] = ()
     worker: WorkerRank | None = None  # which worker of several this is
     workers: tuple[str, ...] = ()  # the names of all workers, whose recordings lie below `workers`
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that paths are shown relative to: where the run was started, then that of its script."""
+        script = next((word for word in self.command if word.endswith(SCRIPT)), "")
+        of_script = posixpath.dirname(posixpath.normpath(posixpath.join(self.cwd, script)))
+        return tuple(dict.fromkeys(filter(None, (self.cwd, of_script if script else ""))))
 
     @classmethod
     def from_json(cls, data: object, faults: list[str] | None = None) -> Self:

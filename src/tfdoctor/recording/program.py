@@ -35,6 +35,7 @@ class Attributes:
     transpose_a: bool = False
     adj_x: bool = False
     ratio: int = 1  # of DecodeJpeg, which divides the size
+    scalar: float | None = None  # the value of a constant that is one number
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class RecordedGraph:
     kind: str = ""  # "dataset": a function of tf.data's
     given: tuple[str, ...] = ()  # what it was traced for, one text an argument
     zeros: tuple[Zeros, ...] | None = None  # of captured matrices; None: not recorded
+    captured: tuple[str, ...] = ()  # the placeholders of tensors that are the same in every call
+    outer: str | None = None  # the name of the graph in which it was traced; None: of none
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +256,9 @@ class RecordedSequences:
 
     ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not zero;
     ``begins`` is the share of rows whose first position is not zero, ``gaps`` the share of zeros before the
-    ends. ``batches`` says whether the lists are whole batches, else one list is a sample of all data.
+    ends. ``leading`` says that the rows were read from their end. ``steps`` has the positions of the rows of
+    each batch, none in recordings of earlier versions. ``batches`` says whether the lists are whole batches,
+    else one list is a sample of all data.
     """
 
     shape: tuple[int, ...]
@@ -262,6 +267,8 @@ class RecordedSequences:
     begins: float = 0.0
     gaps: float = 0.0
     batches: bool = False
+    leading: bool = False
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ def _step_sentence(steps: StepsSummary) -> str:
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     amount = "all" if len(parts) == 1 else f"including {milliseconds(time)}"
-    return f"{start}, {amount} {_LARGEST[part]}{_outliers(steps)}."
+    return f"{start}, {amount} {_LARGEST[part]}{_stalls(steps)}{_outliers(steps)}."
 
 
 def _which(steps: StepsSummary) -> str:
@@ -204,6 +204,8 @@ def _which(steps: StepsSummary) -> str:
         return "The only recorded step took"
     if step_count(steps) <= FEW:
         return "The two recorded steps took"
+    if steps.stalled:
+        return "On average, a step takes"
     return "A typical step takes" if is_mixed(steps) else "Each step takes"
 
 
@@ -211,7 +213,7 @@ def _beside(steps: StepsSummary) -> str:
     """Return what the traced steps took, where the verdict is about the step without the profiler's cost."""
     if steps.untraced_ms is None:
         return " (median)" if step_count(steps) == FEW else ""
-    return f" ({milliseconds(steps.median_ms)} while it was traced)"
+    return f" ({milliseconds(steps.median_ms if steps.step_ms is None else steps.step_ms)} while it was traced)"
 
 
 FAR = 1.25
@@ -220,9 +222,21 @@ FAR = 1.25
 
 def is_mixed(steps: StepsSummary) -> bool:
     """Return whether outliers, which the breakdown excludes, take so long that they matter for the run."""
-    mean, usual = steps.mean_ms, steps.median_ms
+    mean, usual = steps.mean_ms, steps.median_ms if steps.step_ms is None else steps.step_ms
     apart = any(not row.steady for row in steps.rows)
     return bool(apart and mean and usual and is_known(mean) and mean >= FAR * usual)
+
+
+def _stalls(steps: StepsSummary) -> str:
+    """Return how many steps the input stalls, which the mean contains, and the usual step."""
+    if not steps.stalled or steps.median_ms is None:
+        return ""
+    traced = "" if steps.untraced_ms is None else " traced"
+    waits = "waits" if steps.stalled == 1 else "wait"
+    return (
+        f"; {steps.stalled} of {len(steps.rows)}{traced} steps {waits} long for input, the median step takes "
+        f"{milliseconds(steps.median_ms)}"
+    )
 
 
 def _outliers(steps: StepsSummary) -> str:

@@ -37,10 +37,12 @@ profile and 70 % without the profiler.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
@@ -103,20 +105,23 @@ class Hotspot:
     sample_count: int
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
     breakdown: Breakdown,
     samples: StackSamples | None,
     retracing: Retracing | None,
     slow: SlowCalls | None,
     pace: UntracedPace | None,
+    single: SingleOperations | None,
+    lines: HostLines | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report the time between steps that is neither tracing nor making batches, by callback and line."""
     if not breakdown.step_ms:
         return NotApplicable(reason="the traced steps have no duration; record the run again")
+    samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
     elsewhere = _elsewhere(known, slow)
-    time_ms = _other_work_ms(breakdown, known, retracing, elsewhere)
+    time_ms = _other_work_ms(breakdown, known, retracing, elsewhere) * (1.0 - own_share)
     share = time_ms / breakdown.step_ms
     measures = (
         Measure("time between training calls per step", ms(breakdown[Stage.BETWEEN])),
@@ -140,8 +145,33 @@ def check(
         summary=summary + _mostly(hotspots) + _longer(longer),
         evidence=(*measures, *_pace(longer, limits), *_table(hotspots, time_ms)),
         remedies=(_remedy(hotspots), *((NEW_ONLY,) if longer else ())),
-        effects=(_effect(hotspots, time_ms),),
+        effects=_effects(hotspots, time_ms, breakdown, single),
     )
+
+
+def _without_own(
+    samples: StackSamples | None, lines: HostLines | None
+) -> tuple[StackSamples | None, float]:
+    """Leave out the lines of the step itself; return also their share of the time between steps.
+
+    A step that Python runs operation by operation ends with its last operation. What its last line does after
+    that, such as an optimizer's update, is not work that a loop could do less often.
+    """
+    if samples is None or lines is None:
+        return samples, 0.0
+    within = Counter[Location | None]()
+    between = Counter[Location | None]()
+    for stage, seen in ((Stage.HOST, within), (Stage.BETWEEN, between)):
+        for line in lines.parts.get(stage, ()):
+            if not line.callback and line.work is LineWork.OPERATIONS:
+                seen[line.at] += line.seen
+    own = {at for at, seen in within.items() if seen >= between[at]}
+    others = tuple(place for place in samples.places if place.callback or place.at not in own)
+    if own and not others:  # nothing else was ever seen
+        return replace(samples, places=()), 1.0
+    total = sum(line.seen for line in lines.parts.get(Stage.BETWEEN, ()))
+    share = sum(between[at] for at in own) / total if total else 0.0
+    return replace(samples, places=others), share
 
 
 NEW_ONLY = Remedy(
@@ -199,12 +229,27 @@ def _elsewhere(samples: StackSamples | None, slow: SlowCalls | None) -> tuple[Sa
     return tuple(place for place in samples.places if place in makers or place.at in calls)
 
 
-def _effect(hotspots: Sequence[Hotspot], time_ms: float) -> Effect:
-    """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all."""
+def _effects(
+    hotspots: Sequence[Hotspot],
+    time_ms: float,
+    breakdown: Breakdown,
+    single: SingleOperations | None,
+) -> tuple[Effect, ...]:
+    """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all.
+
+    The operations that it runs one by one are computing, and are spared in the same proportion.
+    """
+    part, bound = 1.0, Bound.AT_MOST
     if hotspots and hotspots[0].callback:
-        part = hotspots[0].sample_count / _sample_count(hotspots)
-        return Effect(Stage.BETWEEN, 1.0 - 0.99 * part, StepWork.BETWEEN_CALLS, ms(time_ms))
-    return Effect(Stage.BETWEEN, 0.0, StepWork.BETWEEN_CALLS, ms(time_ms), bound=Bound.AT_MOST)
+        part = 0.99 * hotspots[0].sample_count / _sample_count(hotspots)
+        bound = Bound.EXPECTED
+    computing_ms = single.between_ms * time_ms / breakdown[Stage.BETWEEN] if single else 0.0
+    times = {Stage.BETWEEN: time_ms, Stage.DEVICE: computing_ms}
+    return tuple(
+        Effect(stage, 1.0 - part, StepWork.BETWEEN_CALLS, ms(taken), bound=bound)
+        for stage, taken in times.items()
+        if taken
+    )
 
 
 def _hotspots(samples: StackSamples, elsewhere: Sequence[SampledLine]) -> list[Hotspot]:
@@ -252,7 +297,8 @@ def _remedy(hotspots: Sequence[Hotspot]) -> Remedy:
         action = f"Run the work of {hotspots[0].callback} every 100 batches or once per epoch"
         return Remedy(action, CALLBACK, hotspots[0].at)
     at = hotspots[0].at if hotspots else None
-    return Remedy("Do less work between steps, or do it every 100 steps", LOOP, at)
+    action = "Do less work between steps, or do it every 100 steps"
+    return Remedy(action, LOOP, at, "loop-work" if at else "")
 
 
 CALLBACK = """\
@@ -271,9 +317,11 @@ def sick() -> Verdict:
     """A callback takes 7 ms of each 13 ms step."""
     line = Location("train.py", 27)
     samples = StackSamples((SampledLine(line, 11, "Weights.on_train_batch_end"),))
-    return check(Breakdown.of(device=6.0, between=7.0), samples, Retracing(), None, None)
+    breakdown = Breakdown.of(device=6.0, between=7.0)
+    return check(breakdown, samples, Retracing(), None, None, None, None)
 
 
 def healthy() -> Verdict:
     """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return check(Breakdown.of(device=6.0, between=0.1), StackSamples(), Retracing(), None, None)
+    breakdown = Breakdown.of(device=6.0, between=0.1)
+    return check(breakdown, StackSamples(), Retracing(), None, None, None, None)

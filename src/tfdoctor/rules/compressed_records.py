@@ -35,9 +35,10 @@ import re
 from dataclasses import dataclass
 from math import prod
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import milliseconds

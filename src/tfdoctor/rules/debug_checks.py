@@ -113,7 +113,9 @@ def _evidence(checks: DebugChecks, share: float, limits: Limits) -> tuple[Measur
 
 def _remedy(checks: DebugChecks) -> Remedy:
     if checks.everywhere:
-        return Remedy("Remove tf.debugging.enable_check_numerics()", FLAG, checks.at)
+        return Remedy(
+            "Remove tf.debugging.enable_check_numerics()", FLAG, checks.at, "debugging-off"
+        )
     at = next((row.at for row in checks.rows if row.at), None)
     return Remedy("Remove the checks from the training function", RARELY, at)
 

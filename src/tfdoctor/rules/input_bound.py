@@ -3,8 +3,11 @@
 ## What it checks
 
 The time per step in which the training loop waits for the next batch (`IteratorGetNext` on a tf.data
-pipeline, infeed on a TPU) while neither the device nor a copy is active: the *exposed* wait. Outlier steps, such
-as the first one after a shuffle buffer is filled, do not count.
+pipeline, infeed on a TPU) while neither the device nor a copy is active: the *exposed* wait. Long waits of a few
+steps that recur, as where every epoch begins by filling a shuffle buffer, count with their mean over all traced
+steps. A single long wait does not count, unless it is at the end of an epoch and the trace contains a whole one.
+A wait that is mostly the profiler's own cost does not count, nor a short wait for a pipeline that works ahead and
+makes a batch in a fraction of the step.
 
 ## Why it matters
 
@@ -30,6 +33,7 @@ arrays) do not appear as input.
 - [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfdoctor import text
@@ -37,7 +41,9 @@ from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
-from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.humanize import milliseconds, percent, quantity
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -76,6 +82,20 @@ class Limits:
         "tf.data about 0.1 ms, which is more than 5 % of a 1 ms step although nothing waits",
     )
 
+    late: float = limit(
+        0.25,
+        "Share of the step from which a wait counts even if the pipeline's own work does not explain it, because "
+        "something that the trace does not show may delay the pipeline",
+        most=1.0,
+    )
+    ahead: float = limit(
+        0.25,
+        "Largest share of the step that the work for a batch takes in a pipeline that works ahead, at which a "
+        "shorter wait is not for this work: the batch is ready before it is needed, and making it faster does "
+        "not shorten the step",
+        most=1.0,
+    )
+
 
 LIMITS = Limits()
 
@@ -84,9 +104,11 @@ def check(
     breakdown: Breakdown,
     pipeline: InputPipeline | None,
     cacheable: Cacheable | None,
+    steps: Steps | None,
+    cost: TracingCost | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Compare the exposed wait for input with the step."""
+    """Compare the exposed wait for input with the step, as it was traced and without the profiler's cost."""
     wait, step = breakdown["input"], breakdown.step_ms
     if breakdown.unseen_input and not wait:
         return NotApplicable(reason=breakdown.unseen_input)
@@ -102,6 +124,10 @@ def check(
         summary = f"{waits} ({percent(wait / step)}) for input"
         ready = (PartTime(Stage.INPUT, ms(wait), HAND_OVER),) if wait < limits.ready_ms else ()
         return Healthy(summary=summary, evidence=measures, necessary=ready)
+    if cost is not None and _little(cost.untraced, limits):
+        return _profilers(waits, cost, wait, measures)
+    if pipeline and wait < limits.late * step and _in_time(pipeline, steps, step, limits):
+        return _handed_over(waits, pipeline, wait, measures)
     return Finding(
         summary=f"{waits} for input{_cause(pipeline)}",
         evidence=(*measures, *_stages(pipeline)),
@@ -109,6 +135,48 @@ def check(
         effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
 
+
+def _little(parts: Mapping[str, float], limits: Limits) -> bool:
+    """Whether the wait of a step without the profiler's cost, in ms by part, is below a limit."""
+    wait = parts[Stage.INPUT]
+    return wait < limits.share * sum(parts.values()) or wait < limits.ready_ms
+
+
+def _profilers(
+    waits: str, cost: TracingCost, wait_ms: float, measures: tuple[Measure, ...]
+) -> Healthy:
+    """Say that most of a wait is the recording of the events that the pipeline has while it makes a batch."""
+    untraced = ms(cost.untraced[Stage.INPUT])
+    return Healthy(
+        summary=f"{waits} for input while it is traced; without the profiler's cost, {quantity(untraced)}",
+        evidence=(*measures, Measure("wait for input per step without tracing", untraced)),
+        necessary=(PartTime(Stage.INPUT, ms(wait_ms), PROFILERS),),
+    )
+
+
+PROFILERS = "Most of the wait is the profiler's own cost: it records an event for each element"
+
+
+def _in_time(pipeline: InputPipeline, steps: Steps | None, step_ms: float, limits: Limits) -> bool:
+    """Whether a pipeline that works ahead, without stalls, makes a batch in a fraction of the step."""
+    stalls = steps is not None and bool(steps.stalled)
+    ahead = pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
+    return ahead and not stalls and 0.0 < pipeline.work_ms <= limits.ahead * step_ms
+
+
+def _handed_over(
+    waits: str, pipeline: InputPipeline, wait_ms: float, measures: tuple[Measure, ...]
+) -> Healthy:
+    made = ms(pipeline.work_ms)
+    return Healthy(
+        summary=f"{waits} for input, but the pipeline makes the next batch in {quantity(made)}, while the step "
+        "computes",
+        evidence=(*measures, Measure("work of the slowest part of the pipeline per step", made)),
+        necessary=(PartTime(Stage.INPUT, ms(wait_ms), IN_TIME),),
+    )
+
+
+IN_TIME = "The batch is made in time: the wait is for a thread that wakes up late, not for the pipeline's work"
 
 HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
 
@@ -179,11 +247,10 @@ def sick() -> Verdict:
     """Steps of 52 ms wait 43 ms for a sequential map."""
     slow = StageTime(path="Root::Prefetch::Map", kind="Map", work_ms=50.0, wall_ms=50.0)
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
-    return check(
-        Breakdown.of(input=43.0, host=0.5, device=8.5), InputPipeline.of(ahead, slow), None
-    )
+    pipeline = InputPipeline.of(ahead, slow)
+    return check(Breakdown.of(input=43.0, host=0.5, device=8.5), pipeline, None, None, None)
 
 
 def healthy() -> Verdict:
     """Steps of 9 ms wait 0.1 ms."""
-    return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None, None)
+    return check(Breakdown.of(input=0.1, host=0.5, device=8.4), None, None, None, None)

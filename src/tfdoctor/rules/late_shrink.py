@@ -37,8 +37,8 @@ are. This rule is about memory and predicts no time saving.
 from dataclasses import dataclass
 
 from tfdoctor.facts.input.buffers import Buffer, Buffers
-from tfdoctor.facts.input.dataset_properties import kind_of
 from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import counted, quantity
 from tfdoctor.rule import Topic, limit

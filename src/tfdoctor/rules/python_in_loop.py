@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_lines import LoopLine, LoopLines
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import ms, ratio
@@ -67,7 +68,7 @@ MOST = 0.5
 """Share of the lines' time that no later step depends on, from which the saving is what to expect."""
 
 
-EDIT = "every-hundred-steps"
+EDIT = "loop-work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,11 @@ LIMITS = Limits()
 
 
 def check(
-    lines: LoopLines, breakdown: Breakdown, syncs: HostSyncs | None, limits: Limits = LIMITS
+    lines: LoopLines,
+    breakdown: Breakdown,
+    syncs: HostSyncs | None,
+    single: SingleOperations | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the time of the loop's own lines with the step."""
     if not breakdown.step_ms:
@@ -112,7 +117,7 @@ def check(
         summary=summary + _mostly(lines),
         evidence=(*measures, _table(lines, time_ms)),
         remedies=(_remedy(lines.lines[0]),),
-        effects=(_effect(lines, time_ms),),
+        effects=_effects(lines, time_ms, single),
     )
 
 
@@ -125,12 +130,25 @@ def _exposed_ms(time_ms: float, syncs: HostSyncs | None) -> float:
     return max(0.0, time_ms - (syncs.host_ms if syncs else 0.0))
 
 
-def _effect(lines: LoopLines, time_ms: float) -> Effect:
-    """Return what doing it every 100 steps saves: a ceiling where the next step may depend on most of it."""
+def _effects(
+    lines: LoopLines, time_ms: float, single: SingleOperations | None
+) -> tuple[Effect, ...]:
+    """Return what doing it every 100 steps saves: a ceiling where the next step may depend on most of it.
+
+    The operations that these lines run one by one are computing: they are spared in the same proportion.
+    """
     part = sum(line.ms for line in lines.lines if line.aside) / lines.total_ms
+    left, bound = 1.0 - (1.0 - KEPT) * part, Bound.EXPECTED
     if part < MOST:
-        return Effect(Stage.HOST, 0.0, StepWork.LOOP_BODY, ms(time_ms), bound=Bound.AT_MOST)
-    return Effect(Stage.HOST, 1.0 - (1.0 - KEPT) * part, StepWork.LOOP_BODY, ms(time_ms))
+        left, bound = 0.0, Bound.AT_MOST
+    theirs = lines.total_ms / lines.body_ms if lines.body_ms else 1.0
+    computing_ms = single.inside_ms * min(1.0, theirs) if single else 0.0
+    times = {Stage.HOST: time_ms, Stage.DEVICE: computing_ms}
+    return tuple(
+        Effect(stage, left, StepWork.LOOP_BODY, ms(taken), bound=bound)
+        for stage, taken in times.items()
+        if taken
+    )
 
 
 def _mostly(lines: LoopLines) -> str:
@@ -151,7 +169,10 @@ def _remedy(line: LoopLine) -> Remedy:
     if line.aside:
         return Remedy("Do this work every 100 steps", LOOP, line.at, EDIT)
     return Remedy(
-        "If the next step does not need this work, do it every 100 steps", LOOP, line.at, EDIT
+        "If the next step does not need this work, do it every 100 steps; otherwise do it in a tf.function",
+        LOOP,
+        line.at,
+        EDIT,
     )
 
 
@@ -172,6 +193,6 @@ def healthy() -> Verdict:
     return check(*_example(0.04))
 
 
-def _example(host_ms: float) -> tuple[LoopLines, Breakdown, None]:
+def _example(host_ms: float) -> tuple[LoopLines, Breakdown, None, None]:
     lines = LoopLines((LoopLine(Location("train.py", 36), host_ms),), 11, 12, host_ms)
-    return lines, Breakdown.of(host=host_ms, device=3.0), None
+    return lines, Breakdown.of(host=host_ms, device=3.0), None, None

@@ -15,19 +15,22 @@ are most of the step.
 
 ## How to fix
 
-Use a larger batch: the loop iterates as often, and each iteration works on more examples. `unroll=True` removes the
-loop's bookkeeping, for short sequences. Shorten the sequences (truncate, pad to the longest of a batch
-instead of the longest of all), or replace the loop: `tf.vectorized_map` for `tf.map_fn`, convolutions or
-attention for a recurrent layer. On a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN
-kernel.
+For recurrent layers: use a larger batch, for then the loop iterates as often and each iteration works on more
+examples. `unroll=True` removes the loop's bookkeeping, for short sequences. Shorten the sequences (truncate, pad
+to the longest of a batch instead of the longest of all), or replace the layer with convolutions or attention.
+
+For your own loops: compute the whole tensor at once, with `tf.vectorized_map` instead of `tf.map_fn`,
+broadcasting, or a cumulative operation. A loop over the examples of a batch gains nothing from a larger batch. On
+a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN kernel.
 
 ## Holds for
 
-TensorFlow 2.4 and later on CPUs, where one call is one step. The saving is an upper bound: the whole time of the
-loop, with its operations, less the time that their bytes need. A vectorized computation comes near to
-it: it does the same arithmetic in a few operations. A larger batch shares only the cost of starting
-operations among more examples; for an LSTM of 64 units over 32 time steps, 64 examples per step in place of 2 saved
-94 % of the time per example.
+TensorFlow 2.4 and later on CPUs, where one call is one step. Iterations are counted by the recorded operations of
+their bodies, and by the executor's own numbers where those are cheap and not recorded; of several loops in one
+step, that number is the longest's. The saving is an upper bound: the whole time of the loop, with its operations,
+less the time that their bytes need. A vectorized computation comes near to it: it does the same arithmetic in a
+few operations. A larger batch shares only the cost of starting operations among more examples; for an LSTM of 64
+units over 32 time steps, 64 examples per step in place of 2 saved 94 % of the time per example.
 
 ## Sources
 
@@ -42,6 +45,7 @@ from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.humanize import counted, milliseconds
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import Quantity, count, ms, ratio
@@ -50,6 +54,7 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
+    Location,
     Measure,
     PartTime,
     Remedy,
@@ -93,7 +98,11 @@ LIMITS = Limits()
 
 
 def check(
-    work: LoopWork, breakdown: Breakdown, program: Program | None, limits: Limits = LIMITS
+    work: LoopWork,
+    breakdown: Breakdown,
+    program: Program | None,
+    overhead: PythonOverhead | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare what the loops take outside of operations with the step."""
     share = work.scheduling_ms / breakdown.step_ms
@@ -109,7 +118,13 @@ def check(
         return Healthy(
             summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits)
         )
-    return Finding(summary=summary, evidence=evidence, remedies=_remedies(), effects=_effects(work))
+    host_ms = breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=_remedies(work, program),
+        effects=_effects(work, host_ms),
+    )
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
@@ -129,7 +144,8 @@ def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[Pa
 def _evidence(
     work: LoopWork, share: float, program: Program | None, limits: Limits
 ) -> tuple[Measure | Table, ...]:
-    each = ms(work.scheduling_ms / sum(loop.iterations for loop in work.loops))
+    iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
+    each = ms(work.scheduling_ms / iterations)
     label = "share of the step in loops, outside of operations"
     measures = [
         Measure(label, ratio(share), ratio(limits.share)),
@@ -142,12 +158,16 @@ def _evidence(
 
 
 def _row(loop: GraphLoop) -> tuple[str, Quantity, Quantity, Quantity]:
-    return loop.name, count(loop.iterations), count(loop.operations), ms(loop.ms)
+    return loop.name or "unknown", count(loop.iterations), count(loop.operations), ms(loop.ms)
 
 
-def _effects(work: LoopWork) -> tuple[Effect, ...]:
-    """Return what a computation without the loop saves, at most: all but the least time of its operations."""
-    waiting = ms(max(work.scheduling_ms, work.waiting_ms))
+def _effects(work: LoopWork, host_ms: float) -> tuple[Effect, ...]:
+    """Return what a computation without the loop saves, at most: all but the least time of its operations.
+
+    Operations around the loop, which divide and join its tensors, go with it: so of the host's time, ``host_ms``
+    may go, which excludes the way into the call and out of it.
+    """
+    waiting = ms(max(work.scheduling_ms, work.waiting_ms, host_ms))
     rows = [row for loop in work.loops for row in loop.rows]
     return (
         Effect(Stage.HOST, 0.0, StepWork.SCHEDULING, waiting, bound=Bound.AT_MOST),
@@ -155,18 +175,47 @@ def _effects(work: LoopWork) -> tuple[Effect, ...]:
     )
 
 
-def _remedies() -> tuple[Remedy, ...]:
+def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
+    """Choose by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code."""
+    longest = work.loops[0]
+    layer = program.layer_by_name.get(longest.layer) if program else None
+    if layer and RECURRENT in layer.module.split("."):
+        return _of_layer(layer.at or longest.at)
+    larger = Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", longest.at)
+    if not longest.at:
+        rest = Remedy(f"Or {SHORTEN}, or {REPLACE}", WHOLE, edit_id="vectorized-fn")
+        return larger, Remedy(UNROLL, UNROLLED), rest
+    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at, "vectorized-fn")
+    batch = program.batch_size if program else None
+    if batch and abs(longest.iterations - batch) <= 1:  # a larger batch means more iterations
+        return (replace,)
+    return replace, Remedy(f"Or {LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}", larger.code)
+
+
+def _of_layer(at: Location | None) -> tuple[Remedy, ...]:
     return (
-        Remedy(
-            "Use a larger batch, adjust the learning rate and compare the accuracy",
-            f"batch_size = {LARGER} * batch_size",
-        ),
-        Remedy(
-            "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps",
-            "keras.layers.LSTM(units, unroll=True)",
-        ),
-        Remedy("Or shorten the sequences, or replace tf.map_fn with tf.vectorized_map"),
+        Remedy(LARGER_BATCH, f"batch_size = {LARGER} * batch_size", at),
+        Remedy(UNROLL, UNROLLED, at),
+        Remedy(f"Or {SHORTEN}"),
     )
+
+
+RECURRENT = "rnn"
+"""The package of Keras that holds recurrent layers."""
+
+LARGER_BATCH = "Use a larger batch, adjust the learning rate and compare the accuracy"
+
+UNROLL = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
+
+UNROLLED = "keras.layers.LSTM(units, unroll=True)"
+
+SHORTEN = "shorten the sequences"
+
+REPLACE = "replace the loop with operations on whole tensors"
+
+WHOLE = """\
+result = tf.vectorized_map(function, rows)  # instead of tf.map_fn(function, rows)
+result = tf.reduce_sum(tf.abs(a[:, None] - b[None, :]), axis=1)  # or broadcasting: all pairs at once"""
 
 
 def sick() -> Verdict:
@@ -182,4 +231,4 @@ def healthy() -> Verdict:
 def _example(operations_ms: float, scheduling_ms: float) -> Verdict:
     loop = GraphLoop("sequential/lstm/while", 32.0, 160.0, operations_ms)
     breakdown = Breakdown.of(host=scheduling_ms + 0.9, device=operations_ms + 0.5)
-    return check(LoopWork((loop,), scheduling_ms), breakdown, None)
+    return check(LoopWork((loop,), scheduling_ms), breakdown, None, None)

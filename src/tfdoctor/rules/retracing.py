@@ -3,8 +3,9 @@
 ## What it checks
 
 Calls of a `tf.function` in the traced steps that rebuilt its graph, how long building and preparing the graph
-took, and which argument changed. The first two traces of a function are not counted: TensorFlow traces twice
-where a function creates variables.
+took, and which argument changed. The first two traces of a function are not counted: TensorFlow traces twice where
+a function creates variables. Where the traced steps show no repeated retracing, the rule counts the calls of the
+whole run that traced the function, and their time.
 
 ## Why it matters
 
@@ -19,7 +20,9 @@ graph. Keep shapes constant (`drop_remainder=True`), or leave them open with `in
 
 ## Holds for
 
-TensorFlow 2.4 and later. Only recordings of `tfdoctor profile` show which argument changed.
+TensorFlow 2.4 and later. Only recordings of `tfdoctor profile` show which argument changed, and what happened
+outside of the traced steps. The time over the run has no saving: it falls with the length of the run if
+new shapes or values become rare. A function that was traced in the first half of its calls only is healthy.
 
 ## Sources
 
@@ -33,6 +36,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.run_tracing import RunTracing, TracedInRun
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.humanize import milliseconds
 from tfdoctor.rule import Topic, limit
@@ -45,6 +49,7 @@ from tfdoctor.verdict import (
     Measure,
     NotApplicable,
     Remedy,
+    Severity,
     Stage,
     StepWork,
     Table,
@@ -69,6 +74,16 @@ class Limits:
         "Smallest number of times that the function is traced in the whole run; twice is normal where it "
         "creates variables",
     )
+    again: float = limit(
+        5.0,
+        "Smallest number of calls of the run, after the first, that trace a function which is hardly traced in the "
+        "traced steps; TensorFlow itself warns from 5 on",
+    )
+    share: float = limit(
+        0.05,
+        "Smallest share of the run that such calls take; xprof reports waits from 5 % on",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -78,12 +93,15 @@ def check(
     retracing: Retracing,
     breakdown: Breakdown,
     samples: StackSamples | None,
+    run: RunTracing | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
-    """Report functions that are retraced repeatedly."""
+    """Report functions that are retraced repeatedly, in the traced steps or over the run."""
+    retraced = _retraced(retracing, limits)
+    if not retraced and run and (again := _over_the_run(run, breakdown, limits)):
+        return _of_run(again, breakdown)
     if not retracing.functions:
         return NotApplicable(reason="the trace contains no call of a tf.function")
-    retraced = _retraced(retracing, limits)
     if not retraced:
         calls = sum(function.calls for function in retracing.functions)
         return Healthy(summary=f"No tf.function was retraced repeatedly in {calls} calls")
@@ -107,6 +125,42 @@ def _retraced(retracing: Retracing, limits: Limits) -> list[Retraced]:
         for function in retracing.functions
         if function.traced >= limits.calls and function.tracings >= limits.tracings
     ]
+
+
+def _over_the_run(run: RunTracing, breakdown: Breakdown, limits: Limits) -> list[TracedInRun]:
+    """Return the functions whose tracing costs enough and went on in the later half of their calls."""
+    found = [
+        function
+        for function in run.functions
+        if function.again >= limits.again
+        and function.last >= function.calls / 2
+        and function.step_ms >= limits.share * (function.step_ms + breakdown.step_ms)
+    ]
+    return sorted(found, key=lambda function: -function.step_ms)
+
+
+def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
+    """State the time of tracing over the whole run: it has no part in the typical steps that savings refer to."""
+    worst, total_ms = functions[0], sum(function.step_ms for function in functions)
+    share = total_ms / (total_ms + breakdown.step_ms)
+    retraced = [
+        Retraced(
+            function.name, function.calls, function.tracings, function.tracings, function.changed
+        )
+        for function in functions
+    ]
+    return Finding(
+        summary=f"{worst.name} was traced in {worst.tracings} of {worst.calls} calls, which took "
+        f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "
+        "a typical step",
+        evidence=(
+            Measure("tracing time per step over the run", ms(total_ms)),
+            Measure("typical step", ms(breakdown.step_ms)),
+            _table(retraced),
+        ),
+        remedies=(_remedy(retraced[0], worst.at),),
+        severity=Severity.of(share),
+    )
 
 
 def _effects(retracing: Retracing) -> tuple[Effect, ...]:
@@ -138,7 +192,8 @@ def _change(function: Retraced) -> str:
 def _remedy(function: Retraced, at: Location | None) -> Remedy:
     """Choose by what changes: a Python number, a shape, or something else."""
     if function.changed and all(NUMBER.fullmatch(value) for value in function.changed):
-        return Remedy(f"Pass {function.name} a tensor instead of a Python number", TENSOR, at)
+        action = f"Pass {function.name} a tensor instead of a Python number"
+        return Remedy(action, TENSOR.format(function.name), at, "tensor-argument")
     matches = [SHAPED.match(value) for value in function.changed]
     shapes = {match[0] for match in matches if match}
     if None in matches or len(shapes) < SEVERAL:
@@ -146,9 +201,9 @@ def _remedy(function: Retraced, at: Location | None) -> Remedy:
         return Remedy(action, ONCE, at)
     if len({match[1] for match in matches if match}) < SEVERAL:
         action = f"Give {function.name} batches of one shape, or leave the shape open"
-        return Remedy(action, SHAPE, at)
+        return Remedy(action, SHAPE.format(function.name), at, "reduce-retracing")
     action = f"Leave the input shape of {function.name} open, or pad the input to a few lengths"
-    return Remedy(action, OPEN, at)
+    return Remedy(action, OPEN.format(function.name), at, "reduce-retracing")
 
 
 SEVERAL = 2
@@ -159,17 +214,17 @@ SHAPED = re.compile(r"TensorSpec\(shape=\(\w+(.*?)\)")
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
-TENSOR = "loss = train_step(x, y, tf.constant(step))  # one graph for all values"
+TENSOR = "loss = {}(x, y, tf.constant(step))  # one graph for all values"
 
 SHAPE = """\
 dataset = dataset.batch(128, drop_remainder=True)
 
 @tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, 32], tf.float32)]
-def train_step(x): ..."""
+def {}(x): ..."""
 
 OPEN = """\
 @tf.function(reduce_retracing=True)  # or input_signature=[tf.TensorSpec([None, None], tf.int64)]
-def train_step(x): ...
+def {}(x): ...
 
 dataset = dataset.bucket_by_sequence_length(length, [64, 128, 256], [64, 32, 16, 8])"""
 
@@ -185,11 +240,11 @@ def sick() -> Verdict:
         Retracing((function,), host_ms=13.0, between_ms=26.0),
         Breakdown.of(device=6.0, host=14.0, between=26.5),
         StackSamples(called_at=Location("train.py", 29)),
+        None,
     )
 
 
 def healthy() -> Verdict:
     """The function was traced before the traced steps."""
-    return check(
-        Retracing((Retraced("train_step", 19, 0, 1),)), Breakdown.of(device=6.0, host=0.4), None
-    )
+    retracing = Retracing((Retraced("train_step", 19, 0, 1),))
+    return check(retracing, Breakdown.of(device=6.0, host=0.4), None, None)

@@ -34,7 +34,8 @@ All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines wit
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.humanize import number, percent
 from tfdoctor.rule import Topic, limit

@@ -2,22 +2,23 @@
 
 ## What it checks
 
-Samples of the Python stack in calls that are made for a whole run or epoch: `predict`, `evaluate`, `get_weights`,
-`set_weights`, `clone_model`, saving, `clear_session`; and in models called outside of a `tf.function`. Those count
-that are seen in most of the traced steps; a call once per epoch or every 100 steps is not reported. The time in
-compiled functions of such a call is left out, for that is its useful work.
+Samples of the Python stack in calls that are made for a whole run or epoch: `fit` (of one or two steps),
+`predict`, `evaluate`, `get_weights`, `set_weights`, `clone_model`, saving, `clear_session`; and in models called
+outside of a `tf.function`. Those count that are seen in most of the traced steps; a call once per epoch or every
+100 steps is not reported. The time in compiled functions of such a call is left out, for that is its useful work.
 
 ## Why it matters
 
-`predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a batch
-that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable by
-variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation from
-Python.
+`fit`, `predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a
+batch that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable
+by variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation
+from Python.
 
 ## How to fix
 
 | call | instead |
 |---|---|
+| `model.fit(x, y)` of one batch | `model.train_on_batch(x, y)`, or one `fit` over all batches |
 | `model.predict(x)` of one batch | `model.predict_on_batch(x)`, or `model(x, training=False)` in a `tf.function` |
 | `model.evaluate(x, y)` of one batch | `model.test_on_batch(x, y)`, or evaluate once per epoch |
 | `get_weights`, `set_weights` for a slow copy of a model | `variable.assign` in a `tf.function`; `use_ema=True` |
@@ -46,6 +47,7 @@ from dataclasses import dataclass
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.humanize import location, milliseconds
 from tfdoctor.rule import Topic, limit
@@ -94,6 +96,7 @@ class Advice:
 
     action: str
     code: str
+    edit_id: str = ""
 
 
 ON_BATCH = """\
@@ -117,10 +120,19 @@ RARELY = """\
 if step % 1000 == 0:
     model.save_weights(path)"""
 
+ONE_FIT = """\
+loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to build
+# or one fit over all chunks: model.fit(tf.data.Dataset.from_generator(chunks, output_signature=signature))"""
+
 INSTEAD = {
-    SlowCall.PREDICT: Advice("Call predict_on_batch, or the model in a tf.function", ON_BATCH),
+    SlowCall.FIT: Advice("Call train_on_batch, or fit once over all batches", ONE_FIT),
+    SlowCall.PREDICT: Advice(
+        "Call predict_on_batch, or the model in a tf.function", ON_BATCH, "calls-per-batch"
+    ),
     SlowCall.EVALUATE: Advice("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
-    SlowCall.WEIGHTS: Advice("Update the variables in place, in a tf.function", ASSIGN),
+    SlowCall.WEIGHTS: Advice(
+        "Update the variables in place, in a tf.function", ASSIGN, "assign-weights"
+    ),
     SlowCall.CLONE: Advice("Clone the model once, before the loop", ""),
     SlowCall.SAVE: Advice("Save every 1,000 steps or once per epoch", RARELY),
     SlowCall.MODEL: Advice("Call the model in a tf.function", CALL),
@@ -130,7 +142,11 @@ INSTEAD = {
 
 
 def check(
-    slow: SlowCalls, breakdown: Breakdown, long: LongStepLines | None, limits: Limits = LIMITS
+    slow: SlowCalls,
+    breakdown: Breakdown,
+    long: LongStepLines | None,
+    single: SingleOperations | None,
+    limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the time of such calls with the step."""
     seen = sum(line.seen for line in slow.lines)
@@ -145,7 +161,7 @@ def check(
         summary=_summary(slow),
         evidence=(*measures, _table(slow)),
         remedies=tuple(_remedy(line) for line in _first_of_each(slow.lines)),
-        effects=(*_effects(slow), *_input(slow, breakdown)),
+        effects=(*_effects(slow, single), *_input(slow, breakdown)),
     )
 
 
@@ -186,15 +202,21 @@ def _table(slow: SlowCalls) -> Table:
 
 def _remedy(line: SlowLine) -> Remedy:
     advice = INSTEAD[line.call]
-    return Remedy(advice.action, advice.code, line.at)
+    return Remedy(advice.action, advice.code, line.at, advice.edit_id)
 
 
-def _effects(slow: SlowCalls) -> tuple[Effect, ...]:
-    """Return the calls' time in each part of the step, as a ceiling."""
+def _effects(slow: SlowCalls, single: SingleOperations | None) -> tuple[Effect, ...]:
+    """Return the calls' time in each part of the step, as a ceiling.
+
+    The operations that Python runs one by one may all be theirs: samples show only a part of short ones.
+    """
+    alone_ms = single.inside_ms + single.between_ms if single else 0.0
+    times = {stage: slow.part_ms(stage) for stage in (Stage.HOST, Stage.BETWEEN, Stage.DEVICE)}
+    times[Stage.DEVICE] = max(times[Stage.DEVICE], alone_ms)
     return tuple(
-        Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(slow.part_ms(stage)), bound=Bound.AT_MOST)
-        for stage in (Stage.HOST, Stage.BETWEEN, Stage.DEVICE)
-        if slow.part_ms(stage)
+        Effect(stage, 0.0, StepWork.SLOW_CALLS, ms(taken), bound=Bound.AT_MOST)
+        for stage, taken in times.items()
+        if taken
     )
 
 
@@ -208,12 +230,14 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
 
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), None)
+    return check(_example(150.0), Breakdown.of(between=153.0, host=5.0, device=10.0), None, None)
 
 
 def healthy() -> Verdict:
     """The same loop calls predict_on_batch."""
-    return check(SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), None)
+    return check(
+        SlowCalls(step_count=30), Breakdown.of(between=2.0, host=2.0, device=10.0), None, None
+    )
 
 
 def _example(time_ms: float) -> SlowCalls:

@@ -46,6 +46,7 @@ from tfdoctor.facts.run.framework import JAX, TENSORFLOW, Framework
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
 from tfdoctor.humanize import counted, milliseconds, percent
@@ -57,6 +58,7 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
+    Location,
     Measure,
     NotApplicable,
     PartTime,
@@ -131,6 +133,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     framework: Framework,
     compiling: CompileTime | None,
     operations: Operations | None,
+    eager: EagerWork | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the overhead that does not depend on the batch size with the step."""
@@ -152,7 +155,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     if on_cpu and overhead.edges_ms > limits.call_ms:
         return NotApplicable(reason=_unexplained(overhead, limits))
     number = _steps_per_call(program)
-    remedies = _remedies(steps, memory, framework, number, limits)
+    remedies = _remedies(steps, memory, framework, number, eager.at if eager else None, limits)
     remaining = 1 / number if on_cpu else 0.0
     if batch and sum(part.ms for part in call) < limits.share * breakdown.step_ms:
         remedies, remaining = remedies[::-1], batch / ENOUGH
@@ -263,8 +266,8 @@ def _entry(parts: tuple[Part, ...], limits: Limits, *, on_cpu: bool) -> tuple[Pa
     if not on_cpu or host_ms > limits.call_ms:
         return ()
     why = (
-        f"{milliseconds(host_ms)} are Python's way into the training call and out of it, which takes up to "
-        f"{milliseconds(limits.call_ms)}"
+        f"{milliseconds(host_ms)} are the fixed cost of a training call in Python, which several steps can share "
+        "in one call"
     )
     return (PartTime(Stage.HOST, ms(host_ms), why),)
 
@@ -287,14 +290,22 @@ def _evidence(
 
 
 def _remedies(
-    steps: Steps, memory: DeviceMemory | None, framework: Framework, number: int, limits: Limits
+    steps: Steps,
+    memory: DeviceMemory | None,
+    framework: Framework,
+    number: int,
+    at: Location | None,
+    limits: Limits,
 ) -> list[Remedy]:
-    """Return first the change that leaves the training as it is."""
+    """Return first the change that leaves the training as it is, at the line of fit or of the loop."""
     code = {JAX: SCAN, "": LOOP, TENSORFLOW: LOOP}.get(framework.name, "")
-    several = Remedy("Process several batches in one compiled call", code)
+    several = Remedy("Process several batches in one compiled call", code, at)
     if steps.source == StepSource.KERAS_FIT:
         several = Remedy(
-            "Run several steps in one call", COMPILE.format(number), edit_id="steps-per-execution"
+            "Run several steps in one call",
+            COMPILE.format(number),
+            at,
+            edit_id="steps-per-execution",
         )
     is_full = memory is not None and memory.fullest.share > limits.memory
     return [several] if is_full else [several, Remedy(_larger(memory), LARGER)]
@@ -345,4 +356,4 @@ def _example(edges_ms: float, device_ms: float) -> Verdict:
     overhead = PythonOverhead(edges_ms, 0.05)
     device = Device(DeviceKind.CPU, 1, 1)
     steps = Steps.uniform(20, breakdown.step_ms)
-    return check(breakdown, overhead, device, steps, None, None, Framework(), None, None)
+    return check(breakdown, overhead, device, steps, None, None, Framework(), None, None, None)

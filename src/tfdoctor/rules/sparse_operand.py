@@ -4,7 +4,7 @@
 
 Matmuls with a constant matrix of which 1 % or less is not zero, such as the adjacency matrix of a graph, a
 diagonal matrix or one-hot rows. The recording looks at 64 rows of each matrix of 65,536 values or more that a
-`tf.function` captures.
+`tf.function` captures, or contains as a constant. Matrices that are arguments of the function are not looked at.
 
 ## Why it matters
 

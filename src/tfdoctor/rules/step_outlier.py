@@ -5,7 +5,8 @@
 Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
 of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
 A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
-machine. `recompilation` reports long steps in which XLA compiles.
+machine. `recompilation` reports long steps in which XLA compiles. Long steps in which the input stalls again and
+again are no outliers: their mean is part of the step, and the rules for input find the cause.
 
 ## Why it matters
 
@@ -15,9 +16,11 @@ doubles the training time.
 ## How to fix
 
 The part that grew shows where to look. Where Python works, samples of its stack in the long steps name the line and
-the function that it calls. Between steps: checkpoints, validation, logging, Python's garbage
-collector (`gc.freeze()` after the start). Input: a shuffle buffer that fills, a file that is opened, a shared
-disk. Host: tracing or compiling for a last, smaller batch (`drop_remainder=True`).
+the function that it calls. Between steps: checkpoints, validation, logging, Python's garbage collector
+(`gc.freeze()` after the start), and what Keras' `fit` does itself after each epoch (a new iterator, validation),
+which counts where an epoch has few steps: use `dataset.repeat(10)` with a tenth of the epochs. Input: a shuffle
+buffer that fills, a file that is opened, a shared disk. Host: tracing or compiling for a last, smaller batch
+(`drop_remainder=True`).
 
 ## Holds for
 
@@ -35,6 +38,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
@@ -112,6 +116,7 @@ def check(
     breakdown: Breakdown,
     compiling: CompileTime | None,
     lines: LongStepLines | None,
+    epochs: EpochEnds | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report what the long steps cost, which part of them grew, and which line takes most of it."""
@@ -139,7 +144,7 @@ def check(
         concern=Concern.LONG_STEPS,
         summary=f"{summary}{_because(outliers, cause, steady_ms, main)}",
         evidence=(measure, Measure("steady step", ms(steady_ms)), *tables),
-        remedies=(_less_often(main) if main else REMEDIES[cause],),
+        remedies=(_remedy(main, cause, epochs),),
         severity=Severity.of(share),
     )
 
@@ -218,6 +223,15 @@ def _does(line: LongStepLine) -> str:
     return line.calls.rpartition(".")[2] or line.callback or "Python"
 
 
+def _remedy(main: LongStepLine | None, cause: str, epochs: EpochEnds | None) -> Remedy:
+    """Return what to do about the line, or about the part where no line is known."""
+    if main is None:
+        return REMEDIES[cause]
+    if epochs is not None and main.at == epochs.fit_at and not main.callback:
+        return Remedy(LONGER_EPOCHS, REPEAT, main.at)
+    return _less_often(main)
+
+
 def _less_often(line: LongStepLine) -> Remedy:
     within = f" in {line.callback}" if line.callback else ""
     if not line.calls:
@@ -270,6 +284,12 @@ NAMES = {
     UNKNOWN: "an unknown cause",
 }
 
+LONGER_EPOCHS = "Give each epoch more steps, or validate less often: fit itself takes this time between two epochs"
+
+REPEAT = """\
+model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps
+model.fit(..., validation_freq=10)  # validates after every tenth epoch"""
+
 PREFETCH = "dataset.prefetch(tf.data.AUTOTUNE)  # prepares batches ahead of a slow one"
 
 REMEDIES = {
@@ -292,12 +312,12 @@ def sick() -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
     at = Location("train.py", 30)
     save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
-    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}))
+    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None)
 
 
 def healthy() -> Verdict:
     """Thirty steps of the same length."""
-    return check(*_example(0.0), None, None)
+    return check(*_example(0.0), None, None, None)
 
 
 def _example(extra_ms: float) -> tuple[Steps, Breakdown]:

@@ -48,13 +48,14 @@ from dataclasses import dataclass, replace
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.humanize import number, percent, quantity

@@ -53,6 +53,13 @@ COMPILES = re.compile(
 EAGER_NEXT = re.compile(r"EagerLocalExecute: IteratorGetNext\w*")
 """Python asks an iterator for the next batch."""
 
+MAKE_ITERATOR = re.compile(r"EagerLocalExecute: MakeIterator")
+"""Python makes the iterator of a pass (2.4 to 2.21)."""
+
+RELEASE = re.compile(r"TFE_DeleteTensorHandle")
+"""Python gives up a tensor or a resource. An iterator ends only when its threads have made the element that they
+work on: Keras 3 makes two iterators in each epoch, and gives up the first one while it fills its shuffle buffer."""
+
 FUNCTION_RUN = "FunctionRun"
 FUNCTION_RUNS = (FUNCTION_RUN, "SessionRun", "RunGraph")
 """Python starts a graph; the event has the id of its executors. (v1: SessionRun; workers: RunGraph)"""

@@ -7,14 +7,10 @@ import pytest
 
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import (
-    DatasetProperties,
-    kind_of,
-    repeatable,
-    spec_bytes,
-)
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
 from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings
 from tfdoctor.recording.manifest import CapturePlan, StepsSeen
 
@@ -223,3 +219,23 @@ def test_pipelines_that_repeat_before_they_meet(
     both = dataset(3, kind, inputs=(0, 2), cardinality=320)
     taken = dataset(4, "_TakeDataset")
     assert properties(SOURCE, other, repeated, both, taken, seen=320).passes == passes
+
+
+def keras_arrays(epochs: int | None) -> DatasetProperties:
+    """Batches of indices, joined with the arrays, which repeat for each batch (ArrayDataAdapter, Keras 3)."""
+    indices = dataset(1, "_FlatMapDataset", cardinality=None)
+    arrays = dataset(2, "_TensorDataset", inputs=(), cardinality=1)
+    again = dataset(3, "_RepeatDataset", inputs=(2,), cardinality=-1)
+    both = dataset(4, "_ZipDataset", inputs=(1, 3), cardinality=None)
+    made = (SOURCE, indices, arrays, again, both)
+    program = Program(
+        datasets=made, feeds=4, settings=RunSettings(epochs=epochs, steps_per_epoch=None)
+    )
+    nodes = Iterators({"Root": Node("Root", repetition=25)}, {})
+    return DatasetProperties.measure(program, recording(manifest=manifest()), nodes)
+
+
+def test_arrays_that_repeat_beside_their_indices_are_passed_once_an_epoch() -> None:
+    assert keras_arrays(epochs=4).passes == 4.0
+    assert keras_arrays(epochs=None).passes is None
+    assert not keras_arrays(epochs=4).repeats

@@ -220,6 +220,29 @@ def test_a_cpus_flags_tell_its_unit(flags: tuple[str, ...], unit: str, tile: int
     assert bool(found.missing) == (not unit)
 
 
+@pytest.mark.parametrize(
+    ("flags", "bound"),
+    [
+        (("avx512f", "avx512_bf16", "amx_bf16"), Bound.EXPECTED),
+        (("avx512f", "avx512_bf16"), Bound.EXPECTED),
+        (("avx512f",), Bound.AT_MOST),
+        (("avx2",), Bound.AT_MOST),
+    ],
+)
+def test_what_float64_costs_is_known_where_it_was_measured(
+    flags: tuple[str, ...], bound: Bound
+) -> None:
+    assert cpu(*flags).float32.bound is bound
+
+
+def test_processors_without_amx_have_figures_of_their_own() -> None:
+    with_amx, without = cpu("avx512f", "avx512_bf16", "amx_bf16"), cpu("avx512f", "avx512_bf16")
+    assert with_amx.float32.matmuls < without.float32.matmuls
+    assert with_amx.tile
+    assert without.tile
+    assert (with_amx.tile.bound, without.tile.bound) == (Bound.EXPECTED, Bound.AT_MOST)
+
+
 def test_the_cores_that_the_run_may_use() -> None:
     assert cpu().cores == 4.0
     assert chart(trace([])).fact(Hardware).cores is None

@@ -14,8 +14,12 @@ from tfdoctor.verdict import Location
 X: Any = ["float32", [8, 4]]
 
 
-def measured(*rows: dict[str, Any]) -> LayerCalls:
-    record = {"graphs": [{"kind": "function", "operations": list(rows)}]}
+def measured(*rows: dict[str, Any], **more: Any) -> LayerCalls:
+    return of_graphs([{"kind": "function", "operations": list(rows)}], **more)
+
+
+def of_graphs(graphs: list[Any], **more: Any) -> LayerCalls:
+    record = {"graphs": graphs} | more
     program = chart(trace([]), recording(record)).fact(Program)
     ran = [
         OperationTime(name=one.name, type=one.type, ms=2.0, operation=one)
@@ -99,3 +103,39 @@ def test_equal_values_of_different_operations_are_equal_inputs() -> None:
 def test_one_call_and_its_gradient_are_no_calls_of_interest() -> None:
     gradient = graph_operation("gradient_tape/net_0/dense_0/MatMul", "MatMul", layer="dense")
     assert not measured(*start(), *call(0, 2), gradient).layers
+
+
+def scoped(name: str, kind: str = "MatMul") -> dict[str, Any]:
+    return graph_operation(name, kind, [X, X], [X], layer="dense")
+
+
+def test_the_scopes_of_a_loop_inside_a_call_are_no_calls() -> None:
+    """Trap: TensorFlow repeats the layer's scope for the loop's own operations."""
+    again = scoped("net/dense_1/while/net/dense_1/while/MatMul")
+    assert measured(scoped("net/dense_1/MatMul"), again).layers == ()
+
+
+def test_building_a_layer_is_no_call() -> None:
+    assert measured(scoped("net/dense_1/MatMul"), scoped("net_1/build/dense/MatMul")).layers == ()
+
+
+def test_a_call_whose_result_nothing_uses_is_none() -> None:
+    """Keras calls a recurrent layer's cell before the loop, for the shapes."""
+    before = scoped("net/dense_2/Cast", "Cast")
+    assert measured(scoped("net/while/dense_1/MatMul"), before).layers == ()
+
+
+def test_graphs_that_do_not_train_make_no_calls_of_the_step() -> None:
+    step = [scoped("net/dense_1/MatMul"), graph_operation("gradient_tape/MatMul", "MatMul")]
+    inner = {"name": "branch", "outer": "step", "operations": [scoped("cond/dense_2/MatMul")]}
+    scratch = {"name": "scratch_graph", "operations": [scoped("dense_3/MatMul")]}
+    graphs = [scratch, inner, {"name": "step", "outer": None, "operations": step}]
+    (layer,) = of_graphs(graphs).layers
+    assert [call.scope for call in layer.calls] == ["net/dense_1", "cond/dense_2"]
+
+
+def test_layers_that_share_their_name_are_not_one() -> None:
+    rows = scoped("net/a/dense_1/MatMul"), scoped("net/b/dense_1/MatMul")
+    assert len(measured(*rows).layers) == 1
+    layers = [{"name": "dense", "class": "Dense"}] * 2
+    assert measured(*rows, layers=layers).layers == ()

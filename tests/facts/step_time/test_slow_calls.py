@@ -9,10 +9,12 @@ import pytest
 from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, slow_call
+from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.verdict import Location, Stage
 
 STEPS, BEGAN_NS = 20, 1_000_000_000_000
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
+FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
 
 
@@ -34,11 +36,19 @@ def place(
     return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when, **more}
 
 
-def found(*places: dict[str, Any], rows: list[Row] | None = None, **python: Any) -> SlowCalls:
+def found(
+    *places: dict[str, Any],
+    rows: list[Row] | None = None,
+    seen: StepsSeen | None = None,
+    run: dict[str, Any] | None = None,
+    **python: Any,
+) -> SlowCalls:
     rows = rows or [row for n in range(STEPS) for row in step(n)]
     python = {"began_unix_ns": BEGAN_NS, "places": list(places), **python}
     recorded = replace(trace(host=[line("python", *rows)]), started_unix_ns=BEGAN_NS)
-    return chart(recorded, recording({"python": python}, manifest=manifest())).fact(SlowCalls)
+    run_manifest = replace(manifest(), steps=seen) if seen else manifest()
+    record = {"python": python, "run": run or {}}
+    return chart(recorded, recording(record, manifest=run_manifest)).fact(SlowCalls)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +62,9 @@ def found(*places: dict[str, Any], rows: list[Row] | None = None, **python: Any)
         ("keras.src.layers.layer.Layer.__call__", SlowCall.MODEL),
         ("keras.src.engine.base_layer.__call__", SlowCall.MODEL),
         ("keras.src.losses.loss.Loss.__call__", None),
+        (FIT, SlowCall.FIT),
         ("sklearn.svm.SVC.predict", None),
+        ("sklearn.svm.SVC.fit", None),
         ("numpy.save", None),
         ("", None),
     ],
@@ -122,3 +134,39 @@ def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(
 def test_samples_without_a_time_tell_nothing() -> None:
     with pytest.raises(Unavailable, match="no time in the trace"):
         found(place(3, 5.0, calls=PREDICT), began_unix_ns=None)
+
+
+ONE = {"epochs": 1, "steps_per_epoch": 1}
+
+
+@pytest.mark.parametrize(
+    ("steps", "rounds", "run", "reported"),
+    [
+        (20, 20, {}, True),
+        (20, 10, {}, True),
+        (
+            20,
+            9,
+            {},
+            False,
+        ),  # three steps in some of them: most steps are not the first of their fit
+        (4, 4, {}, False),  # a script that trains in a few phases
+        (20, 1, ONE, False),  # trap: the training itself is one fit
+        (20, 0, ONE, True),  # recorded before rounds were
+        (20, 0, {"epochs": 2, "steps_per_epoch": 10}, False),
+        (20, 0, {}, False),
+    ],
+)
+def test_fit_counts_where_each_trains_a_step_or_two(
+    steps: int, rounds: int, run: dict[str, Any], *, reported: bool
+) -> None:
+    seen = StepsSeen(seen=steps, rounds=rounds)
+    slow = found(place(3, 5.0, 6.0, calls=FIT), seen=seen, run=run)
+    assert [one.call for one in slow.lines] == ([SlowCall.FIT] if reported else [])
+
+
+def test_the_training_call_of_fit_is_its_useful_work() -> None:
+    inside = place(3, 0.5, 1.5, 2.5, calls=FIT, inside=True)
+    slow = found(place(3, 5.0, calls=FIT), inside, seen=StepsSeen(seen=20, rounds=20))
+    (one,) = slow.lines
+    assert one.parts_ms == pytest.approx({Stage.BETWEEN: 2.5}, rel=0.06)

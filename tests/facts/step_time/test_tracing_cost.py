@@ -9,7 +9,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.units import ms
-from tfdoctor.verdict import Bound, Effect, Stage
+from tfdoctor.verdict import Effect, Stage
 
 PARTS = {"host": 3.0, "device": 1.0, "input": 0.0}
 
@@ -59,7 +59,7 @@ def test_the_model_of_distorted_steps_is_that_of_the_untraced_step() -> None:
     assert (model.distorted, model.trusted) == (False, False)
     cost = facts.fact(TracingCost)
     assert cost.kept("host") < cost.kept("device")
-    effect = Effect(Stage.HOST, 0.0, "call", ms(1.0), bound=Bound.AT_MOST)
+    effect = Effect(Stage.HOST, 0.0, "call", ms(1.0))
     assert model.saving([effect]) == pytest.approx(cost.untraced["host"], rel=0.01)
 
 
@@ -77,3 +77,17 @@ def test_sentences_about_slowed_steps_say_that_they_were_traced(
     untraced_ms: float, said: str
 ) -> None:
     assert traced(untraced_ms).fact(Breakdown).each_step == said
+
+
+def test_a_bound_leaves_what_no_event_explains_to_the_rest() -> None:
+    """The step takes half as long untraced, and no event says where: then all of it may be in what remains."""
+    cost = TracingCost.of({"host": 12.0, "device": 8.0}, {}, 2.0)
+    assert cost.least(10.0) == pytest.approx(10.0)
+    assert cost.least(8.0) == pytest.approx(6.0)
+    assert cost.least(4.0) == pytest.approx(2.0)
+
+
+def test_of_a_cost_that_the_events_explain_nothing_is_unknown() -> None:
+    cost = TracingCost.of({"host": 12.0, "device": 8.0}, {"host": 10_000.0}, 2.0)
+    assert cost.scale == pytest.approx(1.0)
+    assert cost.least(4.0) == pytest.approx(4.0)

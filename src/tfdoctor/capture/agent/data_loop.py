@@ -61,6 +61,7 @@ class DataLoops:
         self.live: dict[int, IteratorLoop] = {}  # by the iterator's id
         self.current: IteratorLoop | None = None  # the loop whose steps are counted
         self.function: object = None  # the outermost tf.function being called
+        self.calling = False  # one is being called, perhaps by Keras
         self.running = False  # something that trains is running
         self.calls = CallLoops(window, self)  # loops that have no iterator
 

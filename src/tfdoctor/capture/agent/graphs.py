@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from . import zeros
+from .held import held
 from .origins import origin
 from .stack import traced_line
 
@@ -53,6 +54,12 @@ NAMES_OF_GRAPH = ("_class", "_output_shapes")
 LONGEST_CONSTANT = 4096
 """Elements of a constant whose value is looked at: comparing longer ones costs more time than it explains."""
 
+NUMBERS = ("float_val", "double_val", "int_val", "int64_val")
+"""Where a constant keeps its number, by its type."""
+
+LARGEST = 1e300
+"""JSON has no infinity, and no exponent is larger."""
+
 DATASET_FUNCTIONS = "Dataset_"
 """How tf.data names the functions that it traces."""
 
@@ -77,6 +84,7 @@ def describe(
         "given": _given(graph),
         "operations": [_operation(op, owner, numbers) for op in operations],
         "zeros": [] if of_data else zeros.describe(graph),
+        "captured": [] if of_data else [name for _, name in held(graph)],
     }
 
 
@@ -143,7 +151,19 @@ def _attributes(op: GraphOperation) -> dict[str, object]:
     if op.type not in _wanted:
         names = (attribute.name for attribute in op.op_def.attr)
         _wanted[op.type] = [name for name in names if name in ATTRIBUTES]
-    return {name: _plain(op.get_attr(name)) for name in _wanted[op.type]}
+    wanted = {name: _plain(op.get_attr(name)) for name in _wanted[op.type]}
+    number = number_of(op) if op.type == "Const" else None
+    return wanted if number is None else wanted | {"scalar": number}
+
+
+def number_of(op: GraphOperation) -> float | None:
+    """Return the value of a constant that is one number: an exponent of 2 makes a square."""
+    if op.outputs[0].shape.rank != 0:
+        return None
+    value = op.get_attr("value")
+    kept = (getattr(value, field) for field in NUMBERS)
+    number = next((float(numbers[0]) for numbers in kept if len(numbers) == 1), None)
+    return number if number is not None and abs(number) < LARGEST else None
 
 
 def _plain(value: object) -> object:

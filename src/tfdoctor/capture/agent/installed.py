@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .data_loop import ThreadLoops
 from .feeding import CallArguments
+from .passed_batches import PassedBatches
 from .program import ProgramFile
 from .registry import Registry
 from .stack_samples import StackSampler
@@ -46,6 +47,7 @@ class Installed:
         self.local = ThreadLoops(self.window)
         self.arguments = CallArguments(log)
         self.lengths = self.registry.lengths
+        self.batches = PassedBatches(self.window, self.lengths)
         self.aids = self.registry.aids
         self.samples = StackSampler(log, self.arguments)
         self.watch = Watch(self.window)

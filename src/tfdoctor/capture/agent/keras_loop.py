@@ -160,7 +160,7 @@ class Trainers:
 
     def training(self, model: Model, function: TrainFunction) -> TrainFunction:
         """Return the train function with a marker around each call inside the window."""
-        window, installed = self.window, self.installed
+        window, installed, batches = self.window, self.installed, self.installed.batches
         k = self.dialect.steps_per_call(model)  # compile() makes another function when it changes
 
         def marked(iterator: object) -> object:
@@ -175,6 +175,8 @@ class Trainers:
                 self._note(sys._getframe(1))
             loops.depth += 1
             try:
+                if batches.wanted(iterator, source.calls, k):
+                    iterator = batches.next(iterator)
                 result = function(iterator)
             except BaseException:
                 source.retract(marker, k)

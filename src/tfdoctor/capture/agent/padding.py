@@ -1,7 +1,8 @@
-"""How long the sequences are that the training is given: the zeros at their ends, in a few rows of each input."""
+"""How long the sequences are that the training is given: the zeros at one end, in a few rows of each input."""
 
 from __future__ import annotations
 
+import math
 import sys
 
 from .journal import guarded
@@ -15,13 +16,18 @@ if TYPE_CHECKING:
     from .journal import Journal
 
     class Sequences(TypedDict):
-        """One input whose second dimension may be time; `lengths` has one list for each batch seen."""
+        """One input whose second dimension may be time, read from one side.
+
+        `lengths` and `steps` have one entry for each batch seen.
+        """
 
         dtype: str
-        shape: list[int]
-        lengths: list[list[int]]  # of a row: its positions up to the last that is not zero
-        begins: float  # share of the rows whose first position is not zero
-        gaps: float  # share of zeros among the positions before the ends
+        shape: list[int]  # of the first batch
+        leading: bool  # whether rows are read from their end: their zeros come first
+        steps: list[int]  # positions of the rows of a batch
+        lengths: list[list[int]]  # of a row: its positions without the zeros at its far end
+        begins: float  # share of the rows whose first position, as read, is not zero
+        gaps: float  # share of zeros among the positions that count
         batches: bool  # whether the rows are whole batches, else a sample of all data
 
 
@@ -46,22 +52,21 @@ class SequenceLengths:
     def again(self) -> None:
         """A recording begins."""
         self.left = BATCHES
-        self.seen: dict[int, Sequences] = {}  # by the position of the input
+        self.seen: dict[tuple[int, bool], Sequences] = {}  # by the input's position and its side
         self.arrays: list[Sequences] = []
 
     @guarded("sequence lengths")
     def batch(self, batch: object) -> None:
-        """Look at a batch of a loop over a dataset."""
+        """Look at a batch of a loop over a dataset, or of one that fit was given."""
         self.left -= 1
         for at, value in enumerate(_flat(batch)):
-            entry = _described(value, whole=True)
-            if entry is None:
-                continue
-            known = self.seen.setdefault(at, entry)
-            if known is not entry:
-                known["lengths"] += entry["lengths"]
-                known["begins"] = min(known["begins"], entry["begins"])
-                known["gaps"] = max(known["gaps"], entry["gaps"])
+            for entry in _described(value, whole=True):
+                known = self.seen.setdefault((at, entry["leading"]), entry)
+                if known is not entry:
+                    known["lengths"] += entry["lengths"]
+                    known["steps"] += entry["steps"]
+                    known["begins"] = min(known["begins"], entry["begins"])
+                    known["gaps"] = max(known["gaps"], entry["gaps"])
 
     @guarded("sequence lengths")
     def given(self, adapter: object) -> None:
@@ -77,8 +82,9 @@ class SequenceLengths:
 
 
 def _all(groups: Iterable[Iterable[object]]) -> list[Sequences]:
-    entries = (_described(value, whole=False) for group in groups for value in group)
-    return [entry for entry in entries if entry is not None]
+    return [
+        entry for group in groups for value in group for entry in _described(value, whole=False)
+    ]
 
 
 def _of_slices(dataset: TfDataset | None) -> list[Sequences]:
@@ -109,33 +115,55 @@ def _flat(value: object) -> list[object]:
     return [leaf for part in value for leaf in _flat(part)]
 
 
-def _described(value: Foreign, *, whole: bool) -> Sequences | None:
-    """Return the lengths of the rows; None of what is no sequence, or too large."""
+def may_be_sequences(specs: Iterable[Foreign]) -> bool:
+    """Say whether batches of these types contain sequences that are worth a look; an open size may be any."""
+    for spec in specs:
+        shape = getattr(spec, "shape", None)
+        if shape is not None and shape.rank is not None and _is_ranked(spec.dtype.name, shape.rank):
+            sizes = [size or 1 for size in shape.as_list()]
+            if all(shape.as_list()[2:]) and _bytes(sizes) <= MOST_BYTES:
+                return True
+    return False
+
+
+def _is_ranked(dtype: str, rank: int) -> bool:
+    """Say whether values are whole numbers by batch and time, or vectors by batch and time."""
+    whole = rank == TOKENS and dtype in ("int32", "int64")
+    return whole or (rank == FEATURES and dtype in ("float16", "float32", "float64"))
+
+
+def _bytes(sizes: Iterable[int]) -> int:
+    return math.prod(sizes) * 8
+
+
+def _described(value: Foreign, *, whole: bool) -> Iterator[Sequences]:
+    """Yield the lengths of the rows; nothing of what is no sequence, or too large.
+
+    Whole numbers may be padded at either end, as `pad_sequences` does at the beginning: both are described.
+    """
     dtype, shape = _type(value)
-    is_sequence = (len(shape) == TOKENS and dtype in ("int32", "int64")) or (
-        len(shape) == FEATURES and dtype in ("float16", "float32", "float64")
-    )
-    if not is_sequence or not all(shape):
-        return None
-    stride = 1 if whole else max(1, shape[0] // MOST_ROWS)
-    rows = value[::stride][: shape[0] if whole else MOST_ROWS]
-    row_bytes = 8
-    for size in shape[1:]:
-        row_bytes *= size
-    if row_bytes * len(rows) > MOST_BYTES or (not hasattr(value, "numpy") and not _is_numpy(value)):
-        return None
+    if not _is_ranked(dtype, len(shape)) or not all(shape):
+        return
+    number = shape[0] if whole else min(shape[0], MOST_ROWS)
+    is_held = hasattr(value, "numpy") or _is_numpy(value)
+    if not is_held or _bytes((number, *shape[1:])) > MOST_BYTES:
+        return
+    rows = value[:: 1 if whole else max(1, shape[0] // MOST_ROWS)][:number]
     rows = rows.numpy() if hasattr(rows, "numpy") else rows
     filled = (rows != 0).any(axis=-1) if len(shape) == FEATURES else rows != 0
-    lengths = [int(row.nonzero()[0][-1]) + 1 if row.any() else 0 for row in filled]
-    positions = sum(lengths)
-    return {
-        "dtype": dtype,
-        "shape": list(shape),
-        "lengths": [lengths],
-        "begins": float(filled[:, 0].mean()),
-        "gaps": 1.0 - int(filled.sum()) / positions if positions else 0.0,
-        "batches": whole,
-    }
+    for leading in (False, True) if len(shape) == TOKENS else (False,):
+        read = filled[:, ::-1] if leading else filled
+        lengths = [int(row.nonzero()[0][-1]) + 1 if row.any() else 0 for row in read]
+        yield {
+            "dtype": dtype,
+            "shape": list(shape),
+            "leading": leading,
+            "steps": [shape[1]],
+            "lengths": [lengths],
+            "begins": float(read[:, 0].mean()),
+            "gaps": 1.0 - int(filled.sum()) / sum(lengths) if sum(lengths) else 0.0,
+            "batches": whole,
+        }
 
 
 def _is_numpy(value: object) -> bool:

@@ -37,10 +37,12 @@ def _steps(window: Tracing, capture: Capture | None) -> dict[str, object]:
         "at": chosen.at if chosen else None,
         "why": why(capture, loops, interrupted=window.interrupted) if capture else "",
         "seen": chosen.seen if chosen else 0,
+        "rounds": chosen.rounds if chosen else 0,
         "seen_all": not window.quiet,
         "candidates": [loop.summary() for loop in loops],
         "discarded": capture.discarded if capture else [],
         "untraced": chosen.untraced() if chosen else None,
+        "functions": window.traces.describe(),
     }
 
 

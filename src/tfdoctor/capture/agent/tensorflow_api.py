@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .declared import Context, Graph, Ops, TraceMarker
+    from .declared import Context, Foreign, Graph, Ops, TraceMarker
 
 
 def context() -> Context:
@@ -64,3 +64,28 @@ def probe_dataset_number() -> int:
             metadata = dataset_metadata_pb2.Metadata.FromString(node.attr["metadata"].s)
             return int(metadata.name.rpartition(b":")[2])
     raise LookupError("a serialized dataset has no name")
+
+
+def flat_specs(element_spec: Foreign) -> list[Foreign]:
+    """Return the types of an element's tensors; none where one of them is no plain tensor."""
+    import tensorflow as tf
+
+    specs = tf.nest.flatten(element_spec)
+    return list(specs) if all(isinstance(spec, tf.TensorSpec) for spec in specs) else []
+
+
+def iterator_parts() -> tuple[Foreign, Foreign, Foreign, type[Exception]]:
+    """Return the raw operations of datasets, the class of iterators, nested structures, and the end of data."""
+    from tensorflow.python.data.ops import iterator_ops
+    from tensorflow.python.data.util import structure
+    from tensorflow.python.framework import errors
+    from tensorflow.python.ops import gen_dataset_ops
+
+    return gen_dataset_ops, iterator_ops.OwnedIterator, structure, errors.OutOfRangeError
+
+
+def on_host() -> Foreign:
+    """Return a context whose operations run on the host."""
+    from tensorflow.python.framework import ops
+
+    return ops.device("/CPU:0")

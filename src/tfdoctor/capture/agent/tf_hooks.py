@@ -105,22 +105,28 @@ def patch_iterator(kind: IteratorClass, installed: Installed) -> None:
 def patch_calls(kind: FunctionClass, installed: Installed) -> None:
     """Keep the outermost tf.function being called: what is traced meanwhile belongs to it."""
     original, window = kind.__call__, installed.window
-    arguments, registry = installed.arguments, installed.registry
+    arguments, registry, traces = installed.arguments, installed.registry, window.traces
 
     @functools.wraps(original)
     def __call__(self: object, *args: object, **kwargs: object) -> object:
         if window.quiet:
             return original(self, *args, **kwargs)
         loops = installed.local.loops
-        if loops.function is not None or loops.depth:
+        if loops.function is not None or loops.calling:
             return original(self, *args, **kwargs)
-        loops.function = window.calling = self
-        if arguments.wanted and registry.trainer() is self:
+        own = not loops.depth  # else it is Keras's
+        if own:
+            loops.function = window.calling = self
+        if own and arguments.wanted and registry.trainer() is self:
             arguments.note(args, kwargs, self)
+        loops.calling, began_ns = True, time.perf_counter_ns()
         try:
             return original(self, *args, **kwargs)
         finally:
-            loops.function = window.calling = None
+            loops.calling = False
+            if own:
+                loops.function = window.calling = None
+            traces.called(self, began_ns)
 
     kind.__call__ = hide(__call__)
 

@@ -6,6 +6,7 @@ import enum
 import threading
 import weakref
 
+from .function_traces import FunctionTraces
 from .steps import NEVER
 
 TYPE_CHECKING = False
@@ -51,6 +52,7 @@ class Tracing:
         self.profiler: ProfilerApi | None = None
         # What is known of traced graphs:
         self.graph_marks: weakref.WeakKeyDictionary[Graph, Marks] = weakref.WeakKeyDictionary()
+        self.traces = FunctionTraces(log, lambda: self.state is State.OPEN)
         self.lock = threading.RLock()
         self.before_open: list[Callable[[], object]] = []  # once, just before the profiler starts
         self.after_start: list[Callable[[], object]] = []  # each time the profiler has started

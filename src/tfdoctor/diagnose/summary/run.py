@@ -91,6 +91,8 @@ def steps(chart: Chart) -> StepsSummary:
         p10_ms=traced.percentile_ms(10),
         p90_ms=traced.percentile_ms(90),
         between_ms=breakdown["between"],
+        stalled=sum(traced.stalled),
+        step_ms=traced.usual_ms,
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
@@ -115,11 +117,11 @@ def trust(chart: Chart) -> Trust:
     return Trust(level=level, reasons=(*reasons, *map(str, chart.defects)))
 
 
-PARTLY = "the step model explains the measured step only in part, so savings are upper bounds"
+PARTLY = "the step model explains the measured step only in part, so savings are estimates"
 
 CORRECTED = (
     "the profiler's cost was estimated from untraced steps and left out of the step, its parts and the savings, "
-    "which are therefore upper bounds; evidence and charts show the traced steps"
+    "which are therefore estimates; evidence and charts show the traced steps"
 )
 
 

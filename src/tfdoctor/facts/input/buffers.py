@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, kind_of, repeatable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 
 ONE_TO_ONE = frozenset(

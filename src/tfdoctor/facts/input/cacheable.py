@@ -4,12 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.dataset_properties import (
-    FOREVER,
-    DatasetProperties,
-    kind_of,
-    repeatable,
-)
+from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
+from tfdoctor.facts.run.passes import FOREVER, kind_of
 from tfdoctor.facts.run.program import Dataset
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))

@@ -8,6 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.passes import FOREVER, NON_EXPANDING, batches_of, kind_of, line_of
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
@@ -33,20 +34,12 @@ recorded separately."""
 READS = re.compile(r"\w*Dataset(?:V\d)?")
 """Types that make datasets: stateful to TensorFlow, although files give the same content each time."""
 
-FOREVER = -1
-"""tf.data's cardinality of an infinite dataset."""
-
 PLAIN = frozenset(
     ("TensorSlice", "Tensor", "Range", "TFRecord", "TextLine", "FixedLengthRecord", "Batch", "PaddedBatch",
      "ParallelBatch", "Prefetch", "Options", "Zip", "Concatenate", "Take", "Skip", "Shard", "Unbatch",
      "Repeat", "Cache", "Map", "ParallelMap", "FlatMap", "Interleave", "ParallelInterleave", "Filter")
 )  # fmt: skip
 """Kinds that are fully described by their parameters and functions."""
-
-NON_EXPANDING = frozenset(
-    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
-)  # fmt: skip
-"""Kinds that yield at most as many elements as they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ class DatasetProperties:
             raise Unavailable("no recorded tf.data pipeline feeds the training loop")
         properties = cls(program.feeding)
         passes = _passes(properties, program.settings, recording)
-        if passes is None and iterators and iterators.passes > 1:
+        if passes is None and not properties.fills and iterators and iterators.passes > 1:
             passes = float(iterators.passes)
         fit_at = Places.of(recording)(program.settings.fit_at)
         remade, taken = bool(iterators and iterators.remade), _taken(program.feeding[0], recording)
@@ -85,11 +78,7 @@ class DatasetProperties:
 
     def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
         """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
-        by_id = {dataset.id: dataset for dataset in self.chain}
-        line = [end] if end is not None else list(self.chain[:1])
-        while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
-            line.append(by_id[line[-1].inputs[0]])
-        return tuple(line)
+        return line_of(self.chain, end)
 
     def sources(self, dataset: Dataset) -> tuple[Dataset, ...]:
         """Return the datasets that a dataset takes its elements from."""
@@ -126,6 +115,21 @@ class DatasetProperties:
             line = (dataset, *self.upstream(dataset))
         return any(kind_of(stage) == "Repeat" for stage in line)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the trainer gets elements of a pass again; of what a Zip joins, the shortest decides."""
+        return bool(self.chain) and self._again(self.chain[0])
+
+    @property
+    def fills(self) -> bool:
+        """Whether a dataset repeats only to fill up the shorter side of a Zip, as Keras does for arrays."""
+        return any(kind_of(stage) == "Repeat" for stage in self.chain) and not self.repeats
+
+    def _again(self, dataset: Dataset) -> bool:
+        again = [self._again(source) for source in self.sources(dataset)]
+        joined = all(again) if kind_of(dataset) == "Zip" else any(again)
+        return kind_of(dataset) == "Repeat" or (bool(again) and joined)
+
     def nbytes(self, dataset: Dataset) -> int | None:
         """Return the bytes of all elements of one pass at most; None where a shape or number is open."""
         element_bytes, number = self.element_bytes(dataset), self.elements(dataset)
@@ -137,11 +141,6 @@ class DatasetProperties:
         known = spec_bytes(dataset.element, next((int(size) for size in sizes if size), None))
         fed = bool(self.chain) and dataset.element == self.chain[0].element
         return self.batch_bytes if known is None and fed else known
-
-
-def kind_of(dataset: Dataset) -> str:
-    """Return what a dataset does, whatever TensorFlow's version calls its class: "ParallelMap"."""
-    return re.sub(r"^_|Dataset(V\d)?$", "", dataset.kind)
 
 
 def spec_bytes(spec: str, batch: int | None = None) -> int | None:
@@ -220,15 +219,14 @@ def _passes(
 ) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass."""
     epochs, steps_per_epoch = settings.epochs, settings.steps_per_epoch
-    repeats = any(kind_of(stage) == "Repeat" for stage in properties.chain)
     line = properties.line()
     joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
     mixed = joined and kind_of(line[-1]) != "Zip"
-    batches = _mixed_batches(properties, line) if mixed else _batches(line)
+    batches = _mixed_batches(properties, line) if mixed else batches_of(line)
     steps = _steps(epochs, steps_per_epoch, recording)
     if batches and steps:
         return steps / batches
-    return float(epochs) if epochs and not steps_per_epoch and not repeats else None
+    return float(epochs) if epochs and not steps_per_epoch and not properties.repeats else None
 
 
 def _steps(epochs: int | None, steps_per_epoch: int | None, recording: Recording) -> int | None:
@@ -253,23 +251,9 @@ def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> 
     known = [length for length in lengths if length is not None]
     if not known or len(known) < len(lengths):
         return None
-    return _batches(
+    return batches_of(
         (
             *(replace(stage, cardinality=None) for stage in line[:-1]),
             replace(join, cardinality=sum(known)),
         )
     )
-
-
-def _batches(line: tuple[Dataset, ...]) -> float | None:
-    """Return the batches of one pass over what is repeated, or over all where nothing is."""
-    repeats = [at for at, stage in enumerate(line) if kind_of(stage) == "Repeat"]
-    begin, size = (repeats[-1] + 1 if repeats else 0), 1.0
-    for at, stage in enumerate(line):
-        if at >= begin and stage.cardinality not in {None, FOREVER}:
-            return max(1.0, (stage.cardinality or 0) / size)
-        if kind_of(stage).endswith("Batch"):
-            size *= stage.parameters.batch_size or 1
-        elif kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
-            return None
-    return None

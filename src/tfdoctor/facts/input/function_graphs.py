@@ -20,7 +20,7 @@ class FunctionGraphs:
     """The graphs by the id of their dataset, without those whose names are ambiguous."""
 
     by_dataset: Mapping[int, RecordedGraph] = field(default_factory=dict)
-    place: Places = field(default_factory=lambda: Places(""))
+    place: Places = field(default_factory=Places)
 
     @classmethod
     def measure(cls, program: Program, recording: Recording) -> Self:

@@ -1,5 +1,6 @@
-"""How much of the sequences in the batches is padding at their ends."""
+"""How much of the sequences in the batches is padding at one of their ends."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,6 +17,10 @@ FEWEST_ROWS = 8
 BEGINS = 0.98
 """Least share of rows whose first position is not zero: images and right-aligned series begin with zeros."""
 
+FITTING = 0.9
+"""Least share that cutting batches to their own longest row leaves of those that have no fixed length: some
+pipelines round lengths up to a few that are compiled."""
+
 GAPS = 0.05
 """Largest share of zeros before the ends: one-hot and sparse features have many, words and samples hardly any."""
 
@@ -24,25 +29,43 @@ GAPS = 0.05
 class PaddedInput:
     """One input of sequences: ``steps`` positions, of which each row uses ``lengths``, batch by batch.
 
-    ``batches`` says whether whole batches were seen; else one list is a sample of all data.
+    ``batches`` says whether whole batches were seen; else one list is a sample of all data. ``sizes`` are the
+    positions of each batch, if they were recorded; ``steps`` are those of the longest. ``leading`` says
+    that the padding is at the beginning.
     """
 
     steps: int
     lengths: tuple[tuple[int, ...], ...]
     batches: bool = False
+    leading: bool = False
+    sizes: tuple[int, ...] = ()
 
     @property
     def used(self) -> float:
         """The share of the positions that is not padding."""
-        rows = [length for batch in self.lengths for length in batch]
-        return sum(rows) / (len(rows) * self.steps)
+        return sum(sum(batch) for batch in self.lengths) / self._positions(self._sizes)
 
     @property
     def trimmed(self) -> float | None:
         """The share that remains when each batch is cut to its own longest row; None without whole batches."""
         if not self.batches:
             return None
-        return sum(max(batch) for batch in self.lengths) / (len(self.lengths) * self.steps)
+        longest = [max(batch) for batch in self.lengths]
+        return self._positions(longest) / self._positions(self._sizes)
+
+    @property
+    def fits_batches(self) -> bool:
+        """Whether batches differ in their positions, and each is about as long as its own longest row."""
+        trimmed = self.trimmed
+        return len(set(self._sizes)) > 1 and trimmed is not None and trimmed >= FITTING
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return self.sizes or (self.steps,) * len(self.lengths)
+
+    def _positions(self, sizes: Iterable[int]) -> int:
+        """Return the positions of all rows, where each batch has as many as given."""
+        return sum(len(batch) * size for batch, size in zip(self.lengths, sizes, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +87,11 @@ class SequencePadding:
                 "the recording does not contain the lengths of sequences", "record the run again"
             )
         inputs = [_input(entry) for entry in program.sequences if _is_sequence(entry)]
+        inputs = [entry for entry in inputs if not entry.leading or entry.used < 1.0]
         if not inputs:
             raise Unavailable(
-                "no sequences were seen in the batches of a loop, in the arrays given to fit or in those that "
-                "a dataset slices"
+                "no sequences were seen: tfdoctor looks at the first batches of fit and of loops in Python, at the "
+                "arrays given to fit and at those that a dataset slices"
             )
         return cls(tuple(sorted(inputs, key=lambda entry: entry.used)))
 
@@ -76,7 +100,7 @@ def _is_sequence(entry: RecordedSequences) -> bool:
     rows = sum(len(batch) for batch in entry.lengths)
     return (
         len(entry.shape) > 1
-        and entry.shape[1] >= SHORTEST
+        and max(entry.steps, default=entry.shape[1]) >= SHORTEST
         and rows >= FEWEST_ROWS
         and all(entry.lengths)
         and entry.begins >= BEGINS
@@ -85,4 +109,7 @@ def _is_sequence(entry: RecordedSequences) -> bool:
 
 
 def _input(entry: RecordedSequences) -> PaddedInput:
-    return PaddedInput(entry.shape[1], entry.lengths, entry.batches)
+    recorded = len(entry.steps) == len(entry.lengths)
+    sizes = entry.steps if recorded else ()
+    longest = max(sizes, default=entry.shape[1])
+    return PaddedInput(longest, entry.lengths, entry.batches, entry.leading, sizes)

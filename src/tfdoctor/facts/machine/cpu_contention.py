@@ -10,7 +10,7 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.units import ms
 from tfdoctor.verdict import Bound, Effect, Stage
 
-LEAST = 0.01
+LEAST = 0.5
 """Share of the compute that is left in any case, for its own work."""
 
 
@@ -47,7 +47,10 @@ class CpuContention:
         return min(work_ms * self.beside / self.cores, self.compute_ms)
 
     def relief(self, work_ms: float) -> tuple[Effect, ...]:
-        """Return the compute's gain when this much of the input's work is gone: a ceiling."""
+        """Return the compute's gain when this much of the input's work is gone: a ceiling.
+
+        At most half of it: the scheduler gives as many threads of the input no more than the compute's.
+        """
         taken = self.taken_ms(work_ms)
         if not taken:
             return ()

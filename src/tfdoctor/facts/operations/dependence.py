@@ -50,7 +50,15 @@ class Dependence:
 
     @cached_property
     def _found(self) -> dict[str, frozenset[Source]]:
-        return {}
+        """What each operation is computed from, by one pass over the graph; without those before their inputs."""
+        found: dict[str, frozenset[Source]] = {}
+        operations = self.flow.program.by_name
+        for name in operations:
+            before, own = self._before(name), self._own(name)
+            if all(one in found or one not in operations for one in before):
+                inputs = (found.get(one, frozenset((Source.UNKNOWN,))) for one in before)
+                found[name] = frozenset(() if own is None else (own,)).union(*inputs)
+        return found
 
     def sources(self, name: str) -> frozenset[Source]:
         """Return what an operation is computed from; empty is constants only."""
@@ -78,7 +86,7 @@ class Dependence:
             return Source.VARIABLES
         if RANDOM.search(operation.type):
             return Source.RANDOM
-        if operation.sources or operation.type in CONSTANT:
+        if operation.sources or operation.captured or operation.type in CONSTANT:
             return None
         return Source.BATCH
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
@@ -19,7 +20,10 @@ from tfdoctor.facts.timeline.trainer import spans_of
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
-from tfdoctor.verdict import Stage
+from tfdoctor.verdict import Location, Stage
+
+WHILES = frozenset({"While", "StatelessWhile"})
+"""The operations of loops as the program builds them; the graph that runs has their bodies in place."""
 
 BACKWARD = "gradient_tape/"
 """The scope of a backward pass; the loop of a gradient is named after the loop that it goes back through."""
@@ -29,11 +33,13 @@ BACKWARD = "gradient_tape/"
 class GraphLoop:
     """A ``while`` of the graph with its gradient's; numbers and ms per training step."""
 
-    name: str  # its scope, such as "sequential/lstm/while"
+    name: str  # its scope, such as "sequential/lstm/while"; "" is unknown
     iterations: float  # of the forward or of the backward loop
     operations: float  # recorded; TensorFlow does not record all of the cheap ones
     ms: float  # of these operations
     rows: tuple[OperationTime, ...] = ()  # these operations
+    at: Location | None = None  # the user's line that made it
+    layer: str = ""  # the innermost layer that made it, such as "lstm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +50,26 @@ class LoopWork:
     runs: it starts operations, passes their tensors on, and runs those that are too cheap to be recorded.
     ``waiting_ms`` is all time without a recorded operation from the first to the last one of each loop: it
     includes ``scheduling_ms``, the first iterations and what the threads wait for each other.
+
+    ``numbered`` is the highest number that the executor gave an iteration in a step (median of the steps). A loop's
+    own iterations are counted by its recorded operations, of which a loop of cheap ones has few or none; where
+    the step has a single loop, the number is that loop's.
     """
 
     loops: tuple[GraphLoop, ...]
     scheduling_ms: float = 0.0
     waiting_ms: float = 0.0
+    numbered: float = 0.0
 
     @classmethod
     def measure(
-        cls, trace: Trace, steps: Steps, activity: Activity, operations: Operations, device: Device
+        cls,
+        trace: Trace,
+        steps: Steps,
+        activity: Activity,
+        operations: Operations,
+        device: Device,
+        program: Program | None,
     ) -> Self:
         """Group the operations by the bodies of loops, and gather the executor's events of later iterations.
 
@@ -70,18 +87,19 @@ class LoopWork:
             if len(line) and not line.name.startswith(INPUT_THREAD):
                 iterating |= _iterating(line)
         busy = activity.of(Stage.DEVICE) | activity.wait
-        loops = sorted(_loops(operations), key=lambda loop: -loop.iterations)
+        steady = SteadySteps.of(steps)
+        numbered = _numbered(trace, steady.stretches)
+        loops = _named(_loops(operations), program, numbered)
         if not loops:
             return cls(())
-        steady = SteadySteps.of(steps)
         scheduling = steady.ms(iterating - busy)
         waiting = steady.ms((_spans(trace, steady.stretches) | iterating) - busy)
-        return cls(tuple(loops), scheduling, max(scheduling, waiting))
+        return cls(loops, scheduling, max(scheduling, waiting), numbered)
 
     @property
     def iterations(self) -> float:
         """The iterations of the longest loop."""
-        return max((loop.iterations for loop in self.loops), default=0.0)
+        return max((self.numbered, *(loop.iterations for loop in self.loops)))
 
 
 def _loops(operations: Operations) -> list[GraphLoop]:
@@ -98,6 +116,33 @@ def _loop(name: str, rows: list[OperationTime]) -> GraphLoop:
     return GraphLoop(name, max(calls), sum(calls), sum(row.ms for row in rows), tuple(rows))
 
 
+def _named(
+    found: Iterable[GraphLoop], program: Program | None, numbered: float
+) -> tuple[GraphLoop, ...]:
+    """Return the loops with their lines, longest first; of a single one, with the executor's count.
+
+    If no operation of a loop was recorded, the loop is that of the program; if it has several, one without a name.
+    """
+    built = _whiles(program)
+    loops = [_located(loop, built.get(loop.name)) for loop in found]
+    if not loops and numbered:
+        name = next(iter(built)) if len(built) == 1 else ""
+        loops = [_located(GraphLoop(name, numbered, 0.0, 0.0), built.get(name))]
+    if len(loops) == 1:
+        loops = [replace(loops[0], iterations=max(loops[0].iterations, numbered))]
+    return tuple(sorted(loops, key=lambda loop: -loop.iterations))
+
+
+def _located(loop: GraphLoop, built: Operation | None) -> GraphLoop:
+    return replace(loop, at=built.at, layer=built.layer) if built else loop
+
+
+def _whiles(program: Program | None) -> dict[str, Operation]:
+    """Return the loops of the forward pass, by name."""
+    built = program.by_name.values() if program else ()
+    return {one.name: one for one in built if one.type in WHILES and BACKWARD not in one.name}
+
+
 def _scope(frame: str) -> str:
     """Return the scope of a loop, or of the loop whose gradient this is ("a/while/a/while_grad": "a/while")."""
     scope = frame.rpartition(BACKWARD)[2]
@@ -109,11 +154,38 @@ def _scope(frame: str) -> str:
 
 def _iterating(line: Line) -> Intervals:
     """Return when an executor's thread worked on any but the first iteration of a loop."""
-    kinds = [kind for kind, name in enumerate(line.types) if name.name == EXECUTOR]
-    places = np.flatnonzero(np.isin(line.kind, kinds)).tolist()
+    places = _executor_events(line)
     mask = np.zeros(len(line), bool)
     mask[[place for place in places if line.stats.get(place, {}).get("iter_num")]] = True
     return spans_of(line, mask)
+
+
+def _numbered(trace: Trace, stretches: Iterable[tuple[int, int]]) -> float:
+    """Return the highest number of an iteration in a step: the median of the steps."""
+    times, numbers = _iteration_numbers(trace)
+    highest = [
+        float(numbers[(times >= start) & (times < end)].max(initial=0)) for start, end in stretches
+    ]
+    return float(np.median(highest)) if highest else 0.0
+
+
+def _iteration_numbers(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (n,) the start in ps and (n,) the iteration's number of the executor's events."""
+    found: list[tuple[int, int]] = []
+    for line in trace.host_lines:
+        if not line.name.startswith(INPUT_THREAD):
+            for place in _executor_events(line):
+                number = line.stats.get(place, {}).get("iter_num")
+                if isinstance(number, int):
+                    found.append((int(line.start_ps[place]), number))
+    both = np.array(found, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _executor_events(line: Line) -> list[int]:
+    kinds = [kind for kind, name in enumerate(line.types) if name.name == EXECUTOR]
+    places: list[int] = np.flatnonzero(np.isin(line.kind, kinds)).tolist()
+    return places
 
 
 def _spans(trace: Trace, stretches: Iterable[tuple[int, int]]) -> Intervals:

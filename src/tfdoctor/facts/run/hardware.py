@@ -30,7 +30,7 @@ from tfdoctor.facts.run.matrix_units import (
     AMX_TILE,
     CPU_UNITS,
     FLOAT32,
-    FLOAT32_ON_AVX512,
+    FLOAT32_ON_CPU,
     ONEDNN_TILE,
     Float32Time,
     SixteenBit,
@@ -92,10 +92,9 @@ class Hardware:
         for flag, unit, sixteen_bit in CPU_UNITS:
             if flag in flags:
                 known = cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
-                return replace(known, float32=FLOAT32_ON_AVX512)
+                return replace(known, float32=FLOAT32_ON_CPU[unit])
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
-        float32 = FLOAT32_ON_AVX512 if tile else FLOAT32
-        return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why, float32=float32)
+        return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
 
     @classmethod
     def _tpu(cls, plane: Plane | None, cores: float | None) -> Self:

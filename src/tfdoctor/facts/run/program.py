@@ -1,7 +1,7 @@
 """The run's program: operations, layers, datasets and settings, as the agent recorded them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Self
@@ -88,6 +88,8 @@ class Operation:
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
     origin: KerasPart | None = None  # the part of Keras that made it, where no layer did
+    graph: int = 0  # the number of its graph in the program: names are of one graph
+    captured: bool = False  # a placeholder whose tensor is the same in every call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +141,9 @@ class Program:
     zeros_recorded: bool = False  # whether captured matrices were looked at
     settings: RunSettings = field(default=RunSettings())
     metrics: tuple[Metric, ...] = ()
+    trains: int | None = (
+        None  # how many of the first operations belong to functions that take gradients
+    )
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -158,9 +163,13 @@ class Program:
 
     @classmethod
     def _of(cls, record: ProgramRecord, place: "Places") -> Self:
+        training = _training(record)
+        graphs = _graphs(record, training)
         return cls(
             tuple(
-                operation for graph in _graphs(record) for operation in _operations(graph, place)
+                operation
+                for number, graph in enumerate(graphs)
+                for operation in _operations(graph, number, place)
             ),
             tuple(_layer(layer, place) for layer in record.layers or ()),
             tuple(_dataset(dataset, place) for dataset in record.datasets),
@@ -169,7 +178,13 @@ class Program:
             any(graph.zeros is not None for graph in record.graphs),
             record.run,
             tuple(_metric(metric, place) for metric in record.metrics),
+            sum(len(graph.operations) for graph in graphs if graph.name in training),
         )
+
+    @property
+    def training(self) -> tuple[Operation, ...]:
+        """The operations of the functions that take gradients; all where no function does."""
+        return self.operations[: self.trains] if self.trains else self.operations
 
     @cached_property
     def by_name(self) -> Mapping[str, Operation]:
@@ -251,37 +266,63 @@ WIDTHS = {
 """Bytes of one element."""
 
 
-def _graphs(record: ProgramRecord) -> list[RecordedGraph]:
-    """Return the graphs, those that compute gradients first: evaluation repeats their names."""
+def _graphs(record: ProgramRecord, training: frozenset[str]) -> list[RecordedGraph]:
+    """Return the graphs, those that compute gradients first, then those around and inside them.
+
+    Evaluation repeats their names.
+    """
     graphs = [graph for graph in record.graphs if graph.kind != "dataset"]
-    return sorted(
-        graphs, key=lambda graph: not any("gradient" in op.name for op in graph.operations)
-    )
+    return sorted(graphs, key=lambda graph: (not _has_gradients(graph), graph.name not in training))
+
+
+def _training(record: ProgramRecord) -> frozenset[str]:
+    """Return the names of the graphs that compute gradients, and of those around and inside them."""
+    outer = {graph.name: graph.outer for graph in record.graphs if graph.outer != graph.name}
+
+    def outermost(name: str) -> str:
+        seen = {name}
+        while (above := outer.get(name)) and above not in seen:
+            seen.add(name := above)
+        return name
+
+    roots = {outermost(graph.name) for graph in record.graphs if _has_gradients(graph)}
+    return frozenset(graph.name for graph in record.graphs if outermost(graph.name) in roots)
+
+
+def _has_gradients(graph: RecordedGraph) -> bool:
+    return any("gradient" in operation.name for operation in graph.operations)
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Turns recorded lines into locations, relative to the folder that the run was started in."""
+    """Turns recorded lines into locations, relative to the first of these folders that contains them."""
 
-    cwd: str
+    folders: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Take the folder from the manifest."""
-        return cls(recording.manifest.cwd if recording.manifest else "")
+        """Take the folders from the manifest."""
+        return cls(recording.manifest.folders if recording.manifest else ())
 
     def __call__(self, line: SourceLine | None) -> Location | None:
         """Return the location of a line, or None."""
         if line is None:
             return None
-        return Location(line[0].removeprefix(f"{self.cwd}/" if self.cwd else ""), line[1])
+        return Location(self.shown(line[0]), line[1])
+
+    def shown(self, path: str) -> str:
+        """Return a path relative to the first folder that contains it, otherwise as it is."""
+        above = (f"{folder.rstrip('/')}/" for folder in self.folders)
+        folder = next((folder for folder in above if path.startswith(folder)), "")
+        return path.removeprefix(folder)
 
 
-def _operations(graph: RecordedGraph, place: Places) -> Iterator[Operation]:
+def _operations(graph: RecordedGraph, number: int, place: Places) -> Iterator[Operation]:
     names = [operation.name for operation in graph.operations]
     zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
-    for operation in graph.operations:
-        yield _operation(operation, place, names, zeros.get(operation.name))
+    for record in graph.operations:
+        operation = _operation(record, place, names, zeros.get(record.name))
+        yield replace(operation, graph=number, captured=record.name in graph.captured)
 
 
 def _operation(

@@ -7,15 +7,11 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import never_complete
-from tfdoctor.facts.input.dataset_properties import (
-    RANDOM,
-    DatasetProperties,
-    kind_of,
-    repeatable,
-)
+from tfdoctor.facts.input.dataset_properties import RANDOM, DatasetProperties, repeatable
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, Operation, Program
 from tfdoctor.verdict import Location
 

@@ -13,6 +13,12 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.trace.names import GRADIENT
 from tfdoctor.verdict import Location
 
+BUILD = "build"
+"""The scope in which Keras makes the variables of a layer, by calling the layers inside it."""
+
+SEVERAL = 2
+"""Layers of one name from which on their calls cannot be told apart."""
+
 Value = int
 """The number of a value: equal for operations that must return equal results."""
 
@@ -74,23 +80,32 @@ class LayerCalls:
     def measure(cls, program: Program, operations: Operations) -> Self:
         """Group the forward operations of each layer by the scopes that its calls got.
 
+        Only functions that take gradients count: Keras also calls layers in graphs that it makes for their shapes,
+        and ``predict`` in one of its own. A call of which no operation was recorded does not count either: its
+        result may be unused, as that of a cell before its loop. Layers of the same name cannot be told apart.
+
         Two calls are equal if all their operations have the same type, attributes and equal inputs, and no
         variable that they read is written in between. Recordings of earlier versions do not contain
         the attributes: they have no equal calls.
         """
+        training = {operation.name for operation in program.training}
+        number = Counter(layer.name for layer in program.layers)
         calls: dict[tuple[str, str], list[Operation]] = defaultdict(list)
         for operation in program.by_name.values():
-            scope = _scope(operation)
+            known = operation.name in training and number[operation.layer] < SEVERAL
+            scope = _scope(operation) if known else ""
             if scope:
                 calls[operation.layer, scope].append(operation)
         times: dict[str, float] = defaultdict(float)
         for row in operations.rows:
             times[row.operation.name if row.operation else row.name] += row.ms
-        values = _values(tuple(program.by_name.values()))
+        values = values_of(tuple(program.by_name.values()))
         layers: dict[str, list[tuple[LayerCall, frozenset[Value]]]] = defaultdict(list)
         for (layer, scope), members in calls.items():
             computed = frozenset(values[one.name] for one in members if one.sources)
-            layers[layer].append((_call(scope, members, times), computed))
+            call = _call(scope, members, times)
+            if call.operations:
+                layers[layer].append((call, computed))
         found = [_called(name, made) for name, made in layers.items() if len(made) > 1]
         return cls(tuple(sorted(found, key=lambda layer: -len(layer.calls))))
 
@@ -114,19 +129,26 @@ def _call(scope: str, members: Sequence[Operation], times: Mapping[str, float]) 
 
 
 def _scope(operation: Operation) -> str:
-    """Return the scope of the call of its layer that made an operation; "" of gradients and others."""
+    """Return the scope of the call of its layer that made an operation; "" of gradients, building and others.
+
+    The outermost scope counts: TensorFlow repeats a layer's scope for the loops and branches inside its call.
+    """
     if not operation.layer or operation.direct or GRADIENT.search(operation.name):
         return ""
     own = re.compile(rf"{re.escape(operation.layer)}(_\d+)?")
     segments = operation.name.split("/")[:-1]
-    for end in range(len(segments), 0, -1):
-        if own.fullmatch(segments[end - 1]):
-            return "/".join(segments[:end])
+    for end, segment in enumerate(segments, 1):
+        if own.fullmatch(segment):
+            return "" if BUILD in segments[:end] else "/".join(segments[:end])
     return ""
 
 
-def _values(operations: Iterable[Operation]) -> dict[str, Value]:
-    """Number the values of operations in the order of the graph, equal ones alike."""
+def values_of(operations: Iterable[Operation]) -> dict[str, Value]:
+    """Number the values of a graph's operations in their order, equal ones alike.
+
+    Values are equal if they are computed by operations of the same type and attributes from equal values, and no
+    variable that they read is written in between.
+    """
     numbers: dict[object, Value] = {}
     values: dict[str, Value] = {}
     written: dict[str, int] = {}

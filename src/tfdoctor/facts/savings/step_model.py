@@ -4,6 +4,10 @@
     rest    = compute + transfers + collectives + between + unknown
     step    = max(input that overlaps the step, rest) + input made while the trainer waits
 
+On a CPU run the host's work for operations that a change removes goes with them (see DispatchShares). Upper bounds
+count what the change may spare besides: cores that less input leaves to the rest (``_freed``), and the profiler's
+cost where it is not known which part of the step has it (see TracingCost).
+
 On a CPU run input and compute share the cores, so a step is never shorter than what all cores together
 have left to do. And no operation gets faster than the memory delivers its bytes (see Roofline).
 
@@ -22,6 +26,7 @@ from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.savings.dispatch_shares import DispatchShares
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.slowdown import DISTORTED, slowdown
@@ -32,7 +37,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.verdict import Bound, Effect, Stage
 
 TRUSTED_RESIDUAL = 0.10
-"""Beyond this share of the step the model explains too little: savings become ceilings."""
+"""Beyond this share of the step the model explains too little: savings are estimates, which the report says."""
 
 WAITING, PLAIN_WAIT = 0.02, 0.05
 """Shares of the step. A trainer that waits for less than the first keeps up with its input; between the two it
@@ -58,6 +63,7 @@ class StepModel:
     cores: Cores | None = None  # None is unknown
     input_ms: float = 0.0  # the input's work in thread-ms per step: what it takes of the cores
     floors: Mapping[str, float] = field(default_factory=dict)
+    dispatch: DispatchShares | None = None  # None: the host works beside the device
     slowdown: float = 1.0  # of the training call by being traced
     tracing: TracingCost | None = None  # of distorted steps: then the parts are without it
 
@@ -71,6 +77,7 @@ class StepModel:
         pipeline: InputPipeline | None,
         cores: Cores | None,
         roofline: Roofline | None,
+        dispatch: DispatchShares | None,
         recording: Recording,
         cost: TracingCost | None,
     ) -> Self:
@@ -85,6 +92,7 @@ class StepModel:
             cores=cores,
             input_ms=sum(stage.work_ms for stage in pipeline.stages) if pipeline else 0.0,
             floors=roofline.floors if roofline else {},
+            dispatch=dispatch,
             slowdown=slower,
             tracing=tracing,
         )
@@ -145,7 +153,7 @@ class StepModel:
     def distorted(self) -> bool:
         """Whether the profiler distorted the steps: what it slows most then appears as the bottleneck.
 
-        Where its cost is known (see TracingCost), the steps are those without it, and savings are upper bounds.
+        Where its cost is known (see TracingCost), the steps are those without it, and savings are estimates.
         """
         return self.slowdown > DISTORTED and self.tracing is None
 
@@ -164,7 +172,9 @@ class StepModel:
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
-        return max(floor, self._formula(by_stage))
+        predicted = max(floor, self._formula(by_stage))
+        bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
+        return self.tracing.least(predicted) if self.tracing and bounds else predicted
 
     @property
     def busy_share(self) -> float | None:
@@ -241,8 +251,9 @@ class StepModel:
     def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
 
-        Counted for upper bounds only, where the cores are crowded and no effect states it for itself. At most
-        half of the rest: the scheduler gives as many threads of the input no more than the compute's.
+        Counted for upper bounds only, where the cores are crowded. At most half of the rest: the scheduler gives
+        as many threads of the input no more than the compute's. Of the host alone, where an effect states what
+        the compute gains.
         """
         bounds = [
             effect
@@ -250,11 +261,12 @@ class StepModel:
             if effect.bound is Bound.AT_MOST and not effect.overlaps and not effect.spreads
         ]
         stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
-        if not bounds or stated or not self._crowded or self.cores is None:
+        if not bounds or not self._crowded or self.cores is None:
             return 0.0
         beside = 1.0 - self.exposed[Stage.INPUT] / self.step_ms
         gone = (1.0 - self._input_left({Stage.INPUT: bounds})) * self.input_ms
         own = self._rest(effects) - self.exposed[Stage.BETWEEN]
+        own = min(own, self.exposed[Stage.HOST]) if stated else own
         return max(0.0, min(gone * beside / self.cores.usable, own / 2))
 
     @property
@@ -272,6 +284,8 @@ class StepModel:
             for stage in Stage
             if stage is not Stage.INPUT
         }
+        if self.dispatch:
+            work[Stage.HOST] *= self.dispatch.left(effects.get(Stage.DEVICE, []))
         compute = work[Stage.HOST] + max(work[Stage.DEVICE], self._hidden_host)
         rest = compute + work[Stage.TRANSFER] + work[Stage.COLLECTIVE] + work[Stage.BETWEEN]
         return rest + self.exposed.get(UNKNOWN, 0.0)

@@ -42,7 +42,8 @@ class Breakdown:
     """Where the steps' time went, in ms per training step.
 
     ``steps`` has one mapping of part to ms for each of Steps.steps, summing to the step.
-    ``median`` applies the steady steps' shares to the median step, so that it sums to it.
+    ``median`` applies the steady steps' shares to the median step, so that it sums to it; to the mean step where
+    input stalls some steps again and again (see Steps.usual_ms).
     """
 
     steps: tuple[Mapping[str, float], ...]
@@ -98,7 +99,7 @@ class Breakdown:
 
     @property
     def step_ms(self) -> float:
-        """The time of the median step, in ms."""
+        """The time of the step, in ms: Steps.usual_ms."""
         return sum(self.median.values())
 
 
@@ -150,5 +151,5 @@ def _steady(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, fl
     )
     totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
     whole = sum(totals.values())
-    scale = steps.median_ms / whole if whole else 0.0
+    scale = steps.usual_ms / whole if whole else 0.0
     return {part: total * scale for part, total in totals.items()}

@@ -56,7 +56,7 @@ class PythonOverhead:
         whole = sum(step.end_ps - step.start_ps for step in chosen)
         calls = sum(step.calls for step in chosen)
         mean = whole / PS_PER_MS / calls
-        scale = steps.median_ms / mean / PS_PER_MS / calls if whole else 0.0
+        scale = steps.usual_ms / mean / PS_PER_MS / calls if whole else 0.0
         own = None if steps.source in OF_KERAS else body
         inside_ms, after_ms = (own.host_ms, own.between_ms) if own else (0.0, 0.0)
         edges_ms = scale * sum(_edges(step, device, waits) for step in chosen)

@@ -128,10 +128,10 @@ def _functions(
     for name, calls in by_function.items():
         traced = sum(map(_is_traced, calls))
         tracings = max(int(stats.get("tracing_count") or 0) for stats in calls)
-        yield Retraced(name, len(calls), traced, tracings, _changed(name, program))
+        yield Retraced(name, len(calls), traced, tracings, changed(name, program))
 
 
-def _changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
+def changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
     """Return the values of the first argument that differs between the traces of a function."""
     traces = [
         graph.given

@@ -33,9 +33,17 @@ SPREAD = 0.5
 Samples of a call in every second step are seen in half as many steps or more."""
 
 
+SHORT_FIT = 2
+"""Steps of a ``fit`` up to which its own cost is in every step: in longer ones, most steps are not the first."""
+
+SEVERAL_FITS = 5
+"""Calls of ``fit`` from which on they are a loop: scripts train in several phases, or warm up."""
+
+
 class SlowCall(StrEnum):
     """A kind of call that is made for a whole run or epoch, and costs much more than the work of one batch."""
 
+    FIT = "fit"
     PREDICT = "predict"
     EVALUATE = "evaluate"
     WEIGHTS = "get_weights and set_weights"
@@ -46,6 +54,7 @@ class SlowCall(StrEnum):
 
 
 FUNCTIONS = {
+    "fit": SlowCall.FIT,
     "predict": SlowCall.PREDICT,
     "evaluate": SlowCall.EVALUATE,
     "get_weights": SlowCall.WEIGHTS,
@@ -135,6 +144,8 @@ class SlowCalls:
         locate = Places.of(recording)
         lines = [_line(kind, group, each_ms, locate) for kind, group in groups]
         regular = _regular(groups, count)
+        if not _fits_are_short(recording):
+            regular -= {SlowCall.FIT}
         if eager and eager.operations_ms > eager.functions_ms:
             regular -= {SlowCall.MODEL}
         kept = [line for line in lines if line and line.call in regular]
@@ -186,6 +197,23 @@ class Sampled:
     def call(self) -> SlowCall | None:
         """The kind of the call that the place's line makes."""
         return slow_call(self.place.calls)
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether these samples are the work that the call is made for: of ``fit``, the training call itself."""
+        trains = self.call is SlowCall.FIT and self.place.inside
+        return trains or work_of(self.place) is LineWork.ENTERING
+
+
+def _fits_are_short(recording: Recording) -> bool:
+    """Say whether ``fit`` is called again and again, each time for a few steps."""
+    seen = recording.manifest.steps if recording.manifest else None
+    settings = recording.program.run if recording.program else None
+    if seen is None or settings is None:
+        return False
+    steps, epochs = settings.steps_per_epoch, settings.epochs
+    fits = seen.rounds or (seen.seen / (steps * epochs) if steps and epochs else 0)
+    return fits >= SEVERAL_FITS and seen.seen <= SHORT_FIT * fits
 
 
 def _others(activity: Activity) -> dict[Stage, NDArray[np.int64]]:
@@ -265,7 +293,7 @@ def _line(kind: SlowCall, group: Group, each_ms: float, locate: Places) -> SlowL
         return None
     counts: Counter[Stage] = Counter()
     for one in group:
-        if work_of(one.place) is not LineWork.ENTERING:
+        if not one.is_useful:
             counts.update(part for part in one.parts if part is not None)
     steps = {int(step) for one in group for step in one.steps}
     parts = {stage: seen * each_ms for stage, seen in counts.items()}

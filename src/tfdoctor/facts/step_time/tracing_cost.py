@@ -39,6 +39,7 @@ class TracingCost:
     untraced: Mapping[str, float]
     events: float  # per step, that delay it
     each_ms: float
+    scale: float = 1.0  # of what the events do not explain
 
     @classmethod
     def measure(
@@ -73,7 +74,18 @@ class TracingCost:
         }
         scale = target / sum(without.values()) if target else 1.0
         untraced = {part: part_ms * scale for part, part_ms in without.items()}
-        return cls(traced, untraced, number, each_ms)
+        return cls(traced, untraced, number, each_ms, scale)
+
+    def least(self, left_ms: float) -> float:
+        """Return how short the rest of a step may be in truth, of which ``left_ms`` are predicted.
+
+        Which part has the cost that the events do not explain is not known: the rest has it all at worst, and at
+        least half of what is predicted remains.
+        """
+        if self.scale >= 1.0:
+            return left_ms
+        unexplained = (1.0 / self.scale - 1.0) * sum(self.untraced.values())
+        return max(left_ms / 2, left_ms / self.scale - unexplained)
 
     def kept(self, part: str) -> float:
         """Return the share of a part's traced time that remains without the profiler."""

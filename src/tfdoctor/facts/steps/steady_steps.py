@@ -30,7 +30,7 @@ STEP, TRACE = RoundUnit.STEP, RoundUnit.TRACE
 class SteadySteps:
     """The stretches (start, end), in ps, and how many training steps they hold.
 
-    ``scale`` is the median step over the mean of these, so that figures sum to the median step as
+    ``scale`` is Steps.usual_ms over the mean of these, so that figures sum to that step as
     those of Breakdown do. ``calls`` are the parts of the stretches inside the training call.
     """
 
@@ -75,7 +75,7 @@ class SteadySteps:
             tuple((step.start_ps, step.end_ps) for step in chosen),
             Intervals.union((step.start_ps, step.call_end_ps) for step in chosen),
             rounds,
-            steps.median_ms / mean if mean else 1.0,
+            steps.usual_ms / mean if mean else 1.0,
         )
 
     def ms(self, work: Intervals) -> float:
@@ -88,7 +88,7 @@ class SteadySteps:
 
     @property
     def round_ms(self) -> float:
-        """The round itself: the median step, or the length of the trace."""
+        """The round itself: the step (Steps.usual_ms), or the length of the trace."""
         return self.scaled(sum(end - start for start, end in self.stretches))
 
     def holds(self, times_ps: NDArray[np.int64]) -> NDArray[np.bool_]:

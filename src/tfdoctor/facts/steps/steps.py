@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.passes import batches_of, line_of
+from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.compilations import compilations, exceptions
 from tfdoctor.facts.steps.graph_calls import graph_calls
+from tfdoctor.facts.steps.input_stalls import input_stalls
 from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
 from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
+from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.kinds import StepSource
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import StepsSeen
@@ -52,9 +56,12 @@ class Steps:
 
     source: StepSource
     steps: tuple[Step, ...]
-    steady: tuple[bool, ...]
+    steady: tuple[bool, ...]  # no outliers; those that the input stalls again and again are none
     closed: bool = True  # the last step's end is known
     program: str = ""  # whose runs are the steps, where they were found by XLA's programs
+    stalled: tuple[
+        bool, ...
+    ] = ()  # of the steady ones: long, because input stalls; () where none is
 
     @classmethod
     def measure(
@@ -64,13 +71,14 @@ class Steps:
         device: Device,
         xla_programs: XlaPrograms,
         framework: Framework,
+        program: Program | None,
     ) -> Self:
         """Find the steps: markers, else a device's step line, else cycles that train.
 
         Raises:
             Unavailable: the trace does not show, or not with certainty, where a step begins.
         """
-        program, known_steps = recorded_steps(trace, recording, device, xla_programs, framework)
+        name, known_steps = recorded_steps(trace, recording, device, xla_programs, framework)
         source, steps, closed = known_steps or searched_steps(trace, in_graph=False)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
@@ -81,7 +89,18 @@ class Steps:
         chosen = cls.of(steps, recorded or source, closed=closed, compiling=compiling)
         if not chosen.median_ms > 0.0:
             raise Unavailable(NO_TIME, "record again")
-        return replace(chosen, program=program)
+        fed_by = line_of(program.feeding) if program else ()
+        chosen = chosen.paying(trainer_waits(trace.host_lines), batches_of(fed_by))
+        return replace(chosen, program=name)
+
+    def paying(self, waits: Intervals, pass_steps: float | None) -> Self:
+        """Return these steps with the long ones that input stalls again and again counted as steady."""
+        long = tuple(not steady for steady in self.steady)
+        stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps)
+        if not any(stalled):
+            return self
+        steady = tuple(a or b for a, b in zip(self.steady, stalled, strict=True))
+        return replace(self, steady=steady, stalled=stalled)
 
     @classmethod
     def of(
@@ -121,6 +140,17 @@ class Steps:
     def median_ms(self) -> float:
         """The median time of a step, in ms."""
         return float(np.median([step.total_ms for step in self.steps]))
+
+    @property
+    def usual_ms(self) -> float:
+        """The time of the step that figures are about, in ms.
+
+        The median; where the input stalls some steps again and again, the mean of all but the outliers.
+        """
+        if not self.stalled:
+            return self.median_ms
+        calls = sum(step.calls for step in self.steady_steps)
+        return sum(step.total_ms * step.calls for step in self.steady_steps) / calls
 
     @property
     def median_call_ms(self) -> float:

@@ -13,6 +13,8 @@ from tfdoctor.trace.names import (
     FUNCTION_RUNS,
     INPUT_THREAD,
     JITTED,
+    MAKE_ITERATOR,
+    RELEASE,
     TRAINING_CALLS,
     WAIT,
     WAIT_OPERATION,
@@ -37,8 +39,20 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
         asks = matching(line, EAGER_NEXT)
         if asks.spans and training and not any(line is trainer for trainer in training):
             continue
-        waits |= asks | matching(line, WAIT)
+        waits |= asks | matching(line, WAIT) | _endings(line)
     return waits if waits.spans else _waiting_operations(threads)
+
+
+RELEASE_PS = 1_000_000_000
+"""One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work."""
+
+
+def _endings(line: Line) -> Intervals:
+    """Return when a thread that makes iterators waited for the end of one, whose threads still made an element."""
+    if not matching(line, MAKE_ITERATOR).spans:
+        return Intervals()
+    long = line.duration_ps >= RELEASE_PS
+    return spans_of(line, is_named(line, RELEASE.fullmatch) & long)
 
 
 def _waiting_operations(lines: list[Line]) -> Intervals:

@@ -229,6 +229,8 @@ def _steps(steps: StepsSummary) -> Object:
         "p10_ms": _number(steps.p10_ms),
         "p90_ms": _number(steps.p90_ms),
         "between_ms": _number(steps.between_ms),
+        "step_ms": _number(steps.step_ms),
+        "stalled": steps.stalled,
         "untraced_ms": _number(steps.untraced_ms),
         "rows": [_step(row) for row in steps.rows],
     }

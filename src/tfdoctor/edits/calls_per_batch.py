@@ -1,0 +1,130 @@
+"""The edit that calls a model's own function of one batch, where a loop calls predict() or fit() on one batch.
+
+``predict`` and ``fit`` build a dataset, an iterator and callbacks at each call. For a single batch
+``predict_on_batch`` and ``train_on_batch`` compute the same (https://keras.io/api/models/model_training_apis/).
+"""
+
+import re
+from collections.abc import Iterable
+
+import libcst as cst
+
+from tfdoctor.edits.batch_rows import Rows
+from tfdoctor.edits.module import SyntaxTree, last_name
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice
+from tfdoctor.edits.values import Values
+
+MOST_ROWS = 128
+"""Rows that fit into one batch wherever predict() takes 32 at a time (its default) beside a training step."""
+
+DEFAULT_ROWS = "32"
+"""The batch size of fit() and predict() without one."""
+
+_TRAINED_OTHERWISE = re.compile(
+    r"\buse_ema\b|\bsteps_per_execution\b|\.history\b|\bdef (?:fit|predict|train_on_batch)\b"
+)
+
+
+def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
+    """Replace predict() or fit() on a line, which get a single batch."""
+    calls = [
+        call
+        for call in module.all(cst.Call)
+        if isinstance(call.func, cst.Attribute)
+        and last_name(call.func) in ("fit", "predict")
+        and module.covers(call, line)
+    ]
+    if len(calls) != 1:
+        many = "several calls" if calls else "no call"
+        raise Elsewhere(f"line {line} has {many} of predict() or fit()")
+    if found := _TRAINED_OTHERWISE.search(module.text):
+        raise Declined(
+            f"the file has `{found[0].strip()}`, which depends on how the model is called"
+        )
+    call, rows = calls[0], Rows(module)
+    _must_be_of_keras(module, rows.values, call)
+    return (
+        _predicted(module, rows, call)
+        if last_name(call.func) == "predict"
+        else _trained(module, rows, call)
+    )
+
+
+def _predicted(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
+    inputs, named = _arguments(call, 1, {"batch_size", "verbose"})
+    number = rows.of(inputs[0])
+    same = number == rows.number(named.get("batch_size")) != ""
+    few = number.isdecimal() and int(number) <= MOST_ROWS
+    if not few and not same:
+        raise Declined("the file does not show that predict() gets a single batch")
+    return _renamed(module, call, "predict_on_batch", inputs)
+
+
+def _trained(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
+    """Return the edit of fit() on one batch, whose result nobody reads."""
+    inputs, named = _arguments(call, 2, {"batch_size", "epochs", "shuffle", "verbose"})
+    if not isinstance(module.parent(call), cst.Expr):
+        raise Declined("the file uses the result of fit()")
+    if not _is(named.get("epochs"), "1") or not _is(named.get("verbose"), "0", absent=False):
+        raise Declined("fit() trains for several epochs, or prints its progress")
+    size = rows.number(named["batch_size"]) if "batch_size" in named else DEFAULT_ROWS
+    found = {rows.of(value) for value in inputs[:1]}
+    if not all(_fits(number, size) for number in found):
+        raise Declined("the file does not show that fit() gets a single batch")
+    return _renamed(module, call, "train_on_batch", inputs)
+
+
+def _fits(number: str, size: str) -> bool:
+    if number.isdecimal() and size.isdecimal():
+        return int(number) <= int(size)
+    return number == size != ""
+
+
+def _is(value: cst.BaseExpression | None, written: str, *, absent: bool = True) -> bool:
+    return absent if value is None else isinstance(value, cst.Integer) and value.value == written
+
+
+def _arguments(
+    call: cst.Call, count: int, allowed: Iterable[str]
+) -> tuple[list[cst.BaseExpression], dict[str, cst.BaseExpression]]:
+    """Return the positional and the named arguments; decline others than some."""
+    positional = [argument.value for argument in call.args if argument.keyword is None]
+    named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword}
+    starred = any(argument.star for argument in call.args)
+    if starred or len(positional) != count or not set(named) <= set(allowed):
+        raise Declined(f"{last_name(call.func)}() has arguments that one batch has not")
+    return positional, named
+
+
+def _renamed(
+    module: SyntaxTree, call: cst.Call, name: str, inputs: list[cst.BaseExpression]
+) -> list[Splice]:
+    """Return the splices: the method's new name, and only the arguments that it has."""
+    method = call.func
+    if not isinstance(method, cst.Attribute):
+        raise Declined("the call is not one of a method")
+    start, end = module.span(call.args[0])[0], module.span(call)[1] - 1
+    if "#" in module.text[start:end]:
+        raise Declined("a comment stands between the arguments of the call")
+    given = ", ".join(module.written(value) for value in inputs)
+    return [Splice(*module.span(method.attr), 0, name), Splice(start, end, 0, given)]
+
+
+def _must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None:
+    """Decline where the object may be no Keras model: other libraries have fit() and predict() as well."""
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    match receiver:
+        case cst.Name():
+            made = values.object(receiver)
+        case cst.Attribute(value=cst.Name(value="self")):
+            written = module.written(receiver)
+            found = [
+                node.value
+                for node in module.all(cst.Assign)
+                if any(module.written(target.target) == written for target in node.targets)
+            ]
+            made = found[0] if len(found) == 1 else None
+        case _:
+            made = None
+    if not isinstance(made, cst.Call) or not values.makes_model(made):
+        raise Declined("the file does not show that the call is one of a Keras model")

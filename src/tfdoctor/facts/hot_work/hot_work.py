@@ -1,0 +1,95 @@
+"""What a line makes the device do, and how much of that time may be left out."""
+
+from dataclasses import dataclass
+
+from tfdoctor.facts.operations.dependence import Source
+from tfdoctor.facts.savings.layer_calls import CalledLayer
+from tfdoctor.facts.savings.operation_groups import OperationGroup
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class HotWork:
+    """What one line makes the device do: one group of operations, or several together; ms per step."""
+
+    at: Location | None
+    groups: tuple[OperationGroup, ...]
+    short: bool = False
+    title: str = ""  # of several types together: "Operations of 12 types"; "" is one type
+    device_ms: float = 0.0
+    host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
+    layers: tuple[CalledLayer, ...] = ()  # that made them, where a step calls these several times
+
+    @property
+    def ms(self) -> float:
+        """The time of the device and the host."""
+        return self.device_ms + self.host_ms
+
+    @property
+    def calls(self) -> float:
+        """The calls per step."""
+        return sum(group.calls for group in self.groups)
+
+    @property
+    def only_metrics(self) -> bool:
+        """Whether no gradient uses any result."""
+        return all(group.only_metrics for group in self.groups)
+
+    @property
+    def constant(self) -> bool:
+        """Whether every result is the same in every step."""
+        return all(group.inputs == frozenset() for group in self.groups)
+
+    @property
+    def is_question(self) -> bool:
+        """Whether only its time is known, and nothing says that less is possible."""
+        if self.only_metrics or self.constant:
+            return False
+        first = self.groups[0]
+        if self.short and not self.is_direct:
+            return True
+        unknown = first.attained is None and first.inputs != frozenset((Source.VARIABLES,))
+        return bool(self.title) or (unknown and not self.short)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the user's lines call at least half of the operations, by their time, and no layer does."""
+        rows = [row for group in self.groups for row in group.rows]
+        chosen = sum(row.ms for row in rows if row.operation is None or row.operation.direct)
+        return 2.0 * chosen >= sum(row.ms for row in rows)
+
+    def ms_of(self, layer: CalledLayer) -> float:
+        """The device's time of a layer's operations."""
+        rows = (row for group in self.groups for row in group.rows)
+        return sum(row.ms for row in rows if row.layer == layer.name)
+
+    @property
+    def repeated_ms(self) -> float:
+        """The time of the layers' calls that compute again what an earlier one did, forward."""
+        return sum(layer.repeated_ms for layer in self.layers)
+
+    @property
+    def ceiling_ms(self) -> float:
+        """The time above the least."""
+        return self.host_ms + sum(group.ms * (1.0 - scale_of(group)) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The shortest times, in ms per step, from which work is named."""
+
+    ms: float
+    avoidable_ms: float
+
+    def reached(self, hot: HotWork) -> bool:
+        """Say whether work takes long enough."""
+        return hot.ms >= (self.avoidable_ms if hot.only_metrics or hot.constant else self.ms)
+
+
+def scale_of(group: OperationGroup) -> float:
+    """Return the share of its time that a group keeps at least, as far as is known."""
+    if group.only_metrics or group.inputs == frozenset():
+        return 0.0
+    if group.attained is None and group.gflop_s and group.best_gflop_s:
+        return min(1.0, group.gflop_s / group.best_gflop_s)
+    return group.attained or 0.0

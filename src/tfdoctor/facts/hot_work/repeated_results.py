@@ -1,0 +1,168 @@
+"""Work that a step does again: results that it has already, or that are the same in every step."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Self
+
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
+from tfdoctor.facts.operations.dependence import VARIABLE, Dependence
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.savings.layer_calls import values_of
+from tfdoctor.trace.names import GRADIENT
+from tfdoctor.verdict import Location
+
+FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))
+"""Operations that take no longer than reading their stored result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Operations that compute again what the ones of another line have computed in the same step."""
+
+    first: Location | None
+    again: Location | None
+    rows: tuple[OperationTime, ...]  # of the later computation, forward
+    gradients: tuple[OperationTime, ...] = ()  # of these
+
+    @property
+    def forward_ms(self) -> float:
+        """The time of the repeated operations, in ms per step."""
+        return sum(row.ms for row in self.rows)
+
+    @property
+    def ms(self) -> float:
+        """Their time with that of their gradients."""
+        return self.forward_ms + sum(row.ms for row in self.gradients)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that are called again, those of most time first."""
+        return tuple(dict.fromkeys(row.layer for row in self.rows if row.layer))
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The operations of a line whose results are the same in every step."""
+
+    at: Location | None
+    rows: tuple[OperationTime, ...]
+
+    @property
+    def ms(self) -> float:
+        """Their time, in ms per step."""
+        return sum(row.ms for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedResults:
+    """What is computed twice in a step, and what is computed in each step from constants; most time first."""
+
+    repeats: tuple[Repeat, ...] = ()
+    constants: tuple[Constant, ...] = ()
+
+    @classmethod
+    def measure(cls, operations: Operations, program: Program, dependence: Dependence) -> Self:
+        """Number the values of each graph, and compare those of the operations that ran.
+
+        TensorFlow merges equal operations by itself where they read no variable. Gradients that compute a forward
+        result again do so to save memory (tf.recompute_grad): they are no repetition.
+        """
+        ran = _ran(operations, program)
+        repeats = tuple(_repeats(ran, program, operations))
+        lines: dict[Location | None, list[OperationTime]] = defaultdict(list)
+        for name, rows in ran.items():
+            if _is_constant(program.by_name[name], dependence):
+                lines[program.by_name[name].at] += rows
+        constants = (Constant(at, tuple(rows)) for at, rows in lines.items())
+        return cls(
+            tuple(sorted(repeats, key=lambda one: -one.ms)),
+            tuple(sorted(constants, key=lambda one: -one.ms)),
+        )
+
+
+Lines = tuple[Location | None, Location | None]
+
+Ran = Mapping[str, Sequence[OperationTime]]
+"""The operations that ran, by their name in the graph. One that was fused with others has the name of the last."""
+
+
+def _ran(operations: Operations, program: Program) -> Ran:
+    """Return the operations that ran under a name of the program's, without instructions of XLA's."""
+    ran: dict[str, list[OperationTime]] = defaultdict(list)
+    for row in operations.rows:
+        if row.name in program.by_name and not (row.operation and row.operation.compiled):
+            ran[row.name].append(row)
+    return ran
+
+
+def _is_constant(made: Operation, dependence: Dependence) -> bool:
+    forward = made.type not in FILLS and not GRADIENT.search(made.name)
+    return forward and not dependence.sources(made.name)
+
+
+def _repeats(ran: Ran, program: Program, operations: Operations) -> Iterator[Repeat]:
+    """Yield the operations that compute again, by the lines of the first and the later computation."""
+    lines: dict[Lines, list[tuple[str, str]]] = defaultdict(list)
+    for first, *later in _equal(ran, program):
+        for one in later:
+            lines[_places(first, one)].append((first.name, one.name))
+    gradients = _gradients(operations)
+    for (first_at, again), pairs in lines.items():
+        rows = tuple(row for _, name in pairs for row in ran[name])
+        yield Repeat(first_at, again, rows, tuple(_spared(pairs, ran, gradients)))
+
+
+def _spared(pairs: Iterable[tuple[str, str]], ran: Ran, gradients: Ran) -> Iterator[OperationTime]:
+    """Yield the gradients of later computations, where the first one has such gradients, too.
+
+    One gradient remains: that of a discriminator's generated images is needed, if only the generator's step has it.
+    """
+    for first, again in pairs:
+        if any(name in gradients for name in _names(first, ran)):
+            for name in _names(again, ran):
+                yield from gradients.get(name, ())
+
+
+def _names(name: str, ran: Ran) -> set[str]:
+    """Return the names of an operation, and of those that were fused with it."""
+    return {name, *(row.operation.name for row in ran[name] if row.operation)}
+
+
+def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
+    """Yield the forward operations of one graph that ran and have equal values, in the order of the graph."""
+    for _, graph in groupby(program.operations, key=lambda operation: operation.graph):
+        members = tuple(graph)
+        values = values_of(members)
+        found: dict[int, list[Operation]] = defaultdict(list)
+        for one in members:
+            if program.by_name[one.name] is one and one.name in ran and _counts(one):
+                found[values[one.name]].append(one)
+        yield from (same for same in found.values() if len(same) > 1)
+
+
+def _counts(operation: Operation) -> bool:
+    """Say whether an operation computes in the forward pass, and does not only read a variable."""
+    computes = bool(operation.sources) and not VARIABLE.search(operation.type)
+    return computes and not GRADIENT.search(operation.name)
+
+
+def _places(first: Operation, again: Operation) -> Lines:
+    """Return the lines of two operations; of one line, those that call its function."""
+    if first.at != again.at:
+        return first.at, again.at
+    return first.by or first.at, again.by or again.at
+
+
+def _gradients(operations: Operations) -> Ran:
+    """Return the operations of gradients by the forward operation that their scope names."""
+    found: dict[str, list[OperationTime]] = defaultdict(list)
+    for row in operations.rows:
+        before, scope, name = row.name.partition(GRADIENT_SCOPE)
+        parts = name.split("/") if scope and not before else []
+        for end in range(1, len(parts)):
+            found["/".join(parts[:end])].append(row)
+    return found

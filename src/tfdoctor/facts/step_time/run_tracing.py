@@ -1,0 +1,68 @@
+"""What tracing tf.functions took over the whole run, beyond the traced steps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.retracing import changed
+from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import StepsSeen
+from tfdoctor.verdict import Location
+
+
+@dataclass(frozen=True, slots=True)
+class TracedInRun:
+    """A tf.function that was traced in several calls of the run.
+
+    ``step_ms`` is the time of tracing it again, per training step: the calls that traced it, without the first,
+    times what such a call takes more than others. Their times are medians of calls outside of the traced window.
+    """
+
+    name: str
+    calls: int
+    tracings: int  # calls that traced it
+    last: int  # the number of the last of these calls, from 0 on
+    step_ms: float
+    changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
+    at: Location | None = None
+
+    @property
+    def again(self) -> int:
+        """How many calls after the first traced it."""
+        return self.tracings - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunTracing:
+    """The functions that were traced in several calls, as far as their time is known."""
+
+    functions: tuple[TracedInRun, ...] = ()
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Relate the calls that the recording counted to its training steps.
+
+        Raises:
+            Unavailable: tfdoctor did not see the calls of the run.
+        """
+        manifest = recording.manifest
+        if manifest is None or not manifest.steps.seen:
+            raise Unavailable("only `tfdoctor profile` counts the calls of the whole run")
+        return cls(tuple(_timed(recording, manifest.steps)))
+
+
+def _timed(recording: Recording, seen: StepsSeen) -> Iterator[TracedInRun]:
+    for one in seen.functions:
+        if one.traced and one.traced_ms and one.call_ms and one.tracings > 1:
+            each_ms = max(0.0, one.traced_ms - one.call_ms)
+            yield TracedInRun(
+                name=one.name,
+                calls=one.calls,
+                tracings=one.tracings,
+                last=max(one.traced),
+                step_ms=(one.tracings - 1) * each_ms / seen.seen,
+                changed=changed(one.name, recording.program),
+                at=Places.of(recording)(one.at),
+            )

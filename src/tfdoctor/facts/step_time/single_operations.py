@@ -1,0 +1,46 @@
+"""The compute time of the operations that Python runs one by one, by the part of the step they run in."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.step_time.retracing import function_calls
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.names import EAGER_OPERATION
+from tfdoctor.verdict import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class SingleOperations:
+    """Time of a CPU's operations outside of tf.functions, in ms per training step.
+
+    The breakdown counts it as compute. A change that spares the Python that runs them spares it too: ``inside_ms``
+    within the part of a step that is marked as the call, ``between_ms`` after it.
+    """
+
+    inside_ms: float
+    between_ms: float
+
+    @classmethod
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity, device: Device) -> Self:
+        """Intersect the operations that Python starts with the device's work.
+
+        Raises:
+            Unavailable: an accelerator computes: its operations run beside the Python that starts them.
+        """
+        if device.kind != DeviceKind.CPU:
+            raise Unavailable("operations run on the device, beside the Python that starts them")
+        single, whole = Intervals(), Intervals()
+        for line in trainers(line for line in trace.host_lines if len(line)):
+            single |= spans_of(line, is_named(line, EAGER_OPERATION.fullmatch))
+            whole |= function_calls(line)
+        steady = SteadySteps.of(steps)
+        alone = (single - whole) & activity.of(Stage.DEVICE)
+        inside_ms = steady.ms(alone & steady.calls)
+        return cls(inside_ms, max(0.0, steady.ms(alone) - inside_ms))

@@ -1,0 +1,58 @@
+"""Which calls of a tf.function the agent counts as traces, and when it keeps their times."""
+
+import time
+from collections import deque
+from typing import Any
+
+from tfdoctor.capture.agent.function_traces import FEWEST, FunctionTraces
+from tfdoctor.capture.agent.journal import Journal
+
+
+class Function:
+    """A tf.function by what the agent asks of it: the tracings that TensorFlow counted after each call."""
+
+    _name = "step"
+
+    def __init__(self, *tracings: int) -> None:
+        self.tracings = deque(tracings)
+
+    def experimental_get_tracing_count(self) -> int:
+        return self.tracings.popleft()
+
+
+def described(*tracings: int, opened: int | None = None) -> list[Any]:
+    """Call a function once for each number; the profiler runs from the call ``opened`` on."""
+    function, number = Function(*tracings), 0
+    traces = FunctionTraces(Journal("unused"), lambda: opened is not None and number >= opened)
+    for number in range(len(tracings)):  # noqa: B007 - the lambda reads it
+        traces.called(function, time.perf_counter_ns() - 5_000_000)
+    assert not traces.log.errors
+    return list(traces.describe())
+
+
+def test_a_call_counts_once_however_often_it_traces() -> None:
+    """The first call of a function that creates variables traces twice."""
+    (entry,) = described(2, 2, 3, 4, 4)
+    assert (entry["calls"], entry["traced"], entry["tracings"]) == (5, [0, 2, 3], 3)
+    assert entry["traced_ms"] >= 5.0
+    assert entry["call_ms"] >= 5.0
+
+
+def test_functions_that_are_traced_once_or_twice_are_not_recorded() -> None:
+    assert FEWEST == 3
+    assert described(1, 1, 2, 2) == []
+
+
+def test_times_while_the_profiler_runs_are_not_kept() -> None:
+    (entry,) = described(1, 2, 3, 3, opened=1)
+    assert (entry["traced"], entry["traced_ms"], entry["call_ms"]) == ([0, 1, 2], None, None)
+
+
+def test_a_function_that_is_gone_is_forgotten() -> None:
+    traces = FunctionTraces(Journal("unused"), lambda: False)
+    function = Function(1, 2, 3)
+    for _ in range(3):
+        traces.called(function, 0)
+    assert len(traces.describe()) == 1
+    del function
+    assert traces.describe() == []

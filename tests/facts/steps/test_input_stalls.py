@@ -1,0 +1,79 @@
+"""Long steps that wait for input: which of them recur, so that the mean step pays for them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.builders import PS
+from tfdoctor.facts.steps.steps import Step, Steps
+from tfdoctor.trace import Intervals
+
+USUAL, LONG = 10.0, 100.0
+
+
+def stalled(
+    long: tuple[int, ...], first: int = 0, *, count: int = 20, waited: float = 90.0
+) -> Steps:
+    """Steps of which some are long and wait for input, passes of ten steps."""
+    return paying(long, first, count, waited, 10.0)
+
+
+def paying(
+    long: tuple[int, ...], first: int, count: int, waited: float, pass_steps: float | None
+) -> Steps:
+    times = [LONG if at in long else USUAL for at in range(count)]
+    edges = [int(edge) for edge in np.cumsum([0.0, *times]) * PS]
+    steps = Steps.of(Step(first + n, a, b, b) for n, (a, b) in enumerate(pairwise(edges)))
+    waits = Intervals.union((edges[at], edges[at] + int(waited * PS)) for at in long)
+    return steps.paying(waits, pass_steps)
+
+
+def test_stalls_on_two_occasions_are_part_of_the_mean_step() -> None:
+    steps = paying((4, 15), 0, 20, 90.0, None)
+    assert [at for at, is_stall in enumerate(steps.stalled) if is_stall] == [4, 15]
+    assert all(steps.steady)
+    assert steps.median_ms == USUAL
+    assert steps.usual_ms == pytest.approx(19.0)
+
+
+def test_a_single_stall_of_unknown_cause_may_be_chance() -> None:
+    steps = paying((4,), 0, 20, 90.0, None)
+    assert not steps.stalled
+    assert not steps.steady[4]
+    assert steps.usual_ms == USUAL
+
+
+def test_adjacent_long_steps_are_one_occasion() -> None:
+    assert not paying((4, 5), 0, 20, 90.0, None).stalled
+
+
+@pytest.mark.parametrize("first", [5, 6])
+def test_a_single_stall_where_a_pass_ends_recurs(first: int) -> None:
+    # step 10 of the run is the first of the second pass, and step 9 the last of the first one
+    steps = stalled((4,), first, count=12)
+    assert steps.stalled[4]
+    assert steps.usual_ms == pytest.approx(17.5)
+
+
+def test_a_single_stall_within_a_pass_may_be_chance() -> None:
+    assert not stalled((4,), 7).stalled
+
+
+def test_the_first_step_of_the_run_is_not_the_end_of_a_pass() -> None:
+    assert not stalled((0,), 0).stalled
+
+
+def test_a_trace_of_less_than_a_pass_does_not_show_how_often_it_ends() -> None:
+    assert not paying((4,), 6, 9, 90.0, 10.0).stalled
+    assert paying((4,), 6, 10, 90.0, 10.0).stalled
+
+
+def test_a_long_step_that_mostly_does_something_else_is_an_outlier() -> None:
+    assert not paying((4, 15), 0, 20, 44.0, None).stalled
+    assert paying((4, 15), 0, 20, 46.0, None).stalled
+
+
+def test_stalls_that_take_little_of_the_time_are_left_out() -> None:
+    assert paying((50, 150), 0, 330, 90.0, None).stalled
+    assert not paying((50, 150), 0, 350, 90.0, None).stalled
