@@ -209,7 +209,9 @@ def test_a_cpu_gains_less_along_one_axis_and_from_few_channels(
         ("AVX512-BF16", 25.0, Healthy),
     ],
 )
-def test_a_cpu_must_gain_a_fifth_and_with_amx_a_quarter(unit: str, others: float, kind: type) -> None:
+def test_a_cpu_must_gain_a_fifth_and_with_amx_a_quarter(
+    unit: str, others: float, kind: type
+) -> None:
     """Trap: small networks, which the same change made slower. 6.6 of the products' 10 ms are saved."""
     hardware = Hardware(DeviceKind.CPU, "x", unit, SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
     rest = replace(RELU, ms=others)

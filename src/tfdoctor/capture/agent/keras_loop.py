@@ -175,9 +175,7 @@ class Trainers:
                 self._note(sys._getframe(1))
             loops.depth += 1
             try:
-                if batches.wanted(iterator, source.calls, k):
-                    iterator = batches.next(iterator)
-                result = function(iterator)
+                result = function(batches.passed(iterator, source.calls, k))
             except BaseException:
                 source.retract(marker, k)
                 raise
