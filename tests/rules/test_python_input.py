@@ -11,6 +11,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.input_lines import InputLine, InputLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules import python_input
 from tfdoctor.units import ms, ratio
@@ -41,7 +42,30 @@ def check(
         None,
         None,
         lines,
+        None,
     )
+
+
+@pytest.mark.parametrize(("edges", "kind"), [(8.0, Finding), (6.9, Healthy)])
+def test_a_loop_that_waits_for_the_interpreter(edges: float, kind: type) -> None:
+    """The input is ready in time, but its Python runs while the loop should start the next step."""
+    ahead = replace(AHEAD, path="Root::Prefetch", asynchronous=True)
+    pipeline = InputPipeline.of(ahead, stage("Map", 38.0, 30.0))
+    breakdown = Breakdown.of(input=0.5, host=20.0, device=19.5)
+    overhead = PythonOverhead(edges, 0.1)
+    verdict = python_input.check(pipeline, breakdown, None, None, None, UNSAMPLED, overhead)
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        (host,) = [effect for effect in verdict.effects if effect.stage is Stage.HOST]
+        assert host.of == ms(5.0)
+
+
+def test_python_beside_a_loop_that_starts_at_once_is_healthy() -> None:
+    pipeline = InputPipeline.of(AHEAD, stage("Map", 38.0, 30.0))
+    breakdown = Breakdown.of(input=0.5, host=20.0, device=19.5)
+    overhead = PythonOverhead(1.0, 0.1)
+    verdict = python_input.check(pipeline, breakdown, None, None, None, UNSAMPLED, overhead)
+    assert isinstance(verdict, Healthy)
 
 
 @pytest.mark.parametrize(("python", "kind"), [(4.0, Finding), (3.9, Healthy), (0.0, Healthy)])
@@ -67,7 +91,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     """The loop waits for the interpreter's lock while the pipeline runs Python; no event shows this."""
     steps = Breakdown.of(input=20.0, host=8.0, device=12.0)
     verdict = python_input.check(
-        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None, None, UNSAMPLED
+        InputPipeline.of(AHEAD, stage("Map", 40.0, 30.0)), steps, None, None, None, UNSAMPLED, None
     )
     assert isinstance(verdict, Finding)
     (effect,) = (effect for effect in verdict.effects if effect.stage is Stage.HOST)
@@ -76,7 +100,7 @@ def test_the_training_loop_gains_from_less_python_in_the_pipeline() -> None:
     assert effect.scales == pytest.approx(0.25)  # 30 of 40 ms
     assert effect.bound is Bound.AT_MOST
     inside = replace(stage("Map", 40.0, 30.0), path="Root::Map")
-    alone = python_input.check(InputPipeline.of(inside), steps, None, None, None, UNSAMPLED)
+    alone = python_input.check(InputPipeline.of(inside), steps, None, None, None, UNSAMPLED, None)
     assert isinstance(alone, Finding)
     assert {effect.stage for effect in alone.effects} == {Stage.INPUT}
 
@@ -129,6 +153,7 @@ def loop(between: float, makes: int, others: int = 0) -> Verdict:
         LoopBody(0.0, between),
         None,
         UNSAMPLED,
+        None,
     )
 
 
@@ -162,6 +187,7 @@ def converted(ms: float, *, same: bool, body: LoopBody | None = None) -> Verdict
         body,
         Conversions((array,), Location("train.py", 12)),
         UNSAMPLED,
+        None,
     )
 
 
@@ -184,6 +210,7 @@ def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> Non
         LoopBody(4.0, 0.0),
         None,
         UNSAMPLED,
+        None,
     )
     assert isinstance(verdict, Finding)
     (effect,) = verdict.effects
@@ -247,6 +274,7 @@ def eager(*calls: str) -> Finding:
         LoopBody(0.0, 5.0),
         None,
         UNSAMPLED,
+        None,
     )
     assert isinstance(verdict, Finding)
     return verdict

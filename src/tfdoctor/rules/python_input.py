@@ -4,7 +4,7 @@
 
 How much time the input pipeline's functions spend in the Python interpreter (`tf.py_function`,
 `tf.numpy_function`, `Dataset.from_generator`, Keras' `PyDataset` and generators), on a run that waits
-for input.
+for input, or whose training loop waits for the interpreter meanwhile.
 
 ## Why it matters
 
@@ -48,6 +48,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.input_lines import InputLine, InputLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.humanize import milliseconds, percent
 from tfdoctor.kinds import InputKind
@@ -97,6 +98,17 @@ class Limits:
         "named first; below it, the time is spread over many lines",
         most=1.0,
     )
+    call_ms: float = limit(
+        3.0,
+        "Longest way into a training call and out of it that needs no other explanation than Python itself "
+        "(as in small-batch); a longer one waits for the interpreter",
+    )
+    interpreter: float = limit(
+        0.1,
+        "Smallest share of the step in which the training loop waits for the interpreter while the input runs "
+        "Python; below it, the operating system may be the cause",
+        most=1.0,
+    )
 
 
 LIMITS = Limits()
@@ -109,6 +121,7 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     body: LoopBody | None,
     conversions: Conversions | None,
     input_lines: InputLines | Unavailable,
+    overhead: PythonOverhead | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
@@ -119,6 +132,10 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
             return verdict
     if isinstance(pipeline, Unavailable):
         return NotApplicable(reason=str(pipeline))
+    if not breakdown.waits_for_input and overhead:
+        contended = _contended(pipeline, breakdown, overhead, limits)
+        if contended:
+            return _with_lines(contended, input_lines, _python_ms(pipeline.stages), limits)
     return _in_the_pipeline(pipeline, breakdown, input_lines, limits)
 
 
@@ -261,6 +278,42 @@ def _not_waiting(pipeline: InputPipeline, breakdown: Breakdown, measure: Measure
     return Healthy(summary=summary, evidence=(measure,))
 
 
+def _python_ms(stages: Sequence[StageTime]) -> float:
+    return sum(stage.python_ms for stage in stages)
+
+
+def _contended(
+    pipeline: InputPipeline, breakdown: Breakdown, overhead: PythonOverhead, limits: Limits
+) -> Finding | None:
+    """Return the finding where the input is ready in time and its Python keeps the training loop waiting.
+
+    Only one thread runs Python at a time. The trace shows no wait for the interpreter, but the way into a call
+    takes far longer than Python needs for it.
+    """
+    waited_ms = min(
+        max(0.0, overhead.edges_ms - limits.call_ms),
+        pipeline.python_beside(breakdown.step_ms) * breakdown[Stage.HOST],
+    )
+    share = waited_ms / breakdown.step_ms if breakdown.step_ms else 0.0
+    stages = [stage for stage in pipeline.stages if stage.python_ms]
+    if share < limits.interpreter or not stages:
+        return None
+    finding = _finding(pipeline, stages, breakdown, ())
+    waiting = Effect(Stage.HOST, 0.0, StepWork.INTERPRETER, ms(waited_ms), bound=Bound.AT_MOST)
+    label = "share of the step in which the training loop waits for the interpreter, estimated"
+    return replace(
+        finding,
+        summary=f"{milliseconds(_python_ms(stages))} of Python per step in the pipeline keep the training loop "
+        f"from the interpreter for up to {milliseconds(waited_ms)} of {breakdown.each_step}",
+        evidence=(
+            Measure(label, ratio(share), ratio(limits.interpreter)),
+            Measure("Python time per step", ms(_python_ms(stages))),
+            *finding.evidence,
+        ),
+        effects=(*(_effect(stage) for stage in stages), waiting),
+    )
+
+
 def _finding(
     pipeline: InputPipeline,
     stages: list[StageTime],
@@ -383,13 +436,15 @@ def sick() -> Verdict:
     at, make = Location("train.py", 14), Location("train.py", 12)
     lines = InputLines((InputLine(at, 45, calls="PIL.Image.open"), InputLine(make, 5)))
     steps = Breakdown.of(input=23.0, device=10.0)
-    return check(_pipeline(python_ms=30.0), steps, None, None, None, lines)
+    return check(_pipeline(python_ms=30.0), steps, None, None, None, lines, None)
 
 
 def healthy() -> Verdict:
     """The same map in TensorFlow operations."""
     steps = Breakdown.of(input=23.0, device=10.0)
-    return check(_pipeline(python_ms=0.0), steps, None, None, None, Unavailable("not sampled"))
+    return check(
+        _pipeline(python_ms=0.0), steps, None, None, None, Unavailable("not sampled"), None
+    )
 
 
 def _pipeline(python_ms: float) -> InputPipeline:
