@@ -69,7 +69,7 @@ def test_updates_that_were_cut_off_at_the_end_are_still_counted() -> None:
 
 
 def test_too_few_steps_have_no_figure() -> None:
-    times = times_of(Loop.read(loop([100.0] * 20)))
+    times = times_of(Loop.read(loop([100.0] * 31)))
     assert isinstance(times, NoTimes)
     assert "10 steps" in times.why
 

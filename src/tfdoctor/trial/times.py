@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-WARMUP = 10
-"""Steps left out at the start: graphs are built, buffers filled, parallelism tuned."""
+WARMUP = 21
+"""Steps left out at the start: graphs are built, buffers filled, parallelism tuned, and the weights are read before
+the last of them."""
 
 BLOCKS = 20
 """Blocks that the steady steps of a run are cut into: their spread shows how steady it was."""

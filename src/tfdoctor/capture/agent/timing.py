@@ -36,6 +36,7 @@ class StepTimes:
         self.numbers = array.array("q")
         self.state: Mapping[str, object] | None = None  # before a certain step
         self.updates: list[tuple[int, int]] = []  # (steps begun, updates of the optimizers by then)
+        self.count_at = 0  # the step at which to count them next
         self.epoch_ends: list[int] = []  # steps begun by then
 
     def note(self, number: int, k: int) -> None:
@@ -90,6 +91,7 @@ class TimedWindow(TraceWindow):
         super().__init__(plan, log, registry, program)
         self.results = training_state.Results(self.trial["compare_at"])
         self.returned = self.results.note
+        self.updates = training_state.Updates()
         registry.written = True  # nothing is described: hooks remember nothing
         registry.lengths.left = 0
 
@@ -115,12 +117,20 @@ class TimedWindow(TraceWindow):
             self.began = self.began or time.monotonic()
         if number >= self.trial["compare_at"] and times.state is None:
             times.state = self._state(number)
-            times.updates.append((number, training_state.updates()))
+            self.updates.find()
+        if number >= times.count_at and times.state is not None:
+            self._count(times, number)
+            times.count_at = 2 * number
         times.note(number, k)
         if len(times.starts) % EVERY == 0 and self._enough(times):
-            times.updates.append((number, training_state.updates()))
+            self._count(times, number)
             self.leave = True
         return None
+
+    def _count(self, times: StepTimes, number: int) -> None:
+        count = self.updates.count()
+        if count is not None:
+            times.updates.append((number, count))
 
     def _state(self, number: int) -> Mapping[str, object]:
         self.returned = None
@@ -161,8 +171,8 @@ class TimedWindow(TraceWindow):
     def _finish(self) -> None:
         """The script ended by itself: note how far its optimizers got."""
         for times in self.times.values():
-            if times.state is not None and times.source.seen > times.updates[-1][0]:
-                times.updates.append((times.source.seen, training_state.updates()))
+            if times.state is not None:
+                self._count(times, times.source.seen)
 
     @guarded("times")
     def _write(self, reason: str) -> None:

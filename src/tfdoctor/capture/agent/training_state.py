@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import sys
+import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,17 +87,31 @@ def finite() -> bool | None:
     return all(bool(numpy.isfinite(value.astype("float32")).all()) for value in values)
 
 
-def updates() -> int:
-    """Return how often the optimizers have updated the weights, summed over all optimizers.
+class Updates:
+    """How often the optimizers have updated the weights, summed over all optimizers.
 
     An optimizer that wraps another one, for loss scaling, counts once.
     """
-    kinds = _classes(OPTIMIZERS)
-    if not kinds:
-        return 0
-    found = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
-    own = [optimizer for optimizer in found if not hasattr(optimizer, "inner_optimizer")]
-    return sum(int(optimizer.iterations.numpy()) for optimizer in own if optimizer.built)
+
+    def __init__(self) -> None:
+        self.optimizers: list[weakref.ref[Foreign]] = []
+
+    def find(self) -> None:
+        """Look for the optimizers: those that are made later do not count."""
+        kinds = _classes(OPTIMIZERS)
+        found = [thing for thing in gc.get_objects() if kinds and issubclass(type(thing), kinds)]
+        self.optimizers = [
+            weakref.ref(optimizer)
+            for optimizer in found
+            if optimizer.built and not hasattr(optimizer, "inner_optimizer")
+        ]
+
+    def count(self) -> int | None:
+        """Return the number of updates so far; None once one of the optimizers is gone."""
+        alive: list[Foreign] = [optimizer() for optimizer in self.optimizers]
+        if not alive or any(one is None for one in alive):
+            return None
+        return sum(int(one.iterations.numpy()) for one in alive)
 
 
 def _trainable() -> Iterator[Foreign]:
