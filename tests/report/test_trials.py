@@ -63,7 +63,8 @@ def test_the_headline_says_what_was_proved() -> None:
     diagnosis = tried()
     assert diagnosis.trials is not None
     assert trials.verdict(diagnosis.trials) == (
-        "Measured: 1.45\N{MULTIPLICATION SIGN} as fast with one change of 4 tried, which saves 31 % (28 to 34 %) of the step."
+        "Measured: 1.45\N{MULTIPLICATION SIGN} as fast with one change of 4 tried, which saves 31 % (28 to 34 %) "
+        "of the step."
     )
     nothing = replace(diagnosis.trials, rows=diagnosis.trials.rows[1:3])
     assert trials.verdict(nothing) == "Measured: none of two changes was shown to save time."
