@@ -50,4 +50,4 @@ def _add(draft: Draft, result: Result) -> None:
 
 def _path(draft: Draft, name: str) -> Path:
     """Return the absolute path of a file that the draft names."""
-    return (Path(draft.sources.cwd) / draft.named[name].path).resolve()
+    return Path(draft.sources.recorded(draft.named[name].path)).resolve()

@@ -78,7 +78,7 @@ class Sources:
 
     def _checked(self, path: str) -> SourceFile:
         """Read a file from a folder of the run, or from the current folder, such as another clone."""
-        expected = self._hash(path)
+        expected = self.hashes[self.recorded(path)]
         exists = False
         for folder in dict.fromkeys((*map(Path, self.folders), Path.cwd())):
             data = _bytes(folder / path)
@@ -89,14 +89,18 @@ class Sources:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} was not found")
 
-    def _hash(self, path: str) -> str:
-        """Return the hash of the one file that reports show as this path."""
+    def recorded(self, path: str) -> str:
+        """Return the absolute path, as recorded, of the one file that reports show as this path.
+
+        Raises:
+            Declined: the recording has none, or several.
+        """
         recorded = [name for name in self.hashes if self.places.shown(name) == path]
         if not recorded:
             raise Declined(f"the recording has no hash of {path}, so the file may have changed")
         if len(recorded) > 1:
             raise Declined(f"the run has more than one {path}")
-        return self.hashes[recorded[0]]
+        return recorded[0]
 
     def trains(self) -> Location | None:
         """Return the file that calls fit, else the only file, with line 0 (unknown); None when there is none."""
