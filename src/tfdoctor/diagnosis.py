@@ -149,6 +149,85 @@ class Edit:
     missing: str = ""
 
 
+class Difference(StrEnum):
+    """What a trial shows of a variant."""
+
+    SAVES = "saves"
+    COSTS = "costs"
+    NONE = "none"  # no difference that the trial could show
+    UNKNOWN = "unknown"  # the machine was too noisy to tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a variant saves of the step, measured by running it: shares of the step, negative where it costs.
+
+    ``low`` to ``high`` is the 95 % interval.
+    """
+
+    share: float
+    low: float
+    high: float
+    difference: Difference
+    rounds: tuple[float, ...] = ()  # the share in each round
+
+
+class TrainingState(StrEnum):
+    """How the training of a variant compares with that of the program as it is."""
+
+    EQUAL = "equal"  # the same weights, bit by bit
+    DIFFERENT = "different"  # other weights, where the change should not affect them
+    LOSSES = "losses"  # compared by the losses of the first steps
+    NOT_FINITE = "not-finite"  # infinite weights, or NaN
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Whether a variant still trains the same, seen by a certain step."""
+
+    state: TrainingState
+    step: int = 0
+    losses: tuple[tuple[float, float], ...] = ()  # of the first steps: as it is, and the variant's
+    apart: float | None = None  # largest relative difference of a step's loss
+    usual: float | None = None  # the same between two runs of the program as it is
+    why: str = ""  # of UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One variant of the program, and what running it showed."""
+
+    name: str
+    action: str = ""  # what it changes; "" where the name says it
+    rules: tuple[str, ...] = ()  # whose findings it fixes
+    promised: Saving | None = None
+    measured: Measured | None = None
+    step_ms: float | None = None
+    whole_ms: float | None = None  # with what happens between epochs
+    training: Training | None = None
+    runs: int = 0
+    missing: str = ""  # why it has no figure
+    kept: bool = False  # among the changes that proved to help together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """What `tfdoctor try` measured: the program with changes against the program as it is."""
+
+    rows: tuple[Trial, ...]
+    as_is_ms: float | None = None  # median step of the program as it is
+    as_is: Measured | None = None  # the program as it is against itself
+    rounds: int = 0
+    runs: int = 0
+    minutes: float = 0.0
+    foreign: float = 0.0  # share of the cores that other programs used
+    layer: bool = True  # what the runs wrote was thrown away
+    ended_early: bool = False  # by Ctrl-C
+    not_tried: tuple[tuple[str, str], ...] = ()  # changes, and why they were not tried
+    together: str = ""  # the name of the row of all changes that help together
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """A rule and its outcome."""
@@ -157,6 +236,7 @@ class Result:
     outcome: Outcome
     saving: Saving | None = None
     takes: Takes | None = None  # of a general finding, in place of a saving
+    measured: Measured | None = None  # what its edit saved when it was tried
     severity: Severity | None = None  # of a finding, resolved from its saving or its time
     edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried
 
@@ -346,4 +426,5 @@ class Diagnosis:
     settings: Settings = field(default_factory=Settings)
     order: Order | None = None  # of findings that bear on each other
     accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
+    trials: Trials | None = None  # what `tfdoctor try` measured
     patch: bytes = b""  # the edits that go together, as a unified diff; for `--patch` only

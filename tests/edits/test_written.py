@@ -45,7 +45,7 @@ def test_a_patch_without_a_name_is_refused() -> None:
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     target = tmp_path / "no" / "fixes.diff"
-    with pytest.raises(OutputError, match="choose another file for --patch"):
+    with pytest.raises(OutputError, match="choose another file for the patch"):
         write_patch(replace(diagnoses.full(), patch=PATCH), str(target))
 
 

@@ -7,8 +7,10 @@ from tfdoctor.diagnosis import (
     Account,
     AccountState,
     Diagnosis,
+    Difference,
     Edit,
     LimitSet,
+    Measured,
     Off,
     OperationRow,
     Order,
@@ -24,11 +26,16 @@ from tfdoctor.diagnosis import (
     StepsSummary,
     Subject,
     Together,
+    Training,
+    TrainingState,
+    Trial,
+    Trials,
     Trust,
     Turn,
 )
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.rule import Rule, RuleDoc, Topic
+from tfdoctor.trial.trial import with_measured
 from tfdoctor.units import bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
@@ -140,6 +147,68 @@ def full() -> Diagnosis:
             ),
         ),
     )
+
+
+HELPS = Measured(
+    share=0.31, low=0.28, high=0.34, difference=Difference.SAVES, rounds=(0.3, 0.31, 0.33)
+)
+NOTHING = Measured(share=0.01, low=-0.02, high=0.03, difference=Difference.NONE, rounds=(0.0, 0.01))
+HURTS = Measured(share=-0.26, low=-0.29, high=-0.24, difference=Difference.COSTS, rounds=(-0.26,))
+NOISY = replace(NOTHING, low=-0.4, high=0.5, difference=Difference.UNKNOWN)
+
+PROMISED = Saving(per_step=ms(4.0), share=0.4, bound=Bound.EXPECTED, how="By the step model.")
+
+
+def tried() -> Diagnosis:
+    """Return a report with a change that helps, one that does nothing, one that hurts and one that crashed."""
+    diagnosis = full()
+    first, *_ = (result.rule.name for result in diagnosis.results)
+    rows = (
+        Trial(
+            name=first,
+            action="Cache the dataset",
+            rules=(first,),
+            promised=PROMISED,
+            measured=HELPS,
+            step_ms=6.9,
+            training=Training(state=TrainingState.EQUAL, step=20),
+            runs=3,
+            kept=True,
+        ),
+        Trial(
+            name="TF_ENABLE_ONEDNN_OPTS=0",
+            measured=NOTHING,
+            step_ms=9.9,
+            training=Training(
+                state=TrainingState.LOSSES,
+                step=20,
+                losses=((2.0, 2.1), (1.5, 1.6)),
+                apart=0.05,
+                usual=0.0002,
+            ),
+            runs=3,
+        ),
+        Trial(
+            name="mine.diff",
+            measured=HURTS,
+            step_ms=12.6,
+            training=Training(state=TrainingState.DIFFERENT, step=20, losses=((2.0, 2.1),)),
+            runs=2,
+        ),
+        Trial(name="tcmalloc", missing="OSError: <b>no library</b>", runs=1),
+    )
+    found = Trials(
+        rows=rows,
+        as_is_ms=10.0,
+        as_is=NOTHING,
+        rounds=3,
+        runs=16,
+        minutes=4.2,
+        foreign=0.2,
+        layer=False,
+        not_tried=(("late-shrink", "the change moves code"),),
+    )
+    return with_measured(diagnosis, found)
 
 
 def steps(number: int) -> StepsSummary:
@@ -660,6 +729,7 @@ ALL = {
     "several-hosts": several_hosts,
     "hostile-hosts": hostile_hosts,
     "full": full,
+    "tried": tried,
     "healthy": healthy,
     "unexplained": unexplained,
     "no-steps": no_steps,

@@ -18,6 +18,7 @@ KINDS = [
     "several-hosts",
     "configured",
     "unexplained",
+    "tried",
 ]
 
 
@@ -36,6 +37,6 @@ def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 
 
-@pytest.mark.parametrize("kind", ["full", "no-steps", "several-hosts", "unexplained"])
+@pytest.mark.parametrize("kind", ["full", "no-steps", "several-hosts", "unexplained", "tried"])
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -14,12 +14,20 @@ PLAN = "TFDOCTOR_PLAN"
 
 
 def environment(plan: Plan, processes: Path) -> dict[str, str]:
-    """Return the environment for the run; each agent creates its folder below `processes`.
+    """Return the environment for the run; each agent creates its folder below `processes`."""
+    hidden = plan.kind is not Kind.COMMAND
+    return agent_environment(os.environ, agent_plan(plan, processes), hidden=hidden)
+
+
+def agent_environment(
+    variables: Mapping[str, str], settings: Mapping[str, Any], *, hidden: bool
+) -> dict[str, str]:
+    """Return environment variables with those that load the agent.
 
     A command sees our variables, since launchers copy their environment (`env=dict(os.environ, …)`); the agent
     hides them from a script or a module.
     """
-    inherited = os.environ.get("PYTHONPATH")
+    inherited = variables.get("PYTHONPATH")
     others = [entry for entry in inherited.split(os.pathsep) if entry != SITE] if inherited else []
     empty = inherited in ("", os.pathsep.join([SITE, SITE]))
     paths = [
@@ -27,12 +35,11 @@ def environment(plan: Plan, processes: Path) -> dict[str, str]:
         *others,
         *([SITE] if empty else []),
     ]  # twice marks a PYTHONPATH that was set but empty
-    visibility = "visible" if plan.kind is Kind.COMMAND else "hidden"
-    text = json.dumps(agent_plan(plan, processes))
+    visibility = "hidden" if hidden else "visible"
     return {
-        **os.environ,
+        **variables,
         "PYTHONPATH": os.pathsep.join(paths),
-        PLAN: f"{os.getpid()} {visibility} {text}",
+        PLAN: f"{os.getpid()} {visibility} {json.dumps(settings)}",
     }
 
 

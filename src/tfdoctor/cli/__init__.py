@@ -16,6 +16,8 @@ from tfdoctor.cli.profile import profile
 from tfdoctor.cli.profile_parser import ProfileCommand
 from tfdoctor.cli.report import report
 from tfdoctor.cli.rules import explain, rules
+from tfdoctor.cli.try_parser import TryCommand
+from tfdoctor.cli.trying import try_
 from tfdoctor.errors import TfdoctorError
 
 __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
@@ -78,6 +80,7 @@ def _options(
 
 
 app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": False})(profile)
+app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": False})(try_)
 app.command()(attach)
 app.command()(report)
 app.command()(rules)

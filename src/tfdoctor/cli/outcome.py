@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
 
 FOUND = 3
-"""Exit code when ``--fail-on`` is reached and nothing else went wrong."""
+"""Exit code when ``--fail-on`` or ``--fail-on-promise`` is reached and nothing else went wrong."""
 
 INTERRUPTED = 130
 """Exit code of Ctrl-C, as a shell shows it."""

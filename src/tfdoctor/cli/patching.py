@@ -31,25 +31,46 @@ def write_patch(diagnosis: "Diagnosis", target: str) -> None:
         sys.stdout.buffer.write(diagnosis.patch)
         sys.stdout.buffer.flush()
     else:
-        _write(Path(target), diagnosis.patch)
+        write_file(Path(target), diagnosis.patch)
 
 
 PATCHES = (b"--- ", b"diff --git ")
 """Start of a file that may be overwritten."""
 
 
-def _write(path: Path, patch: bytes) -> None:
+def check_target(path: Path) -> None:
+    """Check that a file may be written as a patch.
+
+    Raises:
+        OutputError: it has content other than a patch, or cannot be read.
+    """
     try:
         content = path.read_bytes() if path.exists() else b""
-        if content and not content.startswith(PATCHES):
-            raise OutputError(f"{path} exists and is not a patch: choose another file for --patch.")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    if content and not content.startswith(PATCHES):
+        raise OutputError(f"{path} exists and is not a patch: choose another file for the patch.")
+
+
+def write_file(path: Path, patch: bytes) -> None:
+    """Write a patch to a file that is absent, or a patch.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    check_target(path)
+    try:
         path.write_bytes(patch)
     except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written ({error.strerror}): choose another file for --patch."
-        ) from error
+        raise _unwritable(path, error) from error
     how = "apply it with `git apply` in the folder of the run" if patch else "an empty file"
     typer.echo(f"wrote {path}: {how}", err=True)
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(
+        f"{path} cannot be written ({error.strerror}): choose another file for the patch."
+    )
 
 
 def _left_out(diagnosis: "Diagnosis") -> list[str]:

@@ -95,7 +95,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
 
     wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
     applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
-    kind, script, args = _what(ctx, module, command or [])
+    kind, script, args = what(ctx, module, command or [])
     plan = Plan(
         script=script,
         args=args,
@@ -128,7 +128,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     raise typer.Exit(code)
 
 
-def _what(
+def what(
     ctx: typer.Context, module: str | None, command: list[str]
 ) -> tuple["Kind", str, tuple[str, ...]]:
     """Return the kind of command to run (script, module, program), its name and its arguments."""

@@ -78,25 +78,29 @@ class Sources:
 
     def _checked(self, path: str) -> SourceFile:
         """Read a file from a folder of the run, or from the current folder, such as another clone."""
-        expected = self._hash(path)
+        expected = self.hashes[self.recorded(path)]
         exists = False
         for folder in dict.fromkeys((*map(Path, self.folders), Path.cwd())):
             data = _bytes(folder / path)
             exists = exists or data is not None
             if data is not None and hashlib.sha256(data).hexdigest() == expected:
-                return SourceFile.read(path, data, _name(folder, path), _within(folder))
+                return SourceFile.read(path, data, _name(folder, path), within_repository(folder))
         if exists:
             raise Declined(f"{path} has changed since the recording: record the run again")
         raise Declined(f"{path} was not found")
 
-    def _hash(self, path: str) -> str:
-        """Return the hash of the one file that reports show as this path."""
+    def recorded(self, path: str) -> str:
+        """Return the absolute path, as recorded, of the one file that reports show as this path.
+
+        Raises:
+            Declined: the recording has none, or several.
+        """
         recorded = [name for name in self.hashes if self.places.shown(name) == path]
         if not recorded:
             raise Declined(f"the recording has no hash of {path}, so the file may have changed")
         if len(recorded) > 1:
             raise Declined(f"the run has more than one {path}")
-        return self.hashes[recorded[0]]
+        return recorded[0]
 
     def trains(self) -> Location | None:
         """Return the file that calls fit, else the only file, with line 0 (unknown); None when there is none."""
@@ -113,7 +117,7 @@ def _name(folder: Path, path: str) -> str:
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
 
-def _within(folder: Path) -> str:
+def within_repository(folder: Path) -> str:
     """Return the path of a folder in its git repository, with a slash at the end, or ""."""
     real = folder.resolve()
     folders = (real, *real.parents)

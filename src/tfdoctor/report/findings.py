@@ -8,7 +8,7 @@ from itertools import starmap, zip_longest
 from tfdoctor import text
 from tfdoctor.diagnosis import Edit, Result, Saving
 from tfdoctor.humanize import location
-from tfdoctor.report import money, sentences, tables
+from tfdoctor.report import money, sentences, tables, trials
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 
 
@@ -42,6 +42,7 @@ class Fault:
     what: str  # the first change to make
     where: str  # the first place it belongs to
     saves: str  # "" when no number is known
+    measured: str  # what its edit saved when it was tried; "" when it was not
     takes: str  # the time that a general finding names, in place of a saving; "" for any other
     after: tuple[str, ...]  # rules to follow first for that saving
     how: str
@@ -124,6 +125,7 @@ def _fault(result: Result, finding: Finding) -> Fault:
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=location(_place(finding)),
         saves=sentences.saves(saving),
+        measured=trials.saved(result.measured),
         takes=sentences.takes(result.takes),
         after=_after(saving),
         how=_how(saving),

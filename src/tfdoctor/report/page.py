@@ -7,10 +7,11 @@ from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Off, SecondOpinion, Settings
 from tfdoctor.humanize import milliseconds, share
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.report import accounts, findings, hosts, money, order, sentences, tables
+from tfdoctor.report import accounts, findings, hosts, money, order, sentences, tables, trials
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.trials import TrialSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Page:
     verdict: tuple[str, ...]
     segments: tuple[BarSegment, ...]
     accounts: tuple[AccountLine, ...]  # of the large parts that findings do not name
+    trials: TrialSection | None  # what was measured by running the changes
     faults: tuple[Fault, ...]
     order: tuple[str, ...]  # in which to fix them, where that matters
     money: str  # what the run costs, where a price was given
@@ -88,13 +90,18 @@ class Page:
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     groups, settings = findings.grouped(diagnosis.results), _settings(diagnosis.settings)
-    compared = hosts.section(diagnosis.hosts)
+    compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),
-        verdict=(*sentences.verdict(diagnosis), *([compared.verdict] if compared else ())),
+        verdict=(
+            *sentences.verdict(diagnosis),
+            *([tried.verdict] if tried else ()),
+            *([compared.verdict] if compared else ()),
+        ),
         segments=_segments(diagnosis),
         accounts=accounts.lines(diagnosis),
+        trials=tried,
         faults=groups.faults,
         order=order.sentences(diagnosis.order),
         money=money.cost(diagnosis.results),

@@ -18,6 +18,7 @@ from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import BarSegment, Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.terminal_diff import brief
+from tfdoctor.report.trials import TrialSection
 from tfdoctor.text import shorten
 
 WIDEST = 100
@@ -66,6 +67,7 @@ def _page(shown: Page, width: int) -> RenderableType:
         _bar(shown.segments, width),
         _accounts(shown.accounts),
         _hosts(shown.hosts),
+        _trials(shown.trials),
         _fixes(shown.fixes),
         _order(shown.order),
         Text(shown.money) if shown.money else None,
@@ -102,6 +104,22 @@ def _hosts(hosts: Section | None) -> RenderableType | None:
     return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *more)
 
 
+def _trials(trials: TrialSection | None) -> RenderableType | None:
+    """Return what was measured: a change on one line, then what was promised, measured and trained."""
+    if trials is None:
+        return None
+    lines = Text("Measured by running the changes", style="bold")
+    for row in trials.grid.rows:
+        name, promised, measured, trained, _step = map(str, row)
+        lines.append(f"\n{shorten(name, 240)}", style="bold")
+        lines.append(f"\n  promised: {promised} · measured: ", style="not bold")
+        lines.append(shorten(measured, 240), style="bold")
+        lines.append(f"\n  trains the same: {shorten(trained, 240)}", style="not bold")
+    for sentence in trials.notes:
+        lines.append(f"\n{shorten(sentence, 240)}", style="not bold")
+    return lines
+
+
 def _blocks(fraction: float, room: int) -> str:
     """Return a bar in eighths of a character; a part that exists is never invisible."""
     full, eighth = divmod(max(1, round(fraction * room * 8)), 8)
@@ -128,7 +146,8 @@ def _fix(fault: Fault) -> Text:
     after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saves}{after}" if fault.saves else takes or after.strip()
-    facts = [shorten(fault.where, 60), saves, shorten(fault.rule, 60)]
+    measured = f"measured: {fault.measured}" if fault.measured else ""
+    facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rule, 60)]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")
     line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))

@@ -29,6 +29,13 @@ def begin(text: str) -> None:
     _begun.append(log)
 
 
+def read_changed(text: str) -> None:
+    """Make this process read the changed texts of a trial's files in their place."""
+    from . import changed_files
+
+    changed_files.install(json.loads(text)["changed"])
+
+
 def enter(text: str, name: str) -> Watcher:
     """Install the agent, for `name` (TensorFlow or Keras) is about to be imported; return its finder."""
     plan: AgentPlan = json.loads(text)
@@ -58,7 +65,15 @@ def install(plan: AgentPlan, log: journal.Journal | None = None) -> Installed:
 
 def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     """Return all hooks, by the module that they patch, in the order in which they act."""
-    from . import debugging, keras_loop, lending, registry, session_loop, tf_hooks
+    from . import (
+        debugging,
+        keras_loop,
+        lending,
+        registry,
+        session_loop,
+        tf_hooks,
+        training_state,
+    )
 
     trainers = keras_loop.trainers(parts)
     parts.trainers = list(trainers.values())
@@ -73,4 +88,6 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
     ):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)
+    if parts.window.plan.get("trial"):
+        every[tf_hooks.FUNCTIONS].insert(0, lambda _: training_state.seed())
     return every

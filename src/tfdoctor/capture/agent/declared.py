@@ -272,6 +272,16 @@ class Ops(Protocol):
 # What the agent is given and writes
 
 
+class TrialPlan(TypedDict):
+    """When a run of a trial has enough."""
+
+    seconds: float  # of training after the warm-up
+    steps: int  # of them, at least
+    most_seconds: float  # of training in all
+    warmup: int  # steps
+    compare_at: int  # the step before which the weights are compared
+
+
 class AgentPlan(TypedDict, total=False):
     """What tfdoctor asks of the agent."""
 
@@ -282,3 +292,5 @@ class AgentPlan(TypedDict, total=False):
     seconds: float | None
     stop_after: bool
     watch_s: float
+    trial: TrialPlan | None  # times steps and traces none
+    changed: Mapping[str, str]  # file: the file with the text to read in its place

@@ -9,6 +9,7 @@ from .program import ProgramFile
 from .registry import Registry
 from .stack_samples import StackSampler
 from .steps import StepKind
+from .timing import TimedWindow
 from .watch import Watch
 from .window import TraceWindow
 
@@ -41,7 +42,8 @@ class Installed:
         self.log = log
         self.registry = Registry(log)
         self.program = ProgramFile(self.registry)
-        self.window = TraceWindow(plan, log, self.registry, self.program)
+        kind = TimedWindow if plan.get("trial") else TraceWindow
+        self.window: TraceWindow = kind(plan, log, self.registry, self.program)
         self.local = ThreadLoops(self.window)
         self.arguments = CallArguments(log)
         self.lengths = self.registry.lengths

@@ -175,9 +175,7 @@ class Trainers:
                 self._note(sys._getframe(1))
             loops.depth += 1
             try:
-                if batches.wanted(iterator, source.calls, k):
-                    iterator = batches.next(iterator)
-                result = function(iterator)
+                result = function(batches.passed(iterator, source.calls, k))
             except BaseException:
                 source.retract(marker, k)
                 raise
@@ -185,6 +183,8 @@ class Trainers:
                 loops.depth -= 1
                 if marker is not None:
                     marker.__exit__(None, None, None)
+            if window.returned is not None:
+                window.returned(result)
             return result
 
         return _own(marked)

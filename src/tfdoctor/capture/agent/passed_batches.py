@@ -31,6 +31,14 @@ class PassedBatches:
         waiting = self.lengths.left > 0 and self.window.state is State.WAITING
         return waiting and k == 1 and calls > 1 and _is_readable(iterator)
 
+    def passed(self, iterator: Foreign, calls: int, k: int) -> object:
+        """Return what to give to the compiled function: an iterator over a batch that was seen, or the given one.
+
+        Raises:
+            Exception: what making the batch raises, as it would inside the compiled function.
+        """
+        return self.next(iterator) if self.wanted(iterator, calls, k) else iterator
+
     def next(self, iterator: Foreign) -> object:
         """Return an iterator over the next batch alone; the given one where the data has ended.
 

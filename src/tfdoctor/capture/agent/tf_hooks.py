@@ -158,6 +158,8 @@ def patch_runs(kind: ConcreteFunctionClass, installed: Installed) -> None:
         finally:
             loops.running, window.running = False, None
             leave(loops.calls, failed)
+        if window.returned is not None:
+            window.returned(result)
         return result
 
     kind._call_flat = hide(_call_flat)
@@ -187,6 +189,8 @@ def patch_tape(kind: TapeClass, installed: Installed) -> None:
         if function is not None or graph is not None:
             gradients.mark(function, graph)
         elif not loops.depth:
+            if window.returned is not None and args:
+                window.returned(args[0])
             gradients.step(loops.calls)
             if window.leave:
                 window.depart()

@@ -59,6 +59,7 @@ class Tracing:
         self.after_open: list[Callable[[StepCounter], object]] = []  # when that was at a step
         self.before_close: list[Callable[[], object]] = []  # ends of the steps under way
         self.after_steps: list[Callable[[], object]] = []  # then, just before the profiler stops
+        self.returned: Callable[[object], object] | None = None  # wants what a step returned
         self.reset()
 
     def reset(self) -> None:

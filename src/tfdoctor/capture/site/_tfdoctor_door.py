@@ -17,6 +17,9 @@ OURS = os.path.dirname(os.path.abspath(__file__))
 START = os.getcwd()
 """The working directory as the script finds it; it may have left it, or deleted it, when the agent comes."""
 
+CHANGED = '"changed"'
+"""What a plan has where this process is to read other texts of some files."""
+
 FIRST = ("tensorflow", "keras", "tf_keras")
 """Where the modules that the agent patches begin."""
 
@@ -94,5 +97,7 @@ def let_in() -> None:
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
         _agent().begin(plan)
+    if CHANGED in plan:
+        _agent().read_changed(plan)
     finders: list[Any] = sys.meta_path
     finders.insert(0, Door(plan))

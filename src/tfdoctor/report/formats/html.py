@@ -57,6 +57,7 @@ def _render(diagnosis: Diagnosis, plotly: str) -> str:
         surfaces=(LIGHT_PAGE, DARK_PAGE),
         style=Markup(_asset("report.css")),  # noqa: S704 - our own file
         hosts_style=Markup(_asset("hosts.css")),  # noqa: S704 - our own file
+        trials_style=Markup(_asset("trials.css")),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
         script_hash=_hash(script),
         plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"

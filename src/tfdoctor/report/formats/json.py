@@ -28,7 +28,7 @@ from tfdoctor.diagnosis import (
     Together,
     Turn,
 )
-from tfdoctor.report import hosts_json, sentences
+from tfdoctor.report import hosts_json, sentences, trials_json
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Cell,
@@ -97,6 +97,8 @@ def _optional(diagnosis: Diagnosis) -> Object:
         fields["order"] = _order(diagnosis.order)
     if diagnosis.settings != Settings():
         fields["settings"] = _settings(diagnosis.settings)
+    if diagnosis.trials:
+        fields["trials"] = trials_json.contract(diagnosis.trials, _number, _saving)
     return fields
 
 
@@ -257,7 +259,7 @@ def _result(result: Result) -> Object:
         "reason": "",
         "saving": _saving(result.saving),
         "takes": _takes(result.takes),
-        "measured": None,
+        "measured": trials_json.measured(result.measured, _number),
         "evidence": [],
         "remedies": [],
     }

@@ -9,6 +9,7 @@ from tfdoctor.report.findings import ChangeEntry, Fault, Note
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, RuleOff, page
 from tfdoctor.report.tables import Grid, MeasureRow
+from tfdoctor.report.trials import TrialSection
 
 LIMIT = 64_000
 """Bytes: GitHub refuses comments of more than 65,536 characters."""
@@ -60,6 +61,7 @@ def _head(shown: Page) -> list[str]:
         f"### What to change on {escaped(shown.hosts.shown)}"
         if shown.hosts and shown.fixes
         else "",
+        *_trials(shown.trials),
         _fixes(shown.fixes),
         "\n".join(f"- {escaped(sentence)}" for sentence in shown.order[:ROWS]),
         escaped(shown.money),
@@ -81,6 +83,13 @@ def _hosts(hosts: Section | None) -> list[str]:
         return []
     tables = [_table(grid.first(ROWS)) if grid.rows else "" for grid in (hosts.grid, hosts.faults)]
     return ["### Hosts", escaped(" ".join((hosts.slowest, *hosts.notes))), *tables]
+
+
+def _trials(trials: TrialSection | None) -> list[str]:
+    if trials is None:
+        return []
+    notes = "\n".join(f"- {escaped(note)}" for note in trials.notes[:ROWS])
+    return ["### Measured by running the changes", _table(trials.grid.first(ROWS)), notes]
 
 
 def _fixes(faults: Sequence[Fault]) -> str:

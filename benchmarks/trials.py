@@ -1,0 +1,106 @@
+"""Compares what `tfdoctor try` measures with a plain timer: ``python -m benchmarks.trials ROUND [NAME ...]``.
+
+For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before that, both
+scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the trial. The
+table says whether the interval of the trial holds that saving, how wide it is, and whether the program as it is
+differs from itself.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.strangers.__main__ import QUIET, timed
+from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
+from tfdoctor.capture.plan import Kind
+from tfdoctor.diagnosis import Difference, Measured, Trials
+from tfdoctor.errors import TfdoctorError
+from tfdoctor.trial import trial
+from tfdoctor.trial.program import Program
+from tfdoctor.trial.running import Stage
+from tfdoctor.trial.variants import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One case: the saving by the timer, by the trial, and of the program against itself."""
+
+    case: Case
+    truth: float | None
+    trials: Trials
+
+    @property
+    def measured(self) -> Measured | None:
+        """The saving that the trial measured."""
+        return self.trials.rows[0].measured
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval holds the timer's saving."""
+        one = self.measured
+        return one is not None and self.truth is not None and one.low <= self.truth <= one.high
+
+    def line(self) -> str:
+        """Return one line of the table."""
+        one, itself = self.measured, self.trials.as_is
+        truth = "-" if self.truth is None else f"{self.truth:.1%}"
+        if one is None:
+            return (
+                f"{self.case.name:<34} timer {truth:>6}  no figure: {self.trials.rows[0].missing}"
+            )
+        interval = f"{one.share:>6.1%} ({one.low:.1%} to {one.high:.1%})"
+        against = "-" if itself is None else f"{itself.share:+.1%} {itself.difference.value}"
+        training = self.trials.rows[0].training
+        return (
+            f"{self.case.name:<34} timer {truth:>6}  try {interval:<28} {'holds' if self.holds else 'MISSES'}"
+            f"  half {(one.high - one.low) / 2:.1%}  A/A {against}"
+            f"  {self.trials.rounds} rounds, {self.trials.minutes:.1f} min"
+            f"  {training.state.value if training else '-'}"
+        )
+
+
+def compare(case: Case, minutes: float, rounds: int) -> Compared:
+    """Time the twins of a case plainly, then try the fix."""
+    truth = case.saving(timed(case, rounds))
+    sick, healthy = (case.folder / f"{twin}.py" for twin in (SICK, HEALTHY))
+    program = Program((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
+    fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
+    with Stage.of(program, layer=True) as stage:
+        trials, _ = trial.conduct(stage, trial.Plan([fix], lambda parts: parts[0], minutes))
+    return Compared(case, truth, trials)
+
+
+def comparable(case: Case) -> bool:
+    """Say whether a step of both twins is the same work, and its median tells the saving."""
+    return not case.trap and not case.by_mean and len(set(case.per_mark.values())) == 1
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, help="of the round's cases")
+    parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of each trial [default: 10]")
+    parser.add_argument("--rounds", type=int, default=3, help="of the plain timer [default: 3]")
+    options = parser.parse_args()
+    done = []
+    for case in filter(comparable, cases(options.folder.resolve(), options.names)):
+        try:
+            done.append(compare(case, options.minutes, options.rounds))
+        except TfdoctorError as error:
+            print(f"{case.name:<34} {error}", flush=True)
+            continue
+        print(done[-1].line(), flush=True)
+    known = [one for one in done if one.measured is not None and one.truth is not None]
+    same = [
+        one for one in done if one.trials.as_is and one.trials.as_is.difference is Difference.NONE
+    ]
+    print(
+        f"the interval holds the timer's saving in {sum(one.holds for one in known)} of {len(known)}"
+    )
+    print(f"no difference from itself claimed in {len(same)} of {len(done)}")
+
+
+if __name__ == "__main__":
+    main()

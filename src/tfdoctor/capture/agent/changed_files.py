@@ -1,0 +1,90 @@
+"""The program reads its own files changed, where the file system cannot show them so.
+
+Whatever reads a file through Python gets the changed text: imports, `open`, `inspect.getsource`, AutoGraph,
+tracebacks. The main script is the exception, for the interpreter itself reads it: see `run_changed`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+READING = frozenset("rbtU")
+"""Modes of `open` that only read."""
+
+
+class ChangedFiles:
+    """Which file to read in place of which; both are absolute paths with links resolved."""
+
+    def __init__(self, changed: Mapping[str, str]) -> None:
+        self.changed = dict(changed)
+        self.names = frozenset(os.path.basename(path) for path in changed)
+
+    def instead(self, file: object) -> str | None:
+        """Return the file to read in place of this one; None when it is as it was."""
+        if not isinstance(file, (str, bytes, os.PathLike)):
+            return None
+        path = os.fsdecode(file)
+        if os.path.basename(path) not in self.names:  # a link of another name reads the original
+            return None
+        return self.changed.get(os.path.realpath(path))
+
+
+def install(changed: Mapping[str, str]) -> None:
+    """Read the changed files from now on."""
+    files = ChangedFiles(changed)
+    _patch_open(files)
+    _patch_open_code(files)
+    _patch_bytecode(files)
+
+
+def _patch_open(files: ChangedFiles) -> None:
+    original: Callable[..., Any] = io.open
+
+    @functools.wraps(original)
+    def open_(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as open
+        reads = READING.issuperset(mode)
+        other = files.instead(file) if reads else None
+        return original(file if other is None else other, mode, *args, **kwargs)
+
+    changes: Any = (builtins, io, sys.modules.get("_io"))
+    for module in changes:
+        module.open = open_
+    tokenizer: Any = sys.modules.get("tokenize")
+    if tokenizer is not None:
+        tokenizer._builtin_open = open_
+
+
+def _patch_open_code(files: ChangedFiles) -> None:
+    original: Callable[..., Any] = io.open_code
+
+    @functools.wraps(original)
+    def open_code(path: str) -> Any:  # noqa: ANN401  # as open_code
+        other = files.instead(path)
+        return original(path if other is None else other)
+
+    changes: Any = (io, sys.modules.get("_io"))
+    for module in changes:
+        module.open_code = open_code
+
+
+def _patch_bytecode(files: ChangedFiles) -> None:
+    """Compile changed files anew: the bytecode that is stored is that of the original."""
+    loader: Any = type(__spec__.loader)
+    original = loader.path_stats
+
+    @functools.wraps(original)
+    def path_stats(self: object, path: str) -> Any:  # noqa: ANN401  # as path_stats
+        if files.instead(path) is not None:
+            raise OSError("changed for a trial: no bytecode")
+        return original(self, path)
+
+    loader.path_stats = path_stats

@@ -1,0 +1,191 @@
+"""A trial's run: when each step began and what it left behind; no window opens and no profiler runs."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import time
+
+from . import training_state
+from .journal import guarded
+from .steps import NEVER, StepKind
+from .tracing import State
+from .window import TraceWindow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .declared import AgentPlan, TrialPlan
+    from .journal import Journal
+    from .program import ProgramFile
+    from .registry import Registry
+    from .steps import Marker, StepCounter
+
+
+TIMING = "timing.json"
+
+
+class StepTimes:
+    """The steps of one loop: when each call began, in ns, and how many steps it held."""
+
+    def __init__(self, source: StepCounter) -> None:
+        self.source = source
+        self.starts, self.sizes = array.array("q"), array.array("l")
+        self.numbers = array.array("q")
+        self.state: Mapping[str, object] | None = None  # before a certain step
+        self.updates: list[tuple[int, int]] = []  # (steps begun, updates of the optimizers by then)
+        self.count_at = 0  # the step at which to count them next
+        self.epoch_ends: list[int] = []  # steps begun by then
+
+    def note(self, number: int, k: int) -> None:
+        """A call of k steps begins; what was begun at this number before was no step."""
+        while self.numbers and self.numbers[-1] >= number:
+            for column in (self.numbers, self.starts, self.sizes):
+                column.pop()
+        self.numbers.append(number)
+        self.starts.append(time.perf_counter_ns())
+        self.sizes.append(k)
+
+    def seconds(self, warmup: int) -> tuple[float, int]:
+        """Return the time and the number of steps since the warm-up."""
+        numbers = self.numbers
+        first = next((i for i, number in enumerate(numbers) if number >= warmup), None)
+        if first is None:
+            return 0.0, 0
+        return (self.starts[-1] - self.starts[first]) / 1e9, numbers[-1] - numbers[first]
+
+    def summary(self, epoch_steps: int | None) -> dict[str, object]:
+        """Return what the trial reads; `epoch_steps` is how many steps an epoch has, as far as it is known."""
+        return {
+            "source": self.source.kind.value,
+            "at": self.source.at,
+            "rounds": self.source.rounds,
+            "starts_ns": list(self.starts),
+            "sizes": list(self.sizes),
+            "updates": self.updates,
+            "epoch_ends": self.epoch_ends,
+            "epoch_steps": epoch_steps,
+            "state": self.state,
+        }
+
+
+EVERY = 16
+"""Calls from one look at the clock of the whole run to the next."""
+
+
+class TimedWindow(TraceWindow):
+    """Takes the time of every step, and ends the run when it has enough."""
+
+    def __init__(
+        self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
+    ) -> None:
+        trial = plan["trial"]
+        if trial is None:
+            raise ValueError("the plan is not that of a trial")
+        self.trial: TrialPlan = trial
+        self.times: dict[StepCounter, StepTimes] = {}
+        self.began = 0.0  # when the first step began, on the monotonic clock
+        self.epoch_steps: dict[StepCounter, int] = {}
+        super().__init__(plan, log, registry, program)
+        self.results = training_state.Results(self.trial["compare_at"])
+        self.returned = self.results.note
+        self.updates = training_state.Updates()
+        registry.written = True  # nothing is described: hooks remember nothing
+        registry.lengths.left = 0
+
+    def first_alarm(self) -> int:
+        """Ask for every step."""
+        return NEVER if self.state is State.DONE else 0
+
+    @guarded("announce")
+    def announce(self, source: StepCounter, total: int, k: int = 1, skip: int = 0) -> None:  # noqa: ARG002  # as above it
+        """Know how long an epoch is: the first one fills caches."""
+        of_fit = self.registry.fit.get("steps_per_epoch") if source.kind is StepKind.FIT else None
+        self.epoch_steps[source] = of_fit or total
+
+    def open_for(self, source: StepCounter | None, seconds: float) -> None:
+        """Open nothing."""
+
+    @guarded("time")
+    def arrive(self, source: StepCounter, number: int, k: int) -> Marker | None:
+        """A call of steps number … number+k-1 begins: note it, and end the run when it has enough."""
+        times = self.times.get(source)
+        if times is None:
+            times = self.times[source] = StepTimes(source)
+            self.began = self.began or time.monotonic()
+        if number >= self.trial["compare_at"] and times.state is None:
+            times.state = self._state(number)
+            self.updates.find()
+        if number >= times.count_at and times.state is not None:
+            self._count(times, number)
+            times.count_at = 2 * number
+        times.note(number, k)
+        if len(times.starts) % EVERY == 0 and self._enough(times):
+            self._count(times, number)
+            self.leave = True
+        return None
+
+    def _count(self, times: StepTimes, number: int) -> None:
+        count = self.updates.count()
+        if count is not None:
+            times.updates.append((number, count))
+
+    def _state(self, number: int) -> Mapping[str, object]:
+        self.returned = None
+        return {"step": number, **training_state.weights(), "losses": self.results.losses()}
+
+    def _enough(self, times: StepTimes) -> bool:
+        if times.state is None:
+            return False
+        spent, most = time.monotonic() - self.began, self.trial["most_seconds"]
+        warmup = self.trial["warmup"]
+        if spent < most / 2:  # a first epoch that is longer is no reason to wait for its end
+            warmup = max(warmup, self.epoch_steps.get(times.source, 0))
+        seconds, steps = times.seconds(warmup)
+        enough = seconds >= self.trial["seconds"] and steps >= self.trial["steps"]
+        return enough or spent >= most
+
+    def loop_over(self, source: StepCounter) -> None:
+        """An epoch of a loop over a dataset has ended."""
+        if source in self.times:
+            self.times[source].epoch_ends.append(source.seen)
+
+    def retract(self, number: int) -> None:
+        """Nothing was marked."""
+
+    def rest(self) -> None:
+        """Time nothing more."""
+        self.enter(State.DONE)
+        self.quiet = True
+        for source in self.sources.values():
+            source.alarm = NEVER
+
+    def close(self, reason: str, reached: int | None = None) -> None:  # noqa: ARG002  # same
+        """Write the times at the end of the run."""
+        if self.state is not State.DONE:
+            self._finish()
+        self._write(reason)
+
+    def _finish(self) -> None:
+        """The script ended by itself: note how far its optimizers got."""
+        for times in self.times.values():
+            if times.state is not None:
+                self._count(times, times.source.seen)
+
+    @guarded("times")
+    def _write(self, reason: str) -> None:
+        path = os.path.join(self.log.out, TIMING)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(
+                {
+                    "ended_by": reason,
+                    "loops": [
+                        times.summary(self.epoch_steps.get(source))
+                        for source, times in self.times.items()
+                    ],
+                    "finite": training_state.finite(),
+                },
+                file,
+            )

@@ -1,0 +1,56 @@
+"""Runs a main script whose text is changed: ``python run_changed.py script.py ARGUMENTS``, or ``-m module …``.
+
+The interpreter reads a main script by itself, where nothing can stand in between. So this file is the main
+script for a moment: it makes everything as the interpreter would for the other one, and runs that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _run_script(path: str) -> None:
+    import io  # noqa: PLC0415  # nothing of ours stays in the namespace of the script
+
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    with io.open_code(os.path.abspath(path)) as file:  # the changed text
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    from importlib.machinery import SourceFileLoader  # noqa: PLC0415  # same
+
+    main: Any = sys.modules["__main__"]
+    names = main.__dict__
+    builtins = names["__builtins__"]
+    names.clear()
+    names.update(
+        __name__="__main__",
+        __doc__=None,
+        __package__=None,
+        __loader__=SourceFileLoader("__main__", path),
+        __spec__=None,
+        __annotations__={},
+        __builtins__=builtins,
+        __file__=path,
+        __cached__=None,
+    )
+    exec(code, names)  # noqa: S102  # the user's script
+
+
+def _run_module(name: str) -> None:
+    import runpy  # noqa: PLC0415  # same
+
+    sys.path[0] = os.getcwd()
+    run: Any = runpy
+    run._run_module_as_main(name)  # noqa: SLF001  # what `python -m` calls
+
+
+del sys.argv[0]
+if sys.argv[0] == "-m":
+    del sys.argv[0]
+    _run_module(sys.argv[0])
+else:
+    _run_script(sys.argv[0])

@@ -1,0 +1,196 @@
+"""``tfdoctor try``: measure what the advised changes save, by running them."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfdoctor.cli.options import Formats, parse_formats
+from tfdoctor.cli.outcome import diagnose, write
+from tfdoctor.cli.profile import what
+from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.errors import CaptureError, InputError
+
+if TYPE_CHECKING:
+    from tfdoctor.recording import Recording
+    from tfdoctor.trial.variants import Variant
+
+
+def try_(  # noqa: PLR0913 - its arguments are the command's options
+    ctx: typer.Context,
+    *,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RECORDING | SCRIPT [ARGS]...",
+            help="A recording made by `tfdoctor profile`, or a training script and its arguments, which is then "
+            "profiled first.",
+        ),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("-m", metavar="MODULE", help="Run a module instead of a script.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for a new recording [default: runs/SCRIPT-TIME].")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Try only the edits of these rules, comma-separated."),
+    ] = None,
+    patch: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIFF", help="Also try this patch, as `git apply` would; can be repeated."
+        ),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Also try this environment variable; can be repeated."
+        ),
+    ] = None,
+    usual_settings: Annotated[
+        bool,
+        typer.Option(
+            "--settings", help="Also try XLA, oneDNN, thread numbers and tcmalloc, each alone."
+        ),
+    ] = False,
+    minutes: Annotated[
+        float, typer.Option(min=0.5, max=1440, help="Time for all runs together.")
+    ] = 10.0,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the edits that proved to help as a diff for git apply."
+        ),
+    ] = None,
+    layer: Annotated[
+        bool,
+        typer.Option(
+            "--layer/--no-layer",
+            help="Throw away what the runs write, where the kernel allows it.",
+        ),
+    ] = True,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Run without asking where writes cannot be thrown away."),
+    ] = False,
+    fail_on_promise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Exit with 3 if a promised saving is off by more than this share of the step.",
+        ),
+    ] = None,
+    formats: Formats = "html,json",
+    config: ConfigFile = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    rules: OwnRules = None,
+) -> None:
+    """Run the program with the advised changes and without, by turns, and report what each saves.
+
+    The files of the program are never written: its runs see changed copies.
+    """
+    from tfdoctor.trial import of_recording  # noqa: PLC0415 - keeps --help fast
+
+    wanted, applied = parse_formats(formats), book(settings(config, select, ignore, rules))
+    limit = _percent(fail_on_promise)
+    _writable(keep)
+    recording = _recorded(ctx, command or [], module, out)
+    diagnosis = diagnose(recording, _title(recording), applied)
+    request = of_recording.Request(
+        only=tuple(name.strip() for name in (only or "").split(",") if name.strip()),
+        patches=tuple(patch or ()),
+        environment=tuple(env or ()),
+        settings=usual_settings,
+        minutes=minutes,
+        layer=layer,
+        consent=_consent(yes=yes),
+        say=_say,
+    )
+    tried = of_recording.conduct(recording, diagnosis, request)
+    write(tried.diagnosis, recording.root or Path(), wanted)
+    if keep is not None:
+        _keep(keep, tried.kept, recording)
+    raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
+
+
+def _recorded(
+    ctx: typer.Context, command: list[str], module: str | None, out: Path | None
+) -> "Recording":
+    """Return the recording that was named, or make one.
+
+    Raises:
+        CaptureError: the script failed or could not be profiled.
+        InputError: the recording cannot be read.
+    """
+    from tfdoctor.capture import Plan, profile  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.recording import Recording  # noqa: PLC0415 - same
+
+    if module is None and len(command) == 1 and Path(command[0]).is_dir():
+        return Recording.open(command[0])
+    kind, script, args = what(ctx, module, command)
+    plan = Plan(script=script, args=args, kind=kind, out=out, stop_after=True)
+    outcome = profile(plan, stderr=sys.stderr)
+    if outcome.exit_code:
+        raise CaptureError(
+            f"The program ended with exit code {outcome.exit_code} when it was profiled: run it by itself."
+        )
+    return outcome.recording
+
+
+def _title(recording: "Recording") -> str:
+    plan = recording.manifest.plan if recording.manifest else None
+    if plan is not None and plan.script:
+        return Path(plan.script).name
+    return recording.root.name if recording.root else ""
+
+
+def _percent(text: str | None) -> float | None:
+    """Return the share of a percentage; anything else is a usage error."""
+    if text is None:
+        return None
+    try:
+        share = float(text.rstrip("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise typer.BadParameter(f"{text!r} is not a percentage: write 10%")
+    return share
+
+
+def _writable(keep: Path | None) -> None:
+    """Refuse a file for the diff that has other content, before anything runs."""
+    from tfdoctor.cli.patching import check_target  # noqa: PLC0415 - keeps --help fast
+
+    if keep is not None:
+        check_target(keep)
+
+
+def _keep(target: Path, kept: tuple["Variant", ...], recording: "Recording") -> None:
+    from tfdoctor.cli.patching import write_file  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.trial.keeping import diff  # noqa: PLC0415 - same
+
+    write_file(target, diff(kept, recording))
+
+
+def _say(text: str) -> None:
+    typer.echo(f"tfdoctor: {text}", err=True)
+
+
+def _consent(*, yes: bool) -> Callable[[str], None]:
+    """Return what asks whether the runs may write where the program writes."""
+
+    def ask(warning: str) -> None:
+        _say(warning)
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise CaptureError("Nothing was run: give --yes to run the program nevertheless.")
+        if not typer.confirm("Run it?", err=True):
+            raise InputError("Nothing was run.")
+
+    return ask

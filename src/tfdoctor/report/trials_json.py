@@ -1,0 +1,69 @@
+"""The trials as the JSON contract has them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tfdoctor.diagnosis import Measured, Saving, Training, Trial, Trials
+
+Object = dict[str, Any]
+Number = Callable[[float | None], float | None]
+"""Returns a float with the digits of the contract."""
+
+
+def contract(trials: Trials, number: Number, saving: Callable[[Saving | None], Any]) -> Object:
+    """Return what `tfdoctor try` measured."""
+    return {
+        "as_is_ms": number(trials.as_is_ms),
+        "as_is_against_itself": measured(trials.as_is, number),
+        "rounds": trials.rounds,
+        "runs": trials.runs,
+        "minutes": number(trials.minutes),
+        "other_programs_share": number(trials.foreign),
+        "writes_thrown_away": trials.layer,
+        "interrupted": trials.ended_early,
+        "together": trials.together,
+        "not_tried": [{"name": name, "why": why} for name, why in trials.not_tried],
+        "variants": [_row(row, number, saving) for row in trials.rows],
+    }
+
+
+def measured(one: Measured | None, number: Number) -> Object | None:
+    """Return a measured saving; shares of the step."""
+    if one is None:
+        return None
+    return {
+        "share": number(one.share),
+        "low": number(one.low),
+        "high": number(one.high),
+        "difference": one.difference.value,
+        "rounds": [number(share) for share in one.rounds],
+    }
+
+
+def _row(row: Trial, number: Number, saving: Callable[[Saving | None], Any]) -> Object:
+    return {
+        "name": row.name,
+        "action": row.action,
+        "rules": list(row.rules),
+        "promised": saving(row.promised),
+        "measured": measured(row.measured, number),
+        "step_ms": number(row.step_ms),
+        "whole_ms": number(row.whole_ms),
+        "training": _training(row.training, number),
+        "runs": row.runs,
+        "missing": row.missing,
+        "kept": row.kept,
+    }
+
+
+def _training(training: Training | None, number: Number) -> Object | None:
+    if training is None:
+        return None
+    return {
+        "state": training.state.value,
+        "step": training.step,
+        "losses": [[number(a), number(b)] for a, b in training.losses],
+        "apart": number(training.apart),
+        "usual": number(training.usual),
+        "why": training.why,
+    }

@@ -1,0 +1,1 @@
+"""What a change really saves: runs the program with the change and without it, by turns, and compares."""

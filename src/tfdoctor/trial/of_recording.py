@@ -1,0 +1,128 @@
+"""A trial of what a recording's report advises."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfdoctor.capture.plan import Kind
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.errors import InputError
+from tfdoctor.recording import Recording
+from tfdoctor.trial import program as programs
+from tfdoctor.trial import proposals, trial
+from tfdoctor.trial.program import Program
+from tfdoctor.trial.running import Stage, layer_possible
+from tfdoctor.trial.variants import NotTried, Variant, distinct
+from tfdoctor.verdict import Bound
+
+OFF = 3
+"""Exit code when a promise was off by more than the limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user asked to try, and how."""
+
+    only: tuple[str, ...] = ()
+    patches: tuple[Path, ...] = ()
+    environment: tuple[str, ...] = ()
+    settings: bool = False
+    minutes: float = 10.0
+    layer: bool = True
+    consent: Callable[[str], None]  # asks whether runs may write; raises where not
+    say: Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A diagnosis with what was measured, and the variants that proved to help: the last has all their changes."""
+
+    diagnosis: Diagnosis
+    kept: tuple[Variant, ...]
+
+
+def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
+    """Try the edits of a report and what the user names.
+
+    Raises:
+        InputError: there is nothing to try, or the recording cannot be run again.
+        CaptureError: the program cannot be timed as it is.
+    """
+    program = programs.of(recording)
+    edited, missing = proposals.edits(recording, diagnosis, request.only)
+    results = {result.rule.name: result for _, result in edited}
+    variants = distinct([variant for variant, _ in edited] + _named(request, program))
+    _check(variants, missing)
+    layer = _layer(program, request)
+
+    def join(parts: Sequence[Variant]) -> Variant:
+        return proposals.joined(recording, parts, results)
+
+    plan = trial.Plan(variants, join, request.minutes, missing, request.say)
+    with Stage.of(program, layer=layer) as stage:
+        trials, kept = trial.conduct(stage, plan)
+    all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
+    return Tried(trial.with_measured(diagnosis, trials), all_kept)
+
+
+def _named(request: Request, program: Program) -> list[Variant]:
+    """Return the variants that the user named."""
+    patches = [proposals.of_patch(patch, program.folder) for patch in request.patches]
+    usual = proposals.usual_settings() if request.settings else []
+    return [*patches, *proposals.of_environment(request.environment), *usual]
+
+
+def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
+    """Refuse a trial of nothing.
+
+    Raises:
+        InputError: there is no variant.
+    """
+    if variants:
+        return
+    if not missing:
+        raise InputError(
+            "The report advises no change, so there is nothing to try: name a --patch or --env."
+        )
+    why = "; ".join(f"{one.name}: {one.why}" for one in missing[:3])
+    raise InputError(
+        f"No advised change can be applied automatically ({why}): make the change and try it with --patch."
+    )
+
+
+def _layer(program: Program, request: Request) -> bool:
+    """Say whether the runs' writes are thrown away; where they cannot be, ask.
+
+    Raises:
+        InputError: the program cannot be shown its changed files without a layer.
+    """
+    why = layer_possible(program.folder) if request.layer else "--no-layer"
+    if not why:
+        return True
+    if program.kind is Kind.COMMAND:
+        raise InputError(
+            f"A command can be tried only where writes can be thrown away, which is not possible here ({why}): "
+            "try the script that it starts."
+        )
+    request.consent(
+        f"what the runs write cannot be thrown away here ({why}): the program runs several times in "
+        f"{program.folder}, for {request.minutes:g} minutes, and writes its files again each time."
+    )
+    return False
+
+
+def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
+    """Return 3 where a promised saving is off by more than `limit`, a share of the step; otherwise 0.
+
+    Below the interval of the measurement no promise is off; a bound is off only where it is exceeded.
+    """
+    if limit is None or diagnosis.trials is None:
+        return 0
+    for row in diagnosis.trials.rows:
+        if row.promised is None or row.measured is None:
+            continue
+        over = row.promised.share - row.measured.high
+        under = row.measured.low - row.promised.share
+        if under > limit or (row.promised.bound is not Bound.AT_MOST and over > limit):
+            return OFF
+    return 0

@@ -1,0 +1,221 @@
+"""What to try: the edits that the report advises, patches of the user's, and settings of the environment."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.edits.files import changed_files
+from tfdoctor.edits.splice import Declined
+from tfdoctor.errors import InputError
+from tfdoctor.recording import Recording
+from tfdoctor.rule import Topic
+from tfdoctor.trial.variants import NotTried, Variant
+from tfdoctor.verdict import Finding
+
+EXACT = frozenset(
+    {
+        "prefetch",
+        "parallel-map",
+        "parallel-batch",
+        "parallel-interleave",
+        "cache",
+        "cache-before-repeat",
+        "autotune-on",
+        "convert-once",
+        "steps-per-execution",
+        "every-hundred-steps",
+        "run-eagerly-off",
+    }
+)
+"""Edits that move work without changing its arithmetic, so that the weights must stay the same."""
+
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "XLA for all graphs": {"TF_XLA_FLAGS": "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"},
+    "oneDNN off": {"TF_ENABLE_ONEDNN_OPTS": "0"},
+    "one inter-op thread": {"TF_NUM_INTEROP_THREADS": "1"},
+    "one intra-op thread": {"TF_NUM_INTRAOP_THREADS": "1"},
+}
+"""Settings worth a try on most machines; each is an environment variable that TensorFlow reads at its start."""
+
+TCMALLOC = ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4")
+
+
+def edits(
+    recording: Recording, diagnosis: Diagnosis, only: Sequence[str]
+) -> tuple[list[tuple[Variant, Result]], list[NotTried]]:
+    """Return a variant for each finding that has an edit, in the report's order, and the findings without one.
+
+    Raises:
+        InputError: `only` names a rule without a finding.
+    """
+    findings = [
+        result
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+    ]
+    _check_only(only, findings)
+    variants, missing = [], []
+    for result in findings:
+        if only and result.rule.name not in only:
+            continue
+        try:
+            files = changed_files(recording, [result])
+        except Declined as reason:
+            missing.append(NotTried(result.rule.name, str(reason)))
+            continue
+        variants.append((_of(result, files), result))
+    return variants, missing
+
+
+def _check_only(only: Sequence[str], findings: Sequence[Result]) -> None:
+    names = [result.rule.name for result in findings]
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        there = ", ".join(dict.fromkeys(names)) or "none"
+        raise InputError(
+            f"--only {unknown[0]}: the report has no such finding. Its findings: {there}."
+        )
+
+
+def _of(result: Result, files: Mapping[Path, bytes]) -> Variant:
+    return Variant(
+        name=result.rule.name,
+        action=_action(result),
+        files=files,
+        rules=(result.rule.name,),
+        promised=result.saving,
+        exact=_exact(result),
+    )
+
+
+def _action(result: Result) -> str:
+    """Return what the edit of a finding does: the first of its remedies that is one."""
+    if not isinstance(result.outcome, Finding):
+        return ""
+    remedies = zip(result.outcome.remedies, result.edits, strict=False)
+    return next((remedy.action for remedy, edit in remedies if edit.before or edit.after), "")
+
+
+def _exact(result: Result) -> bool:
+    """Say whether the edit of a finding keeps the arithmetic."""
+    if not isinstance(result.outcome, Finding):
+        return False
+    ids = {remedy.edit_id for remedy in result.outcome.remedies if remedy.edit_id}
+    return ids <= EXACT
+
+
+def joined(
+    recording: Recording, parts: Sequence[Variant], results: Mapping[str, Result]
+) -> Variant:
+    """Return the variant that makes several changes at once.
+
+    Raises:
+        Declined: they cannot be made together.
+    """
+    edited = [results[rule] for part in parts for rule in part.rules]
+    files = dict(changed_files(recording, edited)) if edited else {}
+    environment: dict[str, str] = {}
+    for part in parts:
+        environment |= part.environment
+        if part.rules:
+            continue
+        if files.keys() & part.files.keys():
+            raise Declined("they change the same file")
+        files |= part.files
+    return Variant(
+        name=" + ".join(part.name for part in parts),
+        files=files,
+        environment=environment,
+        rules=tuple(rule for part in parts for rule in part.rules),
+        exact=all(part.exact for part in parts),
+    )
+
+
+def of_patch(patch: Path, folder: Path) -> Variant:
+    """Return the variant of a diff, as `git apply` would make it in the program's folder.
+
+    Raises:
+        InputError: the file is no diff that applies there.
+    """
+    try:
+        data = patch.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{patch} cannot be read ({error.strerror}): check the path of the patch."
+        ) from error
+    if shutil.which("git") is None:
+        raise InputError("--patch needs git, which applies the patch to copies: install it.")
+    names = _touched(data)
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
+        root = Path(temporary)
+        for name in names:
+            _copy(folder / name, root / name)
+        done = subprocess.run(
+            ["git", "apply", "-"],  # noqa: S607 - the git of the user's PATH
+            input=data,
+            cwd=root,
+            env={"GIT_CEILING_DIRECTORIES": str(root.parent), "PATH": _path_variable()},
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode or not names:
+            why = done.stderr.decode(errors="replace").strip().splitlines()
+            raise InputError(
+                f"{patch} does not apply in {folder} ({why[0] if why else 'it changes no file'}): "
+                "make it with `git diff --relative` in the folder of the run."
+            )
+        files = {(folder / name).resolve(): (root / name).read_bytes() for name in names}
+    return Variant(name=patch.name, files=files)
+
+
+def _path_variable() -> str:
+    import os  # noqa: PLC0415 - one use
+
+    return os.environ.get("PATH", os.defpath)
+
+
+def _touched(diff: bytes) -> list[str]:
+    """Return the paths that a diff changes, without their first folder (a/ and b/)."""
+    lines = diff.decode("utf-8", errors="replace").splitlines()
+    paths = [line[4:].split("\t")[0] for line in lines if line.startswith("+++ ")]
+    return [path.partition("/")[2] for path in paths if path != "/dev/null"]
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+
+
+def of_environment(settings: Iterable[str]) -> list[Variant]:
+    """Return a variant for each NAME=VALUE.
+
+    Raises:
+        InputError: one is not of that form.
+    """
+    variants = []
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError(f"--env {setting}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
+        variants.append(Variant(name=setting, environment={name: value}))
+    return variants
+
+
+def usual_settings() -> list[Variant]:
+    """Return the settings of `SETTINGS`, and tcmalloc where it is installed."""
+    variants = [Variant(name, environment=settings) for name, settings in SETTINGS.items()]
+    library = _tcmalloc()
+    if library:
+        variants.append(Variant("tcmalloc", environment={"LD_PRELOAD": library}))
+    return variants
+
+
+def _tcmalloc() -> str:
+    """Return the path of the tcmalloc library, or ""."""
+    folders = ("/usr/lib", "/usr/lib64", *map(str, Path("/usr/lib").glob("*-linux-gnu")))
+    paths = (Path(folder, name) for folder in folders for name in TCMALLOC)
+    return next((str(path) for path in paths if path.exists()), "")

@@ -1,0 +1,262 @@
+"""One run of a variant: a process of its own, which sees its files changed and ends when it has its figures."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tfdoctor.capture.environment import agent_environment
+from tfdoctor.capture.plan import Kind
+from tfdoctor.trial import program as programs
+from tfdoctor.trial.enter_layer import NO_LAYER
+from tfdoctor.trial.program import Program
+from tfdoctor.trial.times import NoTimes, RunTimes, State, Timing, times_of
+from tfdoctor.trial.variants import Variant
+
+TIMING = "timing.json"
+
+SITE = Path(__file__).parent.parent / "capture" / "site"
+
+LAYER_SHARE = 0.5
+"""Share of the free memory that what a run writes may take."""
+
+GRACE_S = 5.0
+"""Time for a program to end by itself after it was asked to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """When a run has enough; times in s."""
+
+    seconds: float = 6.0  # of training after the warm-up
+    steps: int = 50
+    most_seconds: float = 40.0  # of training in all
+    warmup: int = 10
+    compare_at: int = 20
+    limit_s: float = 300.0  # of the whole run
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run gave."""
+
+    times: RunTimes | NoTimes
+    state: State | None = None
+    finite: bool | None = None
+    exit_code: int = 0
+    error: str = ""  # the last line that a crashed program printed
+    seconds: float = 0.0
+    foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where the runs of a trial happen: the program, and whether its writes are thrown away."""
+
+    program: Program
+    folder: Path  # of the trial: logs and what the agent writes
+    layer: bool
+
+    @classmethod
+    @contextmanager
+    def of(cls, program: Program, *, layer: bool) -> Iterator[Self]:
+        """Make the folder for the runs, and remove it at the end."""
+        folder = Path(tempfile.mkdtemp(prefix="tfdoctor-try-")).resolve()
+        try:
+            yield cls(program, folder, layer)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def run(self, variant: Variant, enough: Enough, number: int) -> Run:
+        """Run the program once, changed as the variant says.
+
+        Raises:
+            OSError: the folder for the runs cannot be written.
+        """
+        own = self.folder / f"run{number}"
+        processes = own / "processes"
+        processes.mkdir(parents=True)
+        texts = _write_texts(own, variant)
+        plan = _agent_plan(processes, enough, {} if self.layer else texts)
+        environment = agent_environment(
+            programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
+        )
+        command = [*_launcher(self._layer(own, texts)), *self._command(texts)]
+        before = _cpu_seconds()
+        started = time.monotonic()
+        code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
+        seconds = time.monotonic() - started
+        foreign = _foreign(before, _cpu_seconds(), own_cpu, seconds)
+        return _read(own, code, seconds, foreign)
+
+    def _command(self, texts: Mapping[str, str]) -> list[str]:
+        """Return the command; without a layer, a changed script is run by a file of ours."""
+        command = list(self.program.command)
+        if texts and not self.layer:
+            return [command[0], str(SITE / "run_changed.py"), *command[1:]]
+        return command
+
+    def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
+        if not self.layer:
+            return None
+        mount = own / "layer"
+        mount.mkdir()
+        return {
+            "changed": texts,
+            "keep": [str(own / "processes")],
+            "bytes": int(_free_memory() * LAYER_SHARE),
+            "folder": str(self.program.folder),
+            "mount": str(mount),
+        }
+
+
+def layer_possible(folder: Path) -> str:
+    """Return "" where a layer can be made for a program in this folder, otherwise why not."""
+    program = Program((sys.executable, "-c", ""), folder, Kind.COMMAND)
+    with Stage.of(program, layer=True) as stage:
+        own = stage.folder / "probe"
+        (own / "processes").mkdir(parents=True)
+        command = [*_launcher(stage._layer(own, {})), sys.executable, "-I", "-S", "-c", ""]  # noqa: SLF001
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    if done.returncode == 0:
+        return ""
+    return done.stderr.strip().rpartition("layer: ")[2] or f"exit code {done.returncode}"
+
+
+def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
+    """Write the changed texts next to the run; return which file each stands for."""
+    texts = {}
+    for number, (path, data) in enumerate(variant.files.items()):
+        text = own / f"text{number}.py"
+        text.write_bytes(data)
+        texts[str(path)] = str(text)
+    return texts
+
+
+def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str]) -> dict[str, object]:
+    trial = {
+        "seconds": enough.seconds,
+        "steps": enough.steps,
+        "most_seconds": enough.most_seconds,
+        "warmup": enough.warmup,
+        "compare_at": enough.compare_at,
+    }
+    plan: dict[str, object] = {
+        "processes": str(processes),
+        "steps": enough.steps,
+        "warmup": enough.warmup,
+        "seconds": None,
+        "stop_after": True,
+        "watch_s": enough.limit_s,
+        "trial": trial,
+    }
+    return plan | ({"changed": dict(changed)} if changed else {})
+
+
+def _launcher(layer: Mapping[str, object] | None) -> list[str]:
+    script = Path(__file__).with_name("enter_layer.py")
+    return [sys.executable, "-I", "-S", str(script), json.dumps(layer)]
+
+
+def _wait(
+    command: list[str], environment: Mapping[str, str], folder: Path, log: Path, enough: Enough
+) -> tuple[int | None, float]:
+    """Run a command to its end or its time limit; return its code, None at the limit, and its CPU time in s."""
+    before = os.times()
+    with log.open("wb") as output:
+        child = subprocess.Popen(  # noqa: S603 - the user's program
+            command,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code: int | None = child.wait(enough.limit_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(child)
+    after = os.times()
+    used = after.children_user + after.children_system
+    return code, used - before.children_user - before.children_system
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the run's processes, all of them: a program may leave some behind."""
+    for number, grace in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
+        if child.poll() is None:
+            os.killpg(child.pid, number)
+            try:
+                child.wait(grace)
+            except subprocess.TimeoutExpired:
+                continue
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # none was left
+
+
+def _read(own: Path, code: int | None, seconds: float, foreign: float) -> Run:
+    """Return what a run gave, from what the agent of its training process wrote."""
+    error = _last_line(own / "log") if code not in (0, None) else ""
+    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
+    trained = [(timing, timing.chosen()) for timing in timings]
+    best = next(((timing, n) for timing, n in trained if n is not None), None)
+    if code is None:
+        return Run(
+            NoTimes("the run took too long"), exit_code=-1, error="time limit", seconds=seconds
+        )
+    if best is None:
+        why = error or "no loop of training steps was seen"
+        return Run(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
+    timing, chosen = best
+    return Run(
+        times_of(timing.loops[chosen]),
+        timing.states[chosen],
+        timing.finite,
+        code,
+        error,
+        seconds,
+        foreign,
+    )
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", errors="replace").strip().splitlines()
+    errors = [line for line in lines if line and not line[0].isspace()]
+    return errors[-1][:300] if errors else "it printed nothing"
+
+
+def _free_memory() -> int:
+    """Return the memory in bytes that programs may still take, as the kernel estimates it."""
+    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time in s that all programs have used since the machine started."""
+    fields = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _iowait, irq, softirq = map(int, fields[:7])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def _foreign(before: float, after: float, own: float, seconds: float) -> float:
+    cores = os.cpu_count() or 1
+    return max(0.0, (after - before - own) / (cores * max(seconds, 1e-3)))
+
+
+__all__ = ["NO_LAYER", "Enough", "Run", "Stage", "layer_possible"]

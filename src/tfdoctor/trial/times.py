@@ -1,0 +1,195 @@
+"""The steps of one run of a trial: when each began, and the time that one takes once it is steady."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+WARMUP = 21
+"""Steps left out at the start: graphs are built, buffers filled, parallelism tuned, and the weights are read before
+the last of them."""
+
+BLOCKS = 20
+"""Blocks that the steady steps of a run are cut into: their spread shows how steady it was."""
+
+BLOCK_MS = 50.0
+"""Shortest block: a pause of the operating system is a small part of it."""
+
+FEWEST = 15
+"""Calls after the warm-up below which a loop has no figure."""
+
+SLOW_START = 3.0
+"""A block at the start this many median deviations above the later ones belongs to the warm-up."""
+
+LARGEST_RATIO = 16
+"""Updates for a step, or steps for an update, above which the ratio is not taken for exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One training loop as the agent saw it."""
+
+    source: str  # how its steps were found
+    at: tuple[Any, ...] | None  # its line
+    starts_ms: Floats  # when each call began, shape (calls,)
+    sizes: npt.NDArray[np.int64]  # steps of each call, shape (calls,)
+    epoch_steps: int | None = None
+    updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
+
+    @classmethod
+    def read(cls, loop: dict[str, Any]) -> Self:
+        """Read one loop of `timing.json`."""
+        return cls(
+            str(loop["source"]),
+            tuple(loop["at"]) if loop["at"] else None,
+            np.asarray(loop["starts_ns"], dtype=np.float64) / 1e6,
+            np.asarray(loop["sizes"], dtype=np.int64),
+            loop["epoch_steps"] or next(iter(loop["epoch_ends"]), None),
+            tuple((int(step), int(count)) for step, count in loop["updates"]),
+        )
+
+    @property
+    def covers_ms(self) -> float:
+        """The time from its first step to its last."""
+        return float(self.starts_ms[-1] - self.starts_ms[0]) if len(self.starts_ms) else 0.0
+
+    def updates_per_step(self) -> Fraction | None:
+        """Return how many updates of the weights a step makes; None where that was not counted exactly."""
+        if len(self.updates) < 2:  # noqa: PLR2004 - a difference needs two
+            return None
+        (first, before), (last, after) = self.updates[0], self.updates[-1]
+        if last <= first or after <= before:
+            return None
+        ratio = Fraction(after - before, last - first)
+        near = ratio.limit_denominator(LARGEST_RATIO)
+        exact = near > 0 and abs(near - ratio) * 25 <= ratio  # the end of a run cuts a step off
+        return near if exact else None
+
+    def steady(self) -> tuple[Floats, Floats]:
+        """Return the time of each steady call in ms, and its steps."""
+        spans, sizes = np.diff(self.starts_ms), self.sizes[:-1]
+        begun = np.cumsum(sizes) - sizes
+        warm = int(np.searchsorted(begun, WARMUP))
+        if self.epoch_steps:
+            after_first = int(np.searchsorted(begun, self.epoch_steps))
+            if len(spans) - after_first >= FEWEST:
+                warm = max(warm, after_first)
+        return spans[warm:], sizes[warm:].astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """The figures of one run, each in ms for one update of the weights, or for one step."""
+
+    blocks_ms: Floats  # of steady blocks of steps, shape (blocks,)
+    whole_ms: float  # of all steady time, with what happens between epochs
+    steps: int
+    loop: Loop
+    per: Fraction  # updates for a step; 1 where they were not counted
+    counted: bool  # whether updates were counted
+
+    @property
+    def step_ms(self) -> float:
+        """The time of a step: the median over blocks of the block's mean."""
+        return float(np.median(self.blocks_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class NoTimes:
+    """Why a run has no figure."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What training had done before a certain step."""
+
+    step: int
+    digest: str | None = None  # of the weights
+    losses: tuple[float | None, ...] = ()
+    why: str = ""  # why there is no digest
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """All that the agent wrote of a process."""
+
+    loops: tuple[Loop, ...] = ()
+    states: tuple[State | None, ...] = ()  # of each loop
+    finite: bool | None = None
+    ended_by: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read `timing.json`.
+
+        Raises:
+            OSError: there is none.
+            ValueError: it is not what the agent writes.
+        """
+        data = json.loads(path.read_text("utf-8"))
+        return cls(
+            tuple(Loop.read(loop) for loop in data["loops"]),
+            tuple(_state(loop["state"]) for loop in data["loops"]),
+            data["finite"],
+            str(data["ended_by"]),
+        )
+
+    def chosen(self) -> int | None:
+        """Return the loop to time: the one that covers the run; of several, the one of the fewest calls."""
+        usable = [n for n, loop in enumerate(self.loops) if len(loop.starts_ms) > FEWEST]
+        if not usable:
+            return None
+        longest = max(self.loops[n].covers_ms for n in usable)
+        outer = [n for n in usable if self.loops[n].covers_ms >= 0.9 * longest]
+        return min(outer, key=lambda n: len(self.loops[n].starts_ms))
+
+
+def _state(state: dict[str, Any] | None) -> State | None:
+    if state is None:
+        return None
+    return State(
+        int(state["step"]), state.get("digest"), tuple(state["losses"]), str(state.get("why", ""))
+    )
+
+
+def times_of(loop: Loop) -> RunTimes | NoTimes:
+    """Return the figures of a loop; without enough steps, why there are none."""
+    spans, sizes = loop.steady()
+    if len(spans) < FEWEST:
+        return NoTimes(
+            f"only {len(spans)} steps came after the warm-up, and a figure needs {FEWEST}"
+        )
+    counted = loop.updates_per_step()
+    per = counted or Fraction(1)
+    blocks = _without_slow_start(_blocks(spans, sizes)) / float(per)
+    whole = float(spans.sum() / sizes.sum()) / float(per)
+    return RunTimes(blocks, whole, int(sizes.sum()), loop, per, counted is not None)
+
+
+def _blocks(spans: Floats, sizes: Floats) -> Floats:
+    """Return the mean time of a step in each of some twenty blocks of equal numbers of calls."""
+    fewest = max(1, int(np.ceil(BLOCK_MS / max(1e-9, float(np.median(spans))))))
+    length = max(len(spans) // BLOCKS, min(fewest, len(spans) // 3), 1)
+    edges = range(0, len(spans) - length + 1, length)
+    return np.array(
+        [spans[e : e + length].sum() / sizes[e : e + length].sum() for e in edges],
+        dtype=np.float64,
+    )
+
+
+def _without_slow_start(blocks: Floats) -> Floats:
+    """Leave out blocks at the start that are slower than the second half is, at most a third of all."""
+    later = blocks[len(blocks) // 2 :]
+    middle = float(np.median(later))
+    deviation = float(np.median(np.abs(later - middle))) or 0.01 * middle
+    slow = blocks > middle + SLOW_START * deviation
+    first = next((n for n, is_slow in enumerate(slow) if not is_slow), 0)
+    return blocks[min(first, len(blocks) // 3) :]

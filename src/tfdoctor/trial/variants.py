@@ -1,0 +1,55 @@
+"""The variants of a trial: what each changes, and what the report promises of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tfdoctor.diagnosis import Saving
+
+AS_IS = "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A change of the program: other texts of files, other environment variables, or both."""
+
+    name: str
+    files: Mapping[Path, bytes] = field(
+        default_factory=dict
+    )  # by absolute path with links resolved
+    environment: Mapping[str, str] = field(default_factory=dict)
+    action: str = ""  # what it changes, in the words of the report
+    rules: tuple[str, ...] = ()  # whose findings it fixes
+    promised: Saving | None = None
+    exact: bool = False  # the weights must be the same as without it
+    model: bool = False  # it changes what is trained
+
+    @property
+    def fills_cache(self) -> bool:
+        """Whether its first epoch is slower than the later ones."""
+        return b".cache(" in b"".join(self.files.values())
+
+
+ORIGINAL = Variant(AS_IS)
+
+
+@dataclass(frozen=True, slots=True)
+class NotTried:
+    """A change that is no variant, and why."""
+
+    name: str
+    why: str
+
+
+def distinct(variants: Sequence[Variant]) -> list[Variant]:
+    """Return the variants without those that change the same files in the same way as one before."""
+    kept: list[Variant] = []
+    for variant in variants:
+        same = (
+            other
+            for other in kept
+            if (other.files, other.environment) == (variant.files, variant.environment)
+        )
+        if next(same, None) is None:
+            kept.append(variant)
+    return kept

@@ -1,0 +1,65 @@
+"""What is tried: patches of the user's, environment variables, and what cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from tfdoctor.errors import InputError
+from tfdoctor.trial import proposals
+from tfdoctor.trial.variants import Variant, distinct
+
+DIFF = """--- a/train.py
++++ b/train.py
+@@ -1,2 +1,2 @@
+-x = 1
++x = 2
+ y = 3
+"""
+
+
+def test_a_patch_is_applied_to_copies(tmp_path: Path) -> None:
+    script, patch = tmp_path / "train.py", tmp_path / "mine.diff"
+    script.write_text("x = 1\ny = 3\n")
+    patch.write_text(DIFF)
+    variant = proposals.of_patch(patch, tmp_path)
+    assert variant.files == {script: b"x = 2\ny = 3\n"}
+    assert variant.name == "mine.diff"
+    assert script.read_text() == "x = 1\ny = 3\n"
+
+
+@pytest.mark.parametrize(("text", "why"), [("x = 5\n", "does not apply"), ("", "does not apply")])
+def test_a_patch_that_does_not_apply_is_one_sentence(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "train.py").write_text(text)
+    patch = tmp_path / "mine.diff"
+    patch.write_text(DIFF)
+    with pytest.raises(InputError, match=why) as raised:
+        proposals.of_patch(patch, tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_no_patch_is_refused(tmp_path: Path) -> None:
+    patch = tmp_path / "mine.diff"
+    patch.write_text("hello\n")
+    with pytest.raises(InputError, match="does not apply"):
+        proposals.of_patch(patch, tmp_path)
+
+
+def test_a_patch_that_is_missing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="check the path"):
+        proposals.of_patch(tmp_path / "none.diff", tmp_path)
+
+
+def test_an_environment_variable_is_a_variant() -> None:
+    (variant,) = proposals.of_environment(["TF_ENABLE_ONEDNN_OPTS=0"])
+    assert variant.environment == {"TF_ENABLE_ONEDNN_OPTS": "0"}
+
+
+@pytest.mark.parametrize("setting", ["NAME", "=1", "A B=1"])
+def test_what_is_no_environment_variable_is_refused(setting: str) -> None:
+    with pytest.raises(InputError, match="NAME=VALUE"):
+        proposals.of_environment([setting])
+
+
+def test_the_same_change_is_tried_once() -> None:
+    first, second = Variant("a", {Path("x"): b"1"}), Variant("b", {Path("x"): b"1"})
+    assert distinct([first, second]) == [first]

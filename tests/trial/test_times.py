@@ -1,0 +1,81 @@
+"""From the agent's times of calls to the step of a run."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfdoctor.trial.times import Loop, NoTimes, RunTimes, Timing, times_of
+
+
+def loop(spans_ms: list[float], **changes: Any) -> dict[str, Any]:
+    """Return a loop as the agent writes it."""
+    starts = np.concatenate([[0.0], np.cumsum(spans_ms)]) * 1e6
+    entry = {
+        "source": "keras-fit",
+        "at": ["train.py", 3],
+        "rounds": 1,
+        "starts_ns": starts.astype(int).tolist(),
+        "sizes": [1] * len(starts),
+        "updates": [],
+        "epoch_ends": [],
+        "epoch_steps": None,
+        "state": None,
+    }
+    return entry | changes
+
+
+def figures(**changes: Any) -> RunTimes:
+    spans = changes.pop("spans", [500.0] * 5 + [100.0] * 95)
+    times = times_of(Loop.read(loop(spans, **changes)))
+    assert isinstance(times, RunTimes)
+    return times
+
+
+def test_the_warm_up_is_left_out() -> None:
+    assert figures().step_ms == pytest.approx(100.0)
+    assert figures().whole_ms == pytest.approx(100.0)
+
+
+def test_a_pause_between_epochs_is_in_the_whole_and_not_in_the_step() -> None:
+    spans = ([10.0] * 50 + [400.0]) * 6
+    times = figures(spans=spans)
+    assert times.step_ms == pytest.approx(10.0, rel=0.05)
+    assert times.whole_ms > 15.0
+
+
+def test_the_first_epoch_that_fills_a_cache_is_left_out() -> None:
+    spans = [80.0] * 60 + [20.0] * 120
+    assert figures(spans=spans, epoch_steps=60).step_ms == pytest.approx(20.0)
+
+
+def test_a_call_of_several_steps_counts_each() -> None:
+    assert figures(sizes=[10] * 101).step_ms == pytest.approx(10.0)
+
+
+def test_updates_make_different_loops_comparable() -> None:
+    """Two gradients a step, as in a GAN's eager loop, against one call of a function that makes both updates."""
+    eager = figures(spans=[50.0] * 200, updates=[[20, 20], [196, 196]])
+    graph = figures(spans=[100.0] * 100, updates=[[20, 40], [96, 192]])
+    assert (eager.per, graph.per) == (Fraction(1), Fraction(2))
+    assert eager.step_ms == pytest.approx(graph.step_ms)
+
+
+def test_updates_that_were_cut_off_at_the_end_are_still_counted() -> None:
+    assert figures(updates=[[20, 40], [99, 197]]).per == 2
+
+
+def test_too_few_steps_have_no_figure() -> None:
+    times = times_of(Loop.read(loop([100.0] * 31)))
+    assert isinstance(times, NoTimes)
+    assert "10 steps" in times.why
+
+
+def test_of_two_loops_the_outer_one_is_timed(tmp_path: Path) -> None:
+    inner, outer = loop([20.0] * 200), loop([100.0] * 40)
+    path = tmp_path / "timing.json"
+    path.write_text(json.dumps({"loops": [inner, outer], "finite": True, "ended_by": "exception"}))
+    assert Timing.read(path).chosen() == 1
