@@ -254,11 +254,12 @@ def _behind_input(result: Result, outcome: Finding, model: StepModel, *, named: 
     saved = model.saving_without_input(outcome.effects)
     if not isinstance(result.outcome, Healthy) or saved < WORTH_SAYING * model.step_ms:
         return result
+    stages = dict.fromkeys(effect.stage for effect in outcome.effects)
     if result.rule.general and not named and not model.distorted:
+        saved = min(saved, sum(model.exposed[stage] for stage in stages))
         share = saved / model.step_ms
         severity = min(Severity.of(share), outcome.severity or Severity.WARNING, Severity.WARNING)
         return replace(result, outcome=outcome, takes=Takes(ms(saved), share), severity=severity)
-    stages = dict.fromkeys(effect.stage for effect in outcome.effects)
     hidden = tuple(
         PartTime(stage, ms(model.traced[stage] if named else 0.0), BEHIND_INPUT) for stage in stages
     )
