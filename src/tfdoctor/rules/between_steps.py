@@ -112,7 +112,7 @@ class Hotspot:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkBetween:
     """What is done between two steps, in ms per step; ``slow_ms`` of ``time_ms`` are in lines of slow-call."""
 
     time_ms: float
@@ -234,19 +234,19 @@ def _function_free_ms(breakdown: Breakdown, retracing: Retracing | None) -> floa
     return max(0.0, breakdown[Stage.BETWEEN] - functions_ms)
 
 
-def _work(free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) -> Work:
+def _work(free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) -> WorkBetween:
     """Leave out the lines that python-input and slow-call report, but no part of the callback that takes most.
 
     What a callback calls is spared with it, so that one finding states all of its time.
     """
     if samples is None:
-        return Work(free_ms)
+        return WorkBetween(free_ms)
     elsewhere = _elsewhere(samples, slow)
     hotspots = _hotspots(samples, elsewhere)
     callback = hotspots[0].callback if hotspots else ""
     calls = tuple(place for place in elsewhere if callback and place.callback == callback)
     others = tuple(place for place in elsewhere if place not in calls)
-    return Work(
+    return WorkBetween(
         free_ms * (1.0 - samples.share(others)),
         free_ms * samples.share(calls),
         tuple(_hotspots(samples, others)),
@@ -260,7 +260,7 @@ def _elsewhere(samples: StackSamples, slow: SlowCalls | None) -> tuple[SampledLi
 
 
 def _effects(
-    work: Work, breakdown: Breakdown, single: SingleOperations | None
+    work: WorkBetween, breakdown: Breakdown, single: SingleOperations | None
 ) -> tuple[Effect, ...]:
     """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all.
 
