@@ -40,10 +40,16 @@ from dataclasses import dataclass, replace
 
 from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, TENSORFLOW, Framework
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.fixed_parts import (
+    FixedPart,
+    call_on_cpu,
+    small_operations,
+    starting_operations,
+    wait_of_accelerator,
+)
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
@@ -54,8 +60,6 @@ from tfdoctor.kinds import DeviceKind, StepSource
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
-    Bound,
-    Effect,
     Finding,
     Healthy,
     Location,
@@ -64,7 +68,6 @@ from tfdoctor.verdict import (
     PartTime,
     Remedy,
     Stage,
-    StepWork,
     Verdict,
 )
 
@@ -140,9 +143,9 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     if reason := _why_not(breakdown, steps, program):
         return NotApplicable(reason=reason)
     on_cpu = device.kind == DeviceKind.CPU
-    call = _on_cpu(overhead) if on_cpu else _on_accelerator(breakdown, compiling)
+    call = call_on_cpu(overhead) if on_cpu else wait_of_accelerator(breakdown, compiling)
     batch = _small_batch(program, limits) if on_cpu else None
-    starting = _starting(breakdown, overhead) if batch else ()
+    starting = starting_operations(breakdown, overhead) if batch else ()
     fixed_ms = sum(part.ms for part in (*call, *starting))
     evidence = _evidence(fixed_ms, breakdown.step_ms, program, memory, limits)
     summary = _summary(fixed_ms, breakdown, batch, on_cpu=on_cpu)
@@ -159,7 +162,7 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     remaining = 1 / number if on_cpu else 0.0
     if batch and sum(part.ms for part in call) < limits.share * breakdown.step_ms:
         remedies, remaining = remedies[::-1], batch / ENOUGH
-        call = (*call, *starting, *_small_operations(operations, limits))
+        call = (*call, *starting, *small_operations(operations, limits.values, limits.each_ms))
     return Finding(
         summary=f"{summary}, independent of the batch size",
         evidence=evidence,
@@ -168,29 +171,10 @@ def check(  # noqa: PLR0913, PLR0917 - the overhead, and all facts that look lik
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the step that does not depend on the batch size, in ms per step."""
-
-    stage: Stage
-    work: str  # the effect's subject
-    ms: float
-
-    def effect(self, remaining: float) -> Effect:
-        """Return that this share of the part remains, at least."""
-        return Effect(self.stage, remaining, self.work, ms(self.ms), bound=Bound.AT_MOST)
-
-
 def _small_batch(program: Program | None, limits: Limits) -> int | None:
     """Return the number of examples in a small batch; None where it is larger or unknown."""
     size = program.batch_size if program else None
     return size if size and size <= limits.examples else None
-
-
-def _starting(breakdown: Breakdown, overhead: PythonOverhead) -> tuple[Part, ...]:
-    """Return the host's time inside the call while the graph's threads work: they start operations."""
-    rest = breakdown[Stage.HOST] - overhead.edges_ms - overhead.pauses_ms
-    return (Part(Stage.HOST, StepWork.SCHEDULING, max(0.0, rest)),)
 
 
 def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str:
@@ -199,15 +183,6 @@ def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str
     if eagerly or steps.source == StepSource.EAGER_GRADIENT:
         return EAGER
     return INPUT if breakdown.waits_for_input else ""
-
-
-def _small_operations(operations: Operations | None, limits: Limits) -> list[Part]:
-    """Return the operations on small tensors, which take hardly longer on larger ones."""
-    return [
-        Part(Stage.DEVICE, row.name, row.ms)
-        for row in (operations.rows if operations else ())
-        if is_small(row, limits.values, limits.each_ms)
-    ]
 
 
 def _summary(fixed_ms: float, breakdown: Breakdown, batch: int | None, *, on_cpu: bool) -> str:
@@ -241,26 +216,7 @@ def _unexplained(overhead: PythonOverhead, limits: Limits) -> str:
     )
 
 
-def _on_cpu(overhead: PythonOverhead) -> tuple[Part, ...]:
-    """Return Python's overhead; pauses and the time between calls no more than inside them.
-
-    The rest is the loop's work, or an operation's that the trace does not show.
-    """
-    pauses = min(overhead.pauses_ms, overhead.edges_ms)
-    return (
-        Part(Stage.HOST, StepWork.STEP_ENTRY, overhead.edges_ms + pauses),
-        Part(Stage.BETWEEN, StepWork.STEP_ENTRY, min(overhead.between_ms, overhead.edges_ms)),
-    )
-
-
-def _on_accelerator(breakdown: Breakdown, compiling: CompileTime | None) -> tuple[Part, ...]:
-    """Return the device's wait for the host, without compiling, which recompilation reports."""
-    compile_ms = compiling.host_ms if compiling else 0.0
-    wait_ms = max(0.0, breakdown[Stage.HOST] - compile_ms)
-    return (Part(Stage.HOST, StepWork.STEP_ENTRY, wait_ms),)
-
-
-def _entry(parts: tuple[Part, ...], limits: Limits, *, on_cpu: bool) -> tuple[PartTime, ...]:
+def _entry(parts: tuple[FixedPart, ...], limits: Limits, *, on_cpu: bool) -> tuple[PartTime, ...]:
     """Return the time that entering and leaving a call takes on a CPU, where it is as long as elsewhere."""
     host_ms = sum(part.ms for part in parts if part.stage is Stage.HOST)
     if not on_cpu or host_ms > limits.call_ms:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.loop_bodies import independent
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.loop_bodies import independent
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps

@@ -17,7 +17,7 @@ variables, and Python. Random numbers are drawn in any order."""
 
 
 @dataclass(frozen=True, slots=True)
-class LoopBody:
+class IterationGraph:
     """One iteration: ``entering`` and ``leaving`` are the values of the loop's variables, in the same order."""
 
     by_name: Mapping[str, Operation]
@@ -92,7 +92,7 @@ def _first_of_body(loop: Operation) -> str:
     return f"{loop.name}/{loop.sources[0]}" if loop.sources else ""
 
 
-def _body(operations: tuple[Operation, ...]) -> LoopBody | None:
+def _body(operations: tuple[Operation, ...]) -> IterationGraph | None:
     """Find the loop's variables; None where this graph is the loop's condition, or its results are unknown.
 
     A body returns its variables by identities that nothing uses, and takes them by its first placeholders.
@@ -103,4 +103,4 @@ def _body(operations: tuple[Operation, ...]) -> LoopBody | None:
     types = [[one.outputs[0][0] for one in ends if one.outputs] for ends in (entering, leaving)]
     if types[0] != types[1] or len(types[0]) < len(leaving) or not leaving:
         return None
-    return LoopBody({one.name: one for one in operations}, tuple(entering), tuple(leaving))
+    return IterationGraph({one.name: one for one in operations}, tuple(entering), tuple(leaving))
