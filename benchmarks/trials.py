@@ -17,8 +17,8 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Difference, Measured, Trials
 from tfdoctor.errors import TfdoctorError
 from tfdoctor.trial import trial
-from tfdoctor.trial.program import Program
-from tfdoctor.trial.running import Stage
+from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.variants import Variant
 
 
@@ -64,10 +64,10 @@ def compare(case: Case, minutes: float, rounds: int) -> Compared:
     """Time the twins of a case plainly, then try the fix."""
     truth = case.saving(timed(case, rounds))
     sick, healthy = (case.folder / f"{twin}.py" for twin in (SICK, HEALTHY))
-    program = Program((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
+    program = RecordedProgram((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
-    with Stage.of(program, layer=True) as stage:
-        trials, _ = trial.conduct(stage, trial.Plan([fix], lambda parts: parts[0], minutes))
+    with Runner.of(program, layer=True) as stage:
+        trials, _ = trial.conduct(stage, trial.Agenda([fix], lambda parts: parts[0], minutes))
     return Compared(case, truth, trials)
 
 

@@ -183,7 +183,7 @@ class TrainingState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class TrainingMatch:
     """Whether a variant still trains the same, seen by a certain step."""
 
     state: TrainingState
@@ -205,7 +205,7 @@ class Trial:
     measured: Measured | None = None
     step_ms: float | None = None
     whole_ms: float | None = None  # with what happens between epochs
-    training: Training | None = None
+    training: TrainingMatch | None = None
     runs: int = 0
     missing: str = ""  # why it has no figure
     kept: bool = False  # among the changes that proved to help together

@@ -16,8 +16,9 @@ FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "atexit", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib", "importlib", "itertools",
-    "json", "math", "os", "re", "shutil", "struct", "sys", "threading", "time", "weakref",
+    "array", "atexit", "builtins", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib",
+    "importlib", "io", "itertools", "json", "math", "os", "random", "re", "runpy", "shutil", "struct", "sys",
+    "threading", "time", "weakref",
 }  # fmt: skip
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""

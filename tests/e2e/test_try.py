@@ -11,8 +11,8 @@ import pytest
 
 from tests.capture.running import environment
 from tfdoctor.capture.plan import Kind
-from tfdoctor.trial.program import Program
-from tfdoctor.trial.running import Enough, Stage, layer_possible
+from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.running import Enough, Runner, layer_possible
 from tfdoctor.trial.times import RunTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
@@ -76,9 +76,9 @@ def test_a_run_sees_its_changed_file_either_way(project: Path, *, layer: bool) -
     if layer and layer_possible(project):
         pytest.skip("this kernel allows no layer")
     script = project / "train.py"
-    program = Program((sys.executable, "train.py", "150"), project, Kind.SCRIPT)
+    program = RecordedProgram((sys.executable, "train.py", "150"), project, Kind.SCRIPT)
     changed = Variant("less", {script: SCRIPT.read_bytes().replace(MANY.encode(), FEW.encode())})
-    with Stage.of(program, layer=layer) as stage:
+    with Runner.of(program, layer=layer) as stage:
         runs = [stage.run(variant, Enough(), n) for n, variant in enumerate((ORIGINAL, changed))]
     for run in runs:
         assert run.exit_code == 0, run.error

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.trial.test_times import loop
-from tfdoctor.trial.running import Enough, Run
-from tfdoctor.trial.times import Loop, NoTimes, State, times_of
+from tfdoctor.trial.running import Enough, TrialRun
+from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
 
 LOSSES = (2.0, 1.5, 1.2)
@@ -25,19 +25,21 @@ class Machine:
     order: list[str] = field(default_factory=list)
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def run(self, variant: Variant, _enough: Enough, _number: int) -> Run:
+    def run(self, variant: Variant, _enough: Enough, _number: int) -> TrialRun:
         self.order.append(variant.name)
         self.tick(self.seconds)
         if variant.name in self.errors:
             why = self.errors[variant.name]
-            return Run(NoTimes(why), exit_code=1, error=why, seconds=self.seconds)
+            return TrialRun(NoTimes(why), exit_code=1, error=why, seconds=self.seconds)
         factor = float(np.prod([self.factors.get(part, 1.0) for part in variant.name.split(" + ")]))
         step = 10 * factor * np.exp(self.random.normal(0, 0.005))
         spans = step * np.exp(self.random.normal(0, 0.02, 300))
         digest = self.digests.get(variant.name, "same")
-        return Run(
+        return TrialRun(
             times_of(Loop.read(loop(spans.tolist()))),
-            State(20, digest, LOSSES if digest == "same" else tuple(loss + 0.1 for loss in LOSSES)),
+            TrainedState(
+                20, digest, LOSSES if digest == "same" else tuple(loss + 0.1 for loss in LOSSES)
+            ),
             finite=True,
             seconds=self.seconds,
         )

@@ -9,7 +9,7 @@ from tests.trial.made import Machine, join
 from tfdoctor.diagnosis import Difference, TrainingState, Trial, Trials
 from tfdoctor.errors import CaptureError
 from tfdoctor.trial import rounds, trial
-from tfdoctor.trial.running import Stage
+from tfdoctor.trial.running import Runner
 from tfdoctor.trial.variants import AS_IS, NotTried, Variant
 
 
@@ -29,7 +29,7 @@ def conduct(
     machine: Machine, names: list[str], minutes: float = 60.0, *, exact: bool = True
 ) -> tuple[Trials, list[str]]:
     stage = SimpleNamespace(run=machine.run, layer=True)
-    plan = trial.Plan(
+    plan = trial.Agenda(
         [Variant(name, exact=exact, rules=(name,)) for name in names],
         join,
         minutes,
@@ -39,8 +39,8 @@ def conduct(
     return trials, [variant.name for variant in kept]
 
 
-def stage_of(stage: SimpleNamespace) -> Stage:
-    made: Stage = stage  # type: ignore[assignment] # only its run and its layer are used
+def stage_of(stage: SimpleNamespace) -> Runner:
+    made: Runner = stage  # type: ignore[assignment] # only its run and its layer are used
     return made
 
 

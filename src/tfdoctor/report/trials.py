@@ -8,7 +8,7 @@ from tfdoctor.diagnosis import (
     Diagnosis,
     Difference,
     Measured,
-    Training,
+    TrainingMatch,
     TrainingState,
     Trial,
     Trials,
@@ -121,7 +121,7 @@ def _grid(trials: Trials) -> Grid:
     return Grid(columns, ("text", "text", "text", "text", "number"), tuple(rows))
 
 
-def trained(training: Training | None) -> str:
+def trained(training: TrainingMatch | None) -> str:
     """Return whether a variant trains the same, as a clause."""
     if training is None:
         return "unknown: it did not run to the step of the comparison"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tfdoctor.diagnosis import Measured, Saving, Training, Trial, Trials
+from tfdoctor.diagnosis import Measured, Saving, TrainingMatch, Trial, Trials
 
 Object = dict[str, Any]
 Number = Callable[[float | None], float | None]
@@ -56,7 +56,7 @@ def _row(row: Trial, number: Number, saving: Callable[[Saving | None], Any]) -> 
     }
 
 
-def _training(training: Training | None, number: Number) -> Object | None:
+def _training(training: TrainingMatch | None, number: Number) -> Object | None:
     if training is None:
         return None
     return {

@@ -75,7 +75,7 @@ def mounted() -> list[Path]:
     return [Path(line.split()[4].encode().decode("unicode_escape")) for line in lines]
 
 
-class Layer:
+class Overlay:
     """Everything below `root`, as it is, with what is written going to memory.
 
     An unprivileged process may put an overlay only over a folder without mounts inside, and nobody writes below
@@ -157,7 +157,7 @@ def enter(layer: dict[str, object]) -> None:
     texts = {path: Path(text).read_bytes() for path, text in changed.items()}
     own_namespace()
     homes = (folder, os.environ.get("HOME", "/"), os.environ.get("TMPDIR", "/tmp"))  # noqa: S108
-    shown = Layer(root, size, [Path(os.path.realpath(home)) for home in homes])
+    shown = Overlay(root, size, [Path(os.path.realpath(home)) for home in homes])
     shown.cover(Path("/"))
     for path in (*AS_THEY_ARE, *keep):
         shown.keep(path)

@@ -10,8 +10,8 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.trial import program as programs
 from tfdoctor.trial import proposals, trial
-from tfdoctor.trial.program import Program
-from tfdoctor.trial.running import Stage, layer_possible
+from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
 from tfdoctor.verdict import Bound
 
@@ -58,14 +58,14 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, results)
 
-    plan = trial.Plan(variants, join, request.minutes, missing, request.say)
-    with Stage.of(program, layer=layer) as stage:
+    plan = trial.Agenda(variants, join, request.minutes, missing, request.say)
+    with Runner.of(program, layer=layer) as stage:
         trials, kept = trial.conduct(stage, plan)
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
     return Tried(trial.with_measured(diagnosis, trials), all_kept)
 
 
-def _named(request: Request, program: Program) -> list[Variant]:
+def _named(request: Request, program: RecordedProgram) -> list[Variant]:
     """Return the variants that the user named."""
     patches = [proposals.of_patch(patch, program.folder) for patch in request.patches]
     usual = proposals.usual_settings() if request.settings else []
@@ -90,7 +90,7 @@ def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
     )
 
 
-def _layer(program: Program, request: Request) -> bool:
+def _layer(program: RecordedProgram, request: Request) -> bool:
     """Say whether the runs' writes are thrown away; where they cannot be, ask.
 
     Raises:

@@ -12,7 +12,7 @@ from tfdoctor.recording import Recording
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RecordedProgram:
     """A command and how to start it again."""
 
     command: tuple[str, ...]
@@ -26,7 +26,7 @@ class Program:
         return self.kind is not Kind.COMMAND
 
 
-def of(recording: Recording) -> Program:
+def of(recording: Recording) -> RecordedProgram:
     """Return the program of a recording.
 
     Raises:
@@ -48,7 +48,7 @@ def of(recording: Recording) -> Program:
     if not folder.is_dir():
         raise InputError(f"The folder of the run, {folder}, does not exist: run it where it is.")
     environment = {name: value for name, value in manifest.environment.items() if MASK not in value}
-    return Program(manifest.command, folder, _kind(manifest.plan.kind), environment)
+    return RecordedProgram(manifest.command, folder, _kind(manifest.plan.kind), environment)
 
 
 def _kind(kind: str) -> Kind:
@@ -60,6 +60,6 @@ def _kind(kind: str) -> Kind:
         ) from error
 
 
-def variables(program: Program, changes: Mapping[str, str]) -> dict[str, str]:
+def variables(program: RecordedProgram, changes: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a run: ours, what was recorded, and what a variant sets."""
     return {"PYTHONHASHSEED": "0", **os.environ, **program.environment, **changes}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.trial import statistics
-from tfdoctor.trial.running import Enough, Run
+from tfdoctor.trial.running import Enough, TrialRun
 from tfdoctor.trial.statistics import Round
 from tfdoctor.trial.times import NoTimes, RunTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
@@ -27,12 +27,12 @@ CLEARLY_WORSE = -0.10
 LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
 """A run may take this many times as long as the first one, and this much longer."""
 
-RunOne = Callable[[Variant, Enough, int], Run]
+RunOne = Callable[[Variant, Enough, int], TrialRun]
 Say = Callable[[str], object]
 
 
 @dataclass(slots=True)
-class Clock:
+class TrialClock:
     """The time of a trial; the limit holds to within one run."""
 
     minutes: float
@@ -61,16 +61,16 @@ class Runs:
     """All runs of a trial so far."""
 
     one: RunOne
-    clock: Clock
+    clock: TrialClock
     say: Say
     enough: Enough = field(default_factory=Enough)
     number: int = 0
-    original: list[Run] = field(default_factory=list)
-    tried: dict[str, list[Run]] = field(default_factory=dict)
+    original: list[TrialRun] = field(default_factory=list)
+    tried: dict[str, list[TrialRun]] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)
     why: dict[str, str] = field(default_factory=dict)  # variants without a figure
 
-    def first(self) -> Run:
+    def first(self) -> TrialRun:
         """Run the program as it is, before any round: it tells how long a run takes and whether it can be timed."""
         run = self._run(ORIGINAL, "first run, as it is")
         self.original.append(run)
@@ -120,7 +120,7 @@ class Runs:
         )
         return True
 
-    def _run(self, variant: Variant, what: str) -> Run:
+    def _run(self, variant: Variant, what: str) -> TrialRun:
         left = max(0.0, self.clock.left_s) / 60
         self.say(f"{what} ({left:.0f} of {self.clock.minutes:.0f} minutes left)")
         self.number += 1

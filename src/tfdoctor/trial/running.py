@@ -17,9 +17,8 @@ from typing import Self
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
-from tfdoctor.trial.enter_layer import NO_LAYER
-from tfdoctor.trial.program import Program
-from tfdoctor.trial.times import NoTimes, RunTimes, State, Timing, times_of
+from tfdoctor.trial.program import RecordedProgram
+from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
 
 TIMING = "timing.json"
@@ -46,11 +45,11 @@ class Enough:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TrialRun:
     """What a run gave."""
 
     times: RunTimes | NoTimes
-    state: State | None = None
+    state: TrainedState | None = None
     finite: bool | None = None
     exit_code: int = 0
     error: str = ""  # the last line that a crashed program printed
@@ -59,16 +58,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Runner:
     """Where the runs of a trial happen: the program, and whether its writes are thrown away."""
 
-    program: Program
+    program: RecordedProgram
     folder: Path  # of the trial: logs and what the agent writes
     layer: bool
 
     @classmethod
     @contextmanager
-    def of(cls, program: Program, *, layer: bool) -> Iterator[Self]:
+    def of(cls, program: RecordedProgram, *, layer: bool) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
         folder = Path(tempfile.mkdtemp(prefix="tfdoctor-try-")).resolve()
         try:
@@ -76,7 +75,7 @@ class Stage:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def run(self, variant: Variant, enough: Enough, number: int) -> Run:
+    def run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
         """Run the program once, changed as the variant says.
 
         Raises:
@@ -121,8 +120,8 @@ class Stage:
 
 def layer_possible(folder: Path) -> str:
     """Return "" where a layer can be made for a program in this folder, otherwise why not."""
-    program = Program((sys.executable, "-c", ""), folder, Kind.COMMAND)
-    with Stage.of(program, layer=True) as stage:
+    program = RecordedProgram((sys.executable, "-c", ""), folder, Kind.COMMAND)
+    with Runner.of(program, layer=True) as stage:
         own = stage.folder / "probe"
         (own / "processes").mkdir(parents=True)
         command = [*_launcher(stage._layer(own, {})), sys.executable, "-I", "-S", "-c", ""]  # noqa: SLF001
@@ -208,21 +207,21 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         return  # none was left
 
 
-def _read(own: Path, code: int | None, seconds: float, foreign: float) -> Run:
+def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialRun:
     """Return what a run gave, from what the agent of its training process wrote."""
     error = _last_line(own / "log") if code not in (0, None) else ""
     timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
     trained = [(timing, timing.chosen()) for timing in timings]
     best = next(((timing, n) for timing, n in trained if n is not None), None)
     if code is None:
-        return Run(
+        return TrialRun(
             NoTimes("the run took too long"), exit_code=-1, error="time limit", seconds=seconds
         )
     if best is None:
         why = error or "no loop of training steps was seen"
-        return Run(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
+        return TrialRun(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
     timing, chosen = best
-    return Run(
+    return TrialRun(
         times_of(timing.loops[chosen]),
         timing.states[chosen],
         timing.finite,
@@ -257,6 +256,3 @@ def _cpu_seconds() -> float:
 def _foreign(before: float, after: float, own: float, seconds: float) -> float:
     cores = os.cpu_count() or 1
     return max(0.0, (after - before - own) / (cores * max(seconds, 1e-3)))
-
-
-__all__ = ["NO_LAYER", "Enough", "Run", "Stage", "layer_possible"]

@@ -108,7 +108,7 @@ class NoTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TrainedState:
     """What training had done before a certain step."""
 
     step: int
@@ -122,7 +122,7 @@ class Timing:
     """All that the agent wrote of a process."""
 
     loops: tuple[Loop, ...] = ()
-    states: tuple[State | None, ...] = ()  # of each loop
+    states: tuple[TrainedState | None, ...] = ()  # of each loop
     finite: bool | None = None
     ended_by: str = ""
 
@@ -152,10 +152,10 @@ class Timing:
         return min(outer, key=lambda n: len(self.loops[n].starts_ms))
 
 
-def _state(state: dict[str, Any] | None) -> State | None:
+def _state(state: dict[str, Any] | None) -> TrainedState | None:
     if state is None:
         return None
-    return State(
+    return TrainedState(
         int(state["step"]), state.get("digest"), tuple(state["losses"]), str(state.get("why", ""))
     )
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import Training, TrainingState
-from tfdoctor.trial.running import Run
-from tfdoctor.trial.times import State
+from tfdoctor.diagnosis import TrainingMatch, TrainingState
+from tfdoctor.trial.running import TrialRun
+from tfdoctor.trial.times import TrainedState
 from tfdoctor.trial.variants import Variant
 
 BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
@@ -19,7 +19,7 @@ EXAMPLES = 5
 class Reference:
     """What the program as it is does by the step at which weights are compared."""
 
-    states: tuple[State, ...]
+    states: tuple[TrainedState, ...]
 
     @property
     def repeats(self) -> bool:
@@ -41,18 +41,18 @@ class Reference:
         )
 
 
-def reference(runs: Sequence[Run]) -> Reference:
+def reference(runs: Sequence[TrialRun]) -> Reference:
     """Return the reference of the runs of the program as it is."""
     return Reference(tuple(run.state for run in runs if run.state is not None))
 
 
-def compare(variant: Variant, runs: Sequence[Run], original: Reference) -> Training:
+def compare(variant: Variant, runs: Sequence[TrialRun], original: Reference) -> TrainingMatch:
     """Return how a variant's training compares with that of the program as it is."""
     if any(run.finite is False for run in runs):
-        return Training(state=TrainingState.NOT_FINITE)
+        return TrainingMatch(state=TrainingState.NOT_FINITE)
     states = [run.state for run in runs if run.state is not None]
     if not states or not original.states:
-        return Training(
+        return TrainingMatch(
             state=TrainingState.UNKNOWN, why="no step at which the weights could be read"
         )
     mine, its = states[0], original.states[0]
@@ -60,13 +60,15 @@ def compare(variant: Variant, runs: Sequence[Run], original: Reference) -> Train
     shown = tuple((a, b) for a, b in losses if a is not None and b is not None)
     same_step = mine.step == its.step
     if original.repeats and same_step and mine.digest == its.digest:
-        return Training(state=TrainingState.EQUAL, step=its.step, losses=shown)
+        return TrainingMatch(state=TrainingState.EQUAL, step=its.step, losses=shown)
     if original.repeats and same_step and variant.exact:
-        return Training(state=TrainingState.DIFFERENT, step=its.step, losses=shown)
+        return TrainingMatch(state=TrainingState.DIFFERENT, step=its.step, losses=shown)
     apart = _apart(its, mine)
     if apart is None:
-        return Training(state=TrainingState.UNKNOWN, why="the steps return no loss", step=its.step)
-    return Training(
+        return TrainingMatch(
+            state=TrainingState.UNKNOWN, why="the steps return no loss", step=its.step
+        )
+    return TrainingMatch(
         state=TrainingState.LOSSES,
         step=its.step,
         losses=shown,
@@ -75,7 +77,7 @@ def compare(variant: Variant, runs: Sequence[Run], original: Reference) -> Train
     )
 
 
-def _apart(first: State, second: State) -> float | None:
+def _apart(first: TrainedState, second: TrainedState) -> float | None:
     """Return the largest relative difference of the losses of a step; None where there are none."""
     pairs = [
         (a, b)

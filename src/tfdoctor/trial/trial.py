@@ -8,8 +8,8 @@ from tfdoctor.diagnosis import Diagnosis, Measured, Result, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import CaptureError
 from tfdoctor.trial import rounds, statistics, training
-from tfdoctor.trial.rounds import Clock, Runs, helps
-from tfdoctor.trial.running import Run, Stage
+from tfdoctor.trial.rounds import Runs, TrialClock, helps
+from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.times import NoTimes, RunTimes
 from tfdoctor.trial.variants import NotTried, Variant
 
@@ -18,7 +18,7 @@ Join = Callable[[Sequence[Variant]], Variant]
 
 
 @dataclass(slots=True)
-class Plan:
+class Agenda:
     """What a trial tries."""
 
     variants: Sequence[Variant]
@@ -28,7 +28,7 @@ class Plan:
     say: Callable[[str], object] = field(default=lambda _: None)
 
 
-def conduct(stage: Stage, plan: Plan) -> tuple[Trials, tuple[Variant, ...]]:
+def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
     """Run the trial; return what was measured, and the variants that proved to help together, in their order.
 
     Ctrl-C ends the run that is going on, and what was measured by then is returned.
@@ -36,7 +36,7 @@ def conduct(stage: Stage, plan: Plan) -> tuple[Trials, tuple[Variant, ...]]:
     Raises:
         CaptureError: the program cannot be timed even as it is.
     """
-    clock = Clock(plan.minutes)
+    clock = TrialClock(plan.minutes)
     runs = Runs(stage.run, clock, plan.say)
     _check(runs.first())
     kept: tuple[Variant, ...] = ()
@@ -55,7 +55,7 @@ def conduct(stage: Stage, plan: Plan) -> tuple[Trials, tuple[Variant, ...]]:
     return replace(trials, ended_early=interrupted), kept
 
 
-def _check(first: Run) -> None:
+def _check(first: TrialRun) -> None:
     """Refuse a program that cannot be timed.
 
     Raises:
@@ -111,7 +111,7 @@ def _parts(helped: Sequence[Variant], best: Variant | None) -> tuple[Variant, ..
 
 
 def _trials(
-    stage: Stage, plan: Plan, runs: Runs, variants: Sequence[Variant], kept: Sequence[Variant]
+    stage: Runner, plan: Agenda, runs: Runs, variants: Sequence[Variant], kept: Sequence[Variant]
 ) -> Trials:
     measured = runs.measured([variant.name for variant in variants])
     reference = training.reference(runs.original)
@@ -165,7 +165,7 @@ def _row(
     )
 
 
-def _steps(runs: Sequence[Run]) -> list[float]:
+def _steps(runs: Sequence[TrialRun]) -> list[float]:
     return [run.times.step_ms for run in runs if not isinstance(run.times, NoTimes)]
 
 

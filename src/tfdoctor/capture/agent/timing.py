@@ -89,7 +89,7 @@ class TimedWindow(TraceWindow):
         self.began = 0.0  # when the first step began, on the monotonic clock
         self.epoch_steps: dict[StepCounter, int] = {}
         super().__init__(plan, log, registry, program)
-        self.results = training_state.Results(self.trial["compare_at"])
+        self.results = training_state.ReturnedLosses(self.trial["compare_at"])
         self.returned = self.results.note
         self.updates = training_state.Updates()
         registry.written = True  # nothing is described: hooks remember nothing

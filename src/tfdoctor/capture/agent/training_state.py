@@ -31,7 +31,7 @@ LOSSES = 20
 """Steps whose losses are kept."""
 
 
-class Results:
+class ReturnedLosses:
     """What the first steps returned; values are read later, for reading one waits for its step."""
 
     def __init__(self, steps: int) -> None:
@@ -53,7 +53,7 @@ def _loss(result: Foreign) -> float | None:
     """Return Keras's loss, or the first number with a fraction that a step returned."""
     if isinstance(result, dict):
         result = [result["loss"]] if "loss" in result else list(result.values())
-    values = result if isinstance(result, list | tuple) else [result]
+    values = result if isinstance(result, (list, tuple)) else [result]
     for value in values:
         if getattr(value, "shape", None) == () and getattr(value.dtype, "is_floating", False):
             return float(value.numpy())
