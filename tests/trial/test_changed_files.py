@@ -63,7 +63,7 @@ def test_a_main_script_is_what_it_would_be(project: Project) -> None:
     values = json.loads(project.run("train.py", "--epochs", "3"))
     assert values[:2] == ["new", "__main__"]
     assert values[2:6] == [
-        "train.py",
+        str(project.script),
         ["train.py", "--epochs", "3"],
         str(project.folder),
         str(project.folder),

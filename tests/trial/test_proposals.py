@@ -63,3 +63,24 @@ def test_what_is_no_environment_variable_is_refused(setting: str) -> None:
 def test_the_same_change_is_tried_once() -> None:
     first, second = Variant("a", {Path("x"): b"1"}), Variant("b", {Path("x"): b"1"})
     assert distinct([first, second]) == [first]
+
+
+@pytest.mark.parametrize("name", ["../outside.py", "/etc/outside.py"])
+def test_a_patch_touches_nothing_outside_of_the_folder(tmp_path: Path, name: str) -> None:
+    """Trap: the copy that a patch is tried on must not land above the folder for copies."""
+    folder, outside = tmp_path / "run", tmp_path / "outside.py"
+    folder.mkdir()
+    outside.write_text("x = 1\ny = 3\n")
+    patch = tmp_path / "mine.diff"
+    patch.write_text(DIFF.replace("a/train.py", f"a/{name}").replace("b/train.py", f"b/{name}"))
+    with pytest.raises(InputError, match="outside of the folder"):
+        proposals.of_patch(patch, folder)
+    assert outside.read_text() == "x = 1\ny = 3\n"
+
+
+@pytest.mark.parametrize("side", ["--- a/train.py", "+++ b/train.py"])
+def test_a_patch_that_adds_or_deletes_a_file_is_refused(tmp_path: Path, side: str) -> None:
+    patch = tmp_path / "mine.diff"
+    patch.write_text(DIFF.replace(side, f"{side[:4]}/dev/null"))
+    with pytest.raises(InputError, match="adds or deletes a file"):
+        proposals.of_patch(patch, tmp_path)

@@ -48,6 +48,8 @@ def check_target(path: Path) -> None:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise _unwritable(path, error) from error
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} is no folder: choose another file for the patch.")
     if content and not content.startswith(PATCHES):
         raise OutputError(f"{path} exists and is not a patch: choose another file for the patch.")
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from tfdoctor.trial.variants import Variant
 
 
+def _finite(minutes: float) -> float:
+    if minutes != minutes:  # noqa: PLR0124 - nan passes both limits
+        raise typer.BadParameter("nan is not a number of minutes")
+    return minutes
+
+
 def try_(  # noqa: PLR0913 - its arguments are the command's options
     ctx: typer.Context,
     *,
@@ -58,7 +64,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = False,
     minutes: Annotated[
-        float, typer.Option(min=0.5, max=1440, help="Time for all runs together.")
+        float,
+        typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together."),
     ] = 10.0,
     keep: Annotated[
         Path | None,
@@ -102,7 +109,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     recording = _recorded(ctx, command or [], module, out)
     diagnosis = diagnose(recording, _title(recording), applied)
     request = of_recording.Request(
-        only=tuple(name.strip() for name in (only or "").split(",") if name.strip()),
+        only=_rules(only),
         patches=tuple(patch or ()),
         environment=tuple(env or ()),
         settings=usual_settings,
@@ -147,6 +154,14 @@ def _title(recording: "Recording") -> str:
     if plan is not None and plan.script:
         return Path(plan.script).name
     return recording.root.name if recording.root else ""
+
+
+def _rules(only: str | None) -> tuple[str, ...]:
+    """Return the names of a comma-separated list; an empty list is a usage error."""
+    names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
+    if only is not None and not names:
+        raise typer.BadParameter("--only needs the name of a rule")
+    return names
 
 
 def _percent(text: str | None) -> float | None:

@@ -66,6 +66,10 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
 def verdict(trials: Trials) -> str:
     """Return what was proved, in one sentence."""
     kept = [row for row in trials.rows if row.kept]
+    if not any(row.measured for row in trials.rows):
+        return "Nothing was measured: " + (
+            "the trial was interrupted." if trials.ended_early else _why(trials)
+        )
     best = next((row for row in trials.rows if row.name == trials.together), None)
     best = best or next(iter(kept), None)
     single = [row for row in trials.rows if row.name != trials.together and len(row.rules) < 2]  # noqa: PLR2004
@@ -77,6 +81,13 @@ def verdict(trials: Trials) -> str:
         f"Measured: {speed} as fast with {counted(len(kept), 'change')} of {len(single)} tried, "
         f"which {saved(best.measured)} of the step."
     )
+
+
+def _why(trials: Trials) -> str:
+    """Return why no variant has a figure."""
+    if trials.rounds or any(row.runs for row in trials.rows):
+        return "no variant could be timed."
+    return "the time was over before the first round ended; allow more with --minutes."
 
 
 def saved(measured: Measured | None) -> str:
@@ -124,7 +135,7 @@ def _grid(trials: Trials) -> Grid:
 def trained(training: TrainingMatch | None) -> str:
     """Return whether a variant trains the same, as a clause."""
     if training is None:
-        return "unknown: it did not run to the step of the comparison"
+        return "unknown: it did not run"
     match training.state:
         case TrainingState.EQUAL:
             return f"yes: equal weights after {training.step} steps"
@@ -215,10 +226,10 @@ def _notes(trials: Trials) -> tuple[str, ...]:
 def _itself(measured: Measured) -> str:
     if measured.difference is Difference.NONE:
         return f"no difference ({_percent(measured.low)} to {_percent(measured.high)} %)"
-    return (
-        f"its last run in a round {saved(measured)} compared with its first, so that no smaller difference is "
-        "claimed"
-    )
+    if measured.difference is Difference.UNKNOWN:
+        low, high = _percent(measured.low), _percent(measured.high)
+        return f"too different from run to run to compare ({low} to {high} %)"
+    return f"its last run in a round {saved(measured)} against its first, so no smaller saving is claimed"
 
 
 def _not_tried(trials: Trials) -> tuple[str, ...]:

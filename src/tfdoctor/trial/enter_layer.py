@@ -25,6 +25,9 @@ PR_SET_PDEATHSIG = 1
 AS_THEY_ARE = ("/dev", "/proc", "/sys", "/run")
 """Folders of devices and of the kernel, which the program sees without a layer."""
 
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where programs share memory, and some keep files
+"""The one folder below those that gets a layer."""
+
 NO_LAYER = 78
 """Exit code: the kernel does not allow it (EX_CONFIG of sysexits.h)."""
 
@@ -48,12 +51,39 @@ def mount(source: str, target: Path, kind: str | None, flags: int, data: str | N
     call("mount", *texts, flags, data.encode() if data is not None else None)
 
 
-def die_with_parent() -> None:
-    """End this process, and the program that replaces it, when tfdoctor ends, however that is."""
+def end_with_parent(number: signal.Signals) -> None:
+    """Get a signal when the parent ends, however that is."""
     parent = os.getppid()
-    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    call("prctl", PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), number)
+
+
+def end_all(_number: int, _frame: object) -> None:
+    """End the program and all that it has started: tfdoctor is gone."""
+    os.killpg(0, signal.SIGKILL)
+
+
+def run(command: list[str]) -> int:
+    """Run the program in a process group, and end the group when tfdoctor ends; return its exit code."""
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, whose end is waited for
+    signal.signal(signal.SIGHUP, end_all)
+    end_with_parent(signal.SIGHUP)
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        end_with_parent(signal.SIGKILL)
+        try:
+            os.execvp(command[0], command)  # noqa: S606  # the user's program
+        except OSError as error:
+            print(f"tfdoctor: {command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201  # to the run's log
+            os._exit(127)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def own_namespace() -> None:
@@ -93,7 +123,7 @@ class Overlay:
     def cover(self, folder: Path) -> None:
         """Show a folder, and let nothing that is written there stay."""
         if not self._made_anew(folder):
-            self._overlay(folder)
+            self.overlay(folder)
             return
         shutil.copystat(folder, self.at(folder))
         for entry in os.scandir(folder):
@@ -114,7 +144,8 @@ class Overlay:
         inside = [*self.mounts, *(self.written if foreign else ())]
         return any(place != folder and place.is_relative_to(folder) for place in inside)
 
-    def _overlay(self, folder: Path) -> None:
+    def overlay(self, folder: Path) -> None:
+        """Show a folder without mounts inside through an overlay."""
         self.number += 1
         upper = self.memory / "upper" / str(self.number)
         work = self.memory / "work" / str(self.number)
@@ -161,6 +192,8 @@ def enter(layer: dict[str, object]) -> None:
     shown.cover(Path("/"))
     for path in (*AS_THEY_ARE, *keep):
         shown.keep(path)
+    if SHARED_MEMORY.is_dir():
+        shown.overlay(SHARED_MEMORY)
     for path, text in texts.items():
         shown.change(path, text)
     os.chroot(shown.root)
@@ -172,8 +205,7 @@ def enter(layer: dict[str, object]) -> None:
 
 
 def main() -> None:
-    """Enter the layer, if there is one, and become the program."""
-    die_with_parent()
+    """Enter the layer, if there is one, and run the program."""
     layer = json.loads(sys.argv[1])
     if layer is not None:
         try:
@@ -181,11 +213,7 @@ def main() -> None:
         except OSError as error:
             print(f"tfdoctor: no throw-away layer: {error}", file=sys.stderr)  # noqa: T201  # to the run's log
             sys.exit(NO_LAYER)
-    try:
-        os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606  # the user's program
-    except OSError as error:
-        print(f"tfdoctor: {sys.argv[2]}: {error.strerror}", file=sys.stderr)  # noqa: T201  # same
-        sys.exit(127)
+    sys.exit(run(sys.argv[2:]))
 
 
 if __name__ == "__main__":

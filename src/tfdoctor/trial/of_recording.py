@@ -49,6 +49,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
         CaptureError: the program cannot be timed as it is.
     """
     program = programs.of(recording)
+    programs.must_be_unchanged(recording)
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
     variants = distinct([variant for variant, _ in edited] + _named(request, program))

@@ -1,5 +1,6 @@
 """The program that a trial runs: the recorded command, in its folder and environment."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,6 +50,24 @@ def of(recording: Recording) -> RecordedProgram:
         raise InputError(f"The folder of the run, {folder}, does not exist: run it where it is.")
     environment = {name: value for name, value in manifest.environment.items() if MASK not in value}
     return RecordedProgram(manifest.command, folder, _kind(manifest.plan.kind), environment)
+
+
+def must_be_unchanged(recording: Recording) -> None:
+    """Check that the sources of the run are those that were recorded.
+
+    Raises:
+        InputError: one is gone, or has changed.
+    """
+    hashes = recording.program.sources if recording.program else {}
+    for path, expected in hashes.items():
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read ({error.strerror}): run the trial where the source is."
+            ) from error
+        if hashlib.sha256(data).hexdigest() != expected:
+            raise InputError(f"{path} has changed since the recording: record the run again.")
 
 
 def _kind(kind: str) -> Kind:

@@ -148,7 +148,7 @@ def of_patch(patch: Path, folder: Path) -> Variant:
         ) from error
     if shutil.which("git") is None:
         raise InputError("--patch needs git, which applies the patch to copies: install it.")
-    names = _touched(data)
+    names = _touched(data, patch)
     with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
         root = Path(temporary)
         for name in names:
@@ -177,11 +177,24 @@ def _path_variable() -> str:
     return os.environ.get("PATH", os.defpath)
 
 
-def _touched(diff: bytes) -> list[str]:
-    """Return the paths that a diff changes, without their first folder (a/ and b/)."""
+def _touched(diff: bytes, patch: Path) -> list[str]:
+    """Return the paths that a diff changes, without their first folder (a/ and b/).
+
+    Raises:
+        InputError: it adds or deletes a file, or names one outside of the folder.
+    """
     lines = diff.decode("utf-8", errors="replace").splitlines()
-    paths = [line[4:].split("\t")[0] for line in lines if line.startswith("+++ ")]
-    return [path.partition("/")[2] for path in paths if path != "/dev/null"]
+    paths = [line[4:].split("\t")[0] for line in lines if line.startswith(("--- ", "+++ "))]
+    if "/dev/null" in paths:
+        raise InputError(f"{patch} adds or deletes a file: only changes of files can be tried.")
+    names = dict.fromkeys(path.partition("/")[2] for path in paths)
+    outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
+    if outside:
+        raise InputError(
+            f"{patch} names {outside[0]}, which is outside of the folder of the run: "
+            "make it with `git diff --relative` there."
+        )
+    return list(names)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -24,6 +24,9 @@ NARROW = 0.02
 CLEARLY_WORSE = -0.10
 """Saving below which a variant is dropped after two rounds that agree."""
 
+AROUND = 2
+"""Runs of the program as it is in a round."""
+
 LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
 """A run may take this many times as long as the first one, and this much longer."""
 
@@ -47,9 +50,9 @@ class TrialClock:
         """The time that is left, negative when it is over."""
         return self.minutes * 60 - (time.monotonic() - self.began)
 
-    def allows(self, runs: int) -> bool:
-        """Say whether so many more runs are likely to end in time."""
-        return self.left_s >= runs * self.usual_s
+    def affordable(self) -> int:
+        """Return how many more runs are likely to end in time."""
+        return int(self.left_s / self.usual_s) if self.usual_s else 0
 
     def took(self, seconds: float) -> None:
         """A run has ended."""
@@ -154,8 +157,10 @@ def run_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
     begun = len(runs.rounds)
     while len(runs.rounds) - begun < MOST_ROUNDS:
         left = runs.open_variants(variants)
-        if not left or not runs.clock.allows(len(left) + 2):
+        affordable = runs.clock.affordable() - AROUND
+        if not left or affordable < 1:
             return
+        left = left[:affordable]  # of little time, those that promise most get a figure
         known = len(runs.rounds)
         runs.round(left)
         if len(runs.rounds) == known and not runs.open_variants(variants):

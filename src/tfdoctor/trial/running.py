@@ -25,6 +25,9 @@ TIMING = "timing.json"
 
 SITE = Path(__file__).parent.parent / "capture" / "site"
 
+PREFIX = "tfdoctor-try-"
+"""Of the folders of trials; the number of tfdoctor's process follows."""
+
 LAYER_SHARE = 0.5
 """Share of the free memory that what a run writes may take."""
 
@@ -69,7 +72,8 @@ class Runner:
     @contextmanager
     def of(cls, program: RecordedProgram, *, layer: bool) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
-        folder = Path(tempfile.mkdtemp(prefix="tfdoctor-try-")).resolve()
+        _sweep()
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")).resolve()
         try:
             yield cls(program, folder, layer)
         finally:
@@ -116,6 +120,14 @@ class Runner:
             "folder": str(self.program.folder),
             "mount": str(mount),
         }
+
+
+def _sweep() -> None:
+    """Remove the folders of earlier trials of this user that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        number = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if number.isdecimal() and not Path("/proc", number).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def layer_possible(folder: Path) -> str:

@@ -18,7 +18,8 @@ def _run_script(path: str) -> None:
     import io  # noqa: PLC0415  # nothing of ours stays in the namespace of the script
 
     sys.path[0] = os.path.dirname(os.path.realpath(path))
-    with io.open_code(os.path.abspath(path)) as file:  # the changed text
+    path = os.path.abspath(path)  # as `__file__` of a main script is, from Python 3.9 on
+    with io.open_code(path) as file:  # the changed text
         code = compile(file.read(), path, "exec", dont_inherit=True)
     from importlib.machinery import SourceFileLoader  # noqa: PLC0415  # same
 
