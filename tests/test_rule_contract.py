@@ -190,6 +190,13 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     "the page has its sections and no other": lambda rule: tuple(rule.doc.sections) == SECTIONS,
     "links are https and well formed": has_good_links,
     "what it asks for are facts": asks_for_facts_alone,
+    "every fact reaches it, for a default keeps one away": lambda rule: (
+        not [
+            name
+            for name, parameter in inspect.signature(rule.check).parameters.items()
+            if name != "limits" and parameter.default is not inspect.Parameter.empty
+        ]
+    ),
     "its limits reach it": has_limits_that_reach_it,
     "a limit is a number with a reason that stands alone": lambda rule: all(
         isinstance(field.default, float)

@@ -182,6 +182,10 @@ class TrainingState(StrEnum):
     UNKNOWN = "unknown"
 
 
+BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
+"""Results after which a variant is never called a saving."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingMatch:
     """Whether a variant still trains the same, seen by a certain step."""

@@ -53,6 +53,7 @@ def check(
         device,
         pressure,
         CpuContention.measure(device, cores, breakdown),
+        None,
     )
 
 
@@ -159,7 +160,7 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     )
     threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores, None)
     contention = CpuContention.measure(ON_CPU, cores, breakdown)
-    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, contention)
+    less = starved_cpu.check(pipeline, breakdown, cores, ON_CPU, None, contention, None)
 
     assert isinstance(threads, Finding)
     assert isinstance(less, Finding)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.environment import agent_environment
-from tfdoctor.trial.running import SITE
+from tfdoctor.capture.environment import SITE, agent_environment
 
 
 class Project:
@@ -33,7 +32,7 @@ class Project:
         plan = {"processes": str(self.processes), "changed": self.changed}
         environment = agent_environment(os.environ, plan, hidden=True)
         done = subprocess.run(
-            [sys.executable, str(SITE / "run_changed.py"), *words],
+            [sys.executable, str(Path(SITE, "run_changed.py")), *words],
             capture_output=True,
             text=True,
             check=False,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tfdoctor import text
 from tfdoctor.diagnosis import (
+    BROKEN,
     Diagnosis,
     Difference,
     Measured,
@@ -19,9 +20,6 @@ from tfdoctor.report.tables import Grid
 
 BUSY = 0.1
 """Share of the cores in other programs' hands above which the report says so."""
-
-BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
-"""Results that make a saving worthless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +207,7 @@ def _notes(trials: Trials) -> tuple[str, ...]:
     notes = [
         (
             f"{runs}, {trials.minutes:.0f} minutes; a step of the program as it is takes "
-            f"{milliseconds(trials.as_is_ms)}. Intervals hold the true saving in 95 of 100 trials."
+            f"{milliseconds(trials.as_is_ms)}. The intervals are 95 % intervals."
         )
     ]
     if trials.as_is is not None:

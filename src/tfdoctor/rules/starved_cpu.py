@@ -115,7 +115,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     device: Device,
     pressure: CpuPressure | None,
     contention: CpuContention,
-    decodes: DecodedImages | None = None,
+    decodes: DecodedImages | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Compare the core time that the input takes with what the cores offer."""
@@ -289,6 +289,7 @@ def sick() -> Verdict:
         CPU,
         CpuPressure(),
         CpuContention(crowded=True, cores=2.0, compute_ms=4.0, beside=4 / 15),
+        None,
     )
 
 
@@ -301,6 +302,7 @@ def healthy() -> Verdict:
         CPU,
         CpuPressure(),
         CpuContention(crowded=False),
+        None,
     )
 
 

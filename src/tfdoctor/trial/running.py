@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.capture.environment import agent_environment
+from tfdoctor.capture.agent.timing import TIMING
+from tfdoctor.capture.environment import SITE, agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
-
-TIMING = "timing.json"
-
-SITE = Path(__file__).parent.parent / "capture" / "site"
 
 PREFIX = "tfdoctor-try-"
 """Of the folders of trials; the number of tfdoctor's process follows."""
@@ -105,7 +102,7 @@ class Runner:
         """Return the command; without a layer, a changed script is run by a file of ours."""
         command = list(self.program.command)
         if texts and not self.layer:
-            return [command[0], str(SITE / "run_changed.py"), *command[1:]]
+            return [command[0], str(Path(SITE, "run_changed.py")), *command[1:]]
         return command
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:

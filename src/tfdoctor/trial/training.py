@@ -8,9 +8,6 @@ from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import TrainedState
 from tfdoctor.trial.variants import Variant
 
-BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
-"""Results after which a variant is never called a saving."""
-
 EXAMPLES = 5
 """Losses that the report shows."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from tfdoctor.diagnosis import Diagnosis, Measured, Result, Trial, Trials
+from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import CaptureError
 from tfdoctor.trial import rounds, statistics, training
@@ -87,7 +87,7 @@ def _broken(runs: Runs, variant: Variant) -> bool:
     """Say whether a variant trains something else than it should."""
     reference = training.reference(runs.original)
     compared = training.compare(variant, runs.tried.get(variant.name, ()), reference)
-    return compared.state in training.BROKEN
+    return compared.state in BROKEN
 
 
 def _joining(join: Join, extra: list[Variant]) -> rounds.Join:
