@@ -11,6 +11,11 @@ import pytest
 from tfdoctor.capture.environment import SITE, agent_environment
 
 
+def storing() -> dict[str, str]:
+    """Return the environment of a Python that stores bytecode."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 class Project:
     """A script and a module, each with another text elsewhere."""
 
@@ -30,7 +35,7 @@ class Project:
 
     def run(self, *words: str) -> str:
         plan = {"processes": str(self.processes), "changed": self.changed}
-        environment = agent_environment(os.environ, plan, hidden=True)
+        environment = agent_environment(storing(), plan, hidden=True)
         done = subprocess.run(
             [sys.executable, str(Path(SITE, "run_changed.py")), *words],
             capture_output=True,
@@ -113,8 +118,9 @@ def test_a_spawned_child_reads_the_changed_files(project: Project) -> None:
 
 def test_stored_bytecode_is_not_used_and_none_is_stored(project: Project) -> None:
     plain = [sys.executable, "-c", "import helper; print(helper.value())"]
-    subprocess.run(plain, check=True, cwd=project.folder, capture_output=True)  # stores bytecode
+    subprocess.run(plain, check=True, cwd=project.folder, capture_output=True, env=storing())
     stored = {path: path.read_bytes() for path in project.folder.rglob("*.pyc")}
+    assert stored
     text = "import helper; print(helper.value())\n"
     project.write(project.script, text, text)
     assert project.run("train.py") == "new\n"

@@ -48,8 +48,8 @@ def test_a_pause_between_epochs_is_in_the_whole_and_not_in_the_step() -> None:
 
 
 def test_the_first_epoch_that_fills_a_cache_is_left_out() -> None:
-    spans = [80.0] * 60 + [20.0] * 120
-    assert figures(spans=spans, epoch_steps=60).step_ms == pytest.approx(20.0)
+    spans = [80.0] * 120 + [20.0] * 60
+    assert figures(spans=spans, epoch_steps=120).step_ms == pytest.approx(20.0)
 
 
 def test_a_call_of_several_steps_counts_each() -> None:
