@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
-from tfdoctor.trial import proposals
+from tfdoctor.recording import Recording
+from tfdoctor.rules import all_rules
+from tfdoctor.trial import of_recording, proposals
 from tfdoctor.trial.variants import Variant, distinct
 
 DIFF = """--- a/train.py
@@ -47,6 +51,36 @@ def test_a_file_that_is_no_patch_is_refused(tmp_path: Path) -> None:
 def test_a_patch_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="check the path"):
         proposals.of_patch(tmp_path / "none.diff", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def diagnosis() -> Diagnosis:
+    sample = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
+    rules = [rule for rule in all_rules() if rule.name == "python-input"]
+    return diagnose(Recording.open(sample), rules, "train.py", ask_xprof=False)
+
+
+@pytest.mark.parametrize("name", ["mine.diff", "rate=1.diff", "python-input=mine.diff"])
+def test_only_a_patch_for_a_rule_has_a_promise(
+    tmp_path: Path, diagnosis: Diagnosis, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trap: a file may have an equals sign in its name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("x = 1\ny = 3\n")
+    Path(name.removeprefix("python-input=")).write_text(DIFF)
+    variant = of_recording.patch_variant(Path(name), tmp_path, diagnosis)
+    assert variant.files == {tmp_path / "train.py": b"x = 2\ny = 3\n"}
+    assert variant.rules == ()
+    expected = diagnosis.results[0].saving if name.startswith("python-input=") else None
+    assert variant.promised == expected
+    assert diagnosis.results[0].saving is not None
+
+
+def test_a_patch_for_a_rule_without_a_finding_is_refused(
+    tmp_path: Path, diagnosis: Diagnosis
+) -> None:
+    with pytest.raises(InputError, match="--patch late-shrink: the report has no such finding"):
+        of_recording.patch_variant(Path("late-shrink=mine.diff"), tmp_path, diagnosis)
 
 
 def test_an_environment_variable_is_a_variant() -> None:

@@ -68,7 +68,6 @@ def diagnose(
     """
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.facts.savings.price import Price  # noqa: PLC0415 - same
-    from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - same
 
     diagnosis = examine(
         recording,
@@ -77,7 +76,14 @@ def diagnose(
         settings=rules.settings,
         price=None if price is None else Price(price),
     )
-    return scrub(diagnosis, Secrets.of(recording)) if scrubbed else diagnosis
+    return without_names(diagnosis, recording) if scrubbed else diagnosis
+
+
+def without_names(diagnosis: "Diagnosis", recording: "Recording") -> "Diagnosis":
+    """Return a diagnosis that names no person and no machine of the recording."""
+    from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - keeps --help fast
+
+    return scrub(diagnosis, Secrets.of(recording))
 
 
 def write(  # noqa: PLR0913 - what to write, where, and what to say of it

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import Formats, parse_formats
-from tfdoctor.cli.outcome import diagnose, write
+from tfdoctor.cli.options import Formats, Scrub, parse_formats
+from tfdoctor.cli.outcome import diagnose, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.errors import CaptureError, InputError
@@ -48,7 +48,9 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     patch: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="DIFF", help="Also try this patch, as `git apply` would; can be repeated."
+            metavar="[RULE=]DIFF",
+            help="Also try this patch, as `git apply` would; can be repeated. With the name of a rule, the patch "
+            "makes the change that this rule advises, and is compared with its promise.",
         ),
     ] = None,
     env: Annotated[
@@ -92,6 +94,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = None,
     formats: Formats = "html,json",
+    scrub: Scrub = False,
     config: ConfigFile = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -119,7 +122,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         say=_say,
     )
     tried = of_recording.conduct(recording, diagnosis, request)
-    write(tried.diagnosis, recording.root or Path(), wanted)
+    shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
+    write(shown, recording.root or Path(), wanted, scrubbed=scrub)
     if keep is not None:
         _keep(keep, tried.kept, recording)
     raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))

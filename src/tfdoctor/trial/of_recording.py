@@ -1,7 +1,7 @@
 """A trial of what a recording's report advises."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
@@ -52,7 +52,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     programs.must_be_unchanged(recording)
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
-    variants = distinct([variant for variant, _ in edited] + _named(request, program))
+    variants = distinct([variant for variant, _ in edited] + _named(request, program, diagnosis))
     _check(variants, missing)
     layer = _layer(program, request)
 
@@ -66,11 +66,24 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     return Tried(trial.with_measured(diagnosis, trials), all_kept)
 
 
-def _named(request: Request, program: RecordedProgram) -> list[Variant]:
+def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> list[Variant]:
     """Return the variants that the user named."""
-    patches = [proposals.of_patch(patch, program.folder) for patch in request.patches]
+    patches = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
     usual = proposals.usual_settings() if request.settings else []
     return [*patches, *proposals.of_environment(request.environment), *usual]
+
+
+def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
+    """Return the variant of a patch; of RULE=PATCH with what the report promises for the finding of that rule.
+
+    Raises:
+        InputError: the patch does not apply, or the report has no such finding.
+    """
+    rule, equals, path = str(patch).partition("=")
+    if not equals or patch.exists():
+        return proposals.of_patch(patch, folder)
+    result = proposals.finding(diagnosis, rule)
+    return replace(proposals.of_patch(Path(path), folder), promised=result.saving)
 
 
 def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:

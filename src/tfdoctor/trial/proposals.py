@@ -51,12 +51,8 @@ def edits(
     Raises:
         InputError: `only` names a rule without a finding.
     """
-    findings = [
-        result
-        for result in diagnosis.results
-        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
-    ]
-    _check_only(only, findings)
+    findings = _findings(diagnosis)
+    _check_named("--only", only, findings)
     variants, missing = [], []
     for result in findings:
         if only and result.rule.name not in only:
@@ -70,13 +66,33 @@ def edits(
     return variants, missing
 
 
-def _check_only(only: Sequence[str], findings: Sequence[Result]) -> None:
+def _findings(diagnosis: Diagnosis) -> list[Result]:
+    """Return the findings that concern the program, in the report's order."""
+    return [
+        result
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+    ]
+
+
+def finding(diagnosis: Diagnosis, rule: str) -> Result:
+    """Return the finding of the rule that a patch is for.
+
+    Raises:
+        InputError: the report has none.
+    """
+    findings = _findings(diagnosis)
+    _check_named("--patch", [rule], findings)
+    return next(result for result in findings if result.rule.name == rule)
+
+
+def _check_named(option: str, rules: Sequence[str], findings: Sequence[Result]) -> None:
     names = [result.rule.name for result in findings]
-    unknown = [name for name in only if name not in names]
+    unknown = [name for name in rules if name not in names]
     if unknown:
         there = ", ".join(dict.fromkeys(names)) or "none"
         raise InputError(
-            f"--only {unknown[0]}: the report has no such finding. Its findings: {there}."
+            f"{option} {unknown[0]}: the report has no such finding. Its findings: {there}."
         )
 
 
