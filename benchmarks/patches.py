@@ -1,24 +1,19 @@
-"""What each edit of ``--patch`` saves, against what the report promised: ``python -m benchmarks.patches``.
+"""What each kind of edit saves, beside what the report promised: ``python -m benchmarks.patches [KIND ...]``.
 
-For each kind of edit a script is recorded, `tfdoctor report --patch` writes the patch of the rule that advises
-it, `git apply` applies that to a copy, and both are timed by turns with the stopwatch in the script. A kind
-that no rule advises on this machine (XLA pays on accelerators) is edited without a promise. Words in the
-command line choose kinds; ``--rounds`` says how often each script is timed.
+For each kind, `tfdoctor try` runs on a copy of a script that needs the edit, with only the rule that advises it. A
+kind that no rule advises on this machine (XLA pays on accelerators) is tried as a patch, without a promise.
+Everything in the table is read from the JSON report of that trial.
 """
 
 import argparse
-import json
-import os
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.accuracy.runs import LOOPS, QUIET, FailedError, step_ms
+from benchmarks import trying
 from tfdoctor.edits.by_id import KINDS
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
@@ -26,15 +21,29 @@ from tfdoctor.edits.splice import spliced
 
 HERE = Path(__file__).parent
 PAIRS, OWN = HERE / "accuracy" / "pairs", HERE / "patched"
+LOOPS = HERE / "loops"  # of the stopwatch that the scripts import; it does nothing here
+
+MINUTES = 4.0
+"""Of a trial: the first run and four to six rounds of three runs of about 15 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kind of edit, the script that it is tried on, and the rule that advises it there ("" for none)."""
+    """A kind of edit, the script that it is tried on, and the rule that describes it.
+
+    ``line_of`` is a part of the line to edit where no rule advises the edit on this machine; a line of "" is the
+    whole file. None: the rule advises the edit.
+    """
 
     edit_id: str
     script: Path
     rule: str
+    line_of: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The script, as the table names it."""
+        return self.script.relative_to(HERE).with_suffix("").as_posix().removesuffix("/fault")
 
 
 CASES = (
@@ -42,116 +51,78 @@ CASES = (
     Case("parallel-map", PAIRS / "spectrogram_map" / "fault.py", "sequential-map"),
     Case("parallel-batch", OWN / "large_images.py", "serial-batch"),
     Case("parallel-interleave", PAIRS / "shards_one_by_one" / "fault.py", "serial-reads"),
+    Case("vectorized-map", PAIRS / "lines_of_csv" / "fault.py", "per-element-map"),
     Case("cache", OWN / "decode_again.py", "uncached-preprocessing"),
     Case("autotune-on", PAIRS / "one_private_thread" / "fault.py", "disabled-autotune"),
     Case("mixed-precision", PAIRS / "wide_mlp" / "fault.py", "float32-matmul"),
+    Case("fused-batch-norm", PAIRS / "normalized_resnet" / "fault.py", "unfused-batch-norm"),
     Case("run-eagerly-off", PAIRS / "debugging_left_on" / "fault.py", "eager-step"),
+    Case("tensor-argument", PAIRS / "a_number_for_the_step" / "fault.py", "retracing"),
     Case("steps-per-execution", OWN / "tiny_steps.py", "small-batch"),
-    Case("jit-compile", OWN / "many_elementwise.py", ""),
-    Case("drop-remainder", OWN / "ragged_end.py", ""),
+    Case("jit-compile", OWN / "many_elementwise.py", "unfused-elementwise", line_of=""),
+    Case("drop-remainder", OWN / "ragged_end.py", "recompilation", line_of=".batch("),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table: shares of the step, and its times in ms; None is unknown."""
-
-    case: Case
-    promised: str
-    before_ms: float
-    after_ms: float
-
-    def __str__(self) -> str:
-        saved = 1.0 - self.after_ms / self.before_ms
-        script = self.case.script.relative_to(HERE).as_posix()
-        times = f"{self.before_ms:.2f} ms | {self.after_ms:.2f} ms"
-        return f"| `{self.case.edit_id}` | {script} | {times} | {self.promised} | {saved:.0%} |"
-
-
-def run(folder: Path, *command: str) -> bytes:
-    """Run a command in a folder and return what it prints.
-
-    Raises:
-        FailedError: its exit code was not 0.
-    """
-    env = os.environ | QUIET | {"PYTHONPATH": str(LOOPS)}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False)
-    if done.returncode:
-        raise FailedError(
-            f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-900:]!r}"
-        )
-    return done.stdout
-
-
-def advised(case: Case, folder: Path) -> tuple[bytes, str]:
-    """Record a script and return the patch of one rule, and the share of the step that it promises."""
-    tfdoctor = (sys.executable, "-m", "tfdoctor")
-    out = folder / "recording"
-    run(folder, *tfdoctor, "profile", "--no-report", "--out", str(out), "train.py")
-    chosen = ("--select", case.rule, "--format", "json", "--patch", "-")
-    patch = run(folder, *tfdoctor, "report", str(out), *chosen)
-    results = json.loads((out / "report.json").read_text("utf-8"))["results"]
-    saving = next(result["saving"] for result in results if result["rule"] == case.rule)
-    if saving is None:
-        return patch, "no figure"
-    most = "at most " if saving["bound"] == "at-most" else ""
-    return patch, f"{most}{saving['share']:.0%}"
-
-
-def unasked(case: Case, folder: Path) -> tuple[bytes, str]:
-    """Return the patch of an edit that nothing advised."""
-    text = (folder / "train.py").read_text("utf-8")
-    batch = next(
-        (number for number, line in enumerate(text.split("\n"), 1) if ".batch(" in line), 0
-    )
-    line = batch if case.edit_id == "drop-remainder" else 0
+def unasked(case: Case, part: str) -> bytes:
+    """Return the patch of an edit that no rule advises here."""
+    text = case.script.read_text("utf-8")
+    lines = enumerate(text.split("\n"), 1)
+    line = next((number for number, one in lines if part and part in one), 0)
     after = spliced(text, KINDS[case.edit_id](SyntaxTree(text), line, ""))
-    return unified([FileChange("train.py", text.encode(), after.encode())]), "not advised here"
+    return unified([FileChange("train.py", text.encode(), after.encode())])
 
 
-def measured(case: Case, rounds: int) -> Row:
-    """Patch a copy of a script and time both, by turns.
+def row(case: Case, minutes: float) -> str:
+    """Try the edit of a case; return its row of the table.
 
     Raises:
-        FailedError: a command failed, or there is no patch.
+        TryFailedError: tfdoctor failed, or there is no edit to try.
     """
     with tempfile.TemporaryDirectory() as name:
-        before, after = Path(name, "before"), Path(name, "after")
-        before.mkdir()
-        shutil.copy(case.script, before / "train.py")
-        patch, promised = (advised if case.rule else unasked)(case, before)
-        if not patch:
-            raise FailedError(f"{case.edit_id}: no patch for {case.script}")
-        print(patch.decode(), file=sys.stderr)
-        shutil.copytree(before, after, ignore=shutil.ignore_patterns("recording"))
-        Path(name, "fixes.diff").write_bytes(patch)
-        run(after, "git", "apply", "../fixes.diff")
-        times = [
-            [step_ms(str(side / "train.py")) for side in (before, after)] for _ in range(rounds)
-        ]
-    return Row(case, promised, *map(statistics.median, zip(*times, strict=True)))
+        folder, patch = Path(name, "run"), Path(name, f"{case.edit_id}.diff")
+        folder.mkdir()
+        shutil.copy(case.script, folder / "train.py")
+        chosen = ["--only", case.rule]
+        if case.line_of is not None:
+            patch.write_bytes(unasked(case, case.line_of))
+            chosen = ["--patch", str(patch)]
+        options = ("--select", case.rule, *chosen, "--minutes", str(minutes), "--format", "json")
+        out = Path(name, "recording")
+        command = ("try", *options, "--yes", "--out", str(out), "train.py")
+        trying.tfdoctor(folder, *command, PYTHONPATH=str(LOOPS))
+        report = trying.report(out)
+    tried = report["trials"]["variants"]
+    one = next(one for one in tried if one["rules"] == [case.rule] or one["name"] == patch.name)
+    promise = "not advised here" if case.line_of is not None else trying.promised(one["promised"])
+    cells = (trying.step(report), promise, trying.measured(one), trying.trains(one))
+    return trying.row(f"`{case.edit_id}`", case.name, *cells)
 
 
-def rows(kinds: list[str], rounds: int) -> Iterator[str]:
+def rows(kinds: list[str], minutes: float) -> Iterator[str]:
     """Yield the table's rows, and why there is none."""
     for case in CASES:
         if kinds and case.edit_id not in kinds:
             continue
         try:
-            yield str(measured(case, rounds))
-        except FailedError as why:
+            yield row(case, minutes)
+        except trying.TryFailedError as why:
             yield f"<!-- {case.edit_id}: {why} -->"
 
 
 def main() -> None:
     """Print the table, a row as soon as it is known."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("kinds", nargs="*", help="kinds of edits, all by default")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of each trial")
     chosen = parser.parse_args()
-    print("| edit | script | before | after | promised | saved |\n|---|---|--:|--:|--:|--:|")
-    for row in rows(chosen.kinds, chosen.rounds):
-        print(row, flush=True)
+    unknown = set(chosen.kinds) - {case.edit_id for case in CASES}
+    if unknown:
+        sys.exit(f"no such kind of edit: {', '.join(sorted(unknown))}")
+    print("| edit | script | step | promised | measured | trains the same? |")
+    print("|---|---|--:|--:|---|---|")
+    for one in rows(chosen.kinds, chosen.minutes):
+        print(one, flush=True)
 
 
 if __name__ == "__main__":

@@ -35,4 +35,4 @@ model = keras.Sequential(
 )
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 watch = keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: tick())
-model.fit(dataset, epochs=16, verbose=2, callbacks=[watch])
+model.fit(dataset, epochs=60, verbose=2, callbacks=[watch])

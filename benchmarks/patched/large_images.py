@@ -27,4 +27,4 @@ model = keras.Sequential(
 )
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 watch = keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: tick())
-model.fit(dataset, steps_per_epoch=120, verbose=2, callbacks=[watch])
+model.fit(dataset, steps_per_epoch=120, epochs=4, verbose=2, callbacks=[watch])

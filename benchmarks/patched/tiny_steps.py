@@ -17,4 +17,4 @@ vectors = [keras.layers.Embedding(2000, 16)(one) for one in (user, item)]
 model = keras.Model([user, item], keras.layers.Dot(axes=1)(vectors))
 model.compile("sgd", "mse")
 watch = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: tick(STEPS))
-model.fit([users, items], ratings, batch_size=32, epochs=5, verbose=2, callbacks=[watch])
+model.fit([users, items], ratings, batch_size=32, epochs=10, verbose=2, callbacks=[watch])

@@ -38,4 +38,4 @@ model = keras.Sequential(
 )
 model.compile("rmsprop", "mse")
 watch = keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: tick())
-model.fit(dataset, epochs=6, verbose=2, callbacks=[watch])
+model.fit(dataset, epochs=24, verbose=2, callbacks=[watch])

@@ -53,7 +53,7 @@ def main():
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
 
-    for epoch in range(3):
+    for epoch in range(8):
         for x, y in dataset:
             tick()
             loss = train_step(x, y)

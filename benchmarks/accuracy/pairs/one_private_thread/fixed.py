@@ -31,4 +31,4 @@ model = tf.keras.Sequential(
 )
 model.compile("adam", "mae")
 watch = tf.keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: tick())
-model.fit(dataset, steps_per_epoch=120, verbose=2, callbacks=[watch])
+model.fit(dataset, steps_per_epoch=120, epochs=6, verbose=2, callbacks=[watch])

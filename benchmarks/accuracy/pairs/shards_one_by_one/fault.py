@@ -61,7 +61,7 @@ def train_step(records):
 
 with tempfile.TemporaryDirectory() as folder:
     write(folder)
-    for step, records in enumerate(read(folder).take(250)):
+    for step, records in enumerate(read(folder).take(1400)):
         tick()
         loss = train_step(records)
         if step % 100 == 0:

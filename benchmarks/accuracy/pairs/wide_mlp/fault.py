@@ -21,4 +21,4 @@ model = keras.Sequential(
 )
 model.compile("sgd", "sparse_categorical_crossentropy")
 watch = keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: tick())
-model.fit(x, y, batch_size=384, epochs=2, verbose=2, callbacks=[watch])
+model.fit(x, y, batch_size=384, epochs=8, verbose=2, callbacks=[watch])

@@ -1,0 +1,179 @@
+"""Writes the reports of docs/gallery, with measured savings: ``python -m benchmarks.gallery [NAME ...]``.
+
+Each script of examples/gallery is profiled, then `tfdoctor try` runs it with the changes that its report advises
+and that tfdoctor can make, and with patches: remedies that have to be made by hand, with their promise, and 16-bit
+precision where the report does not advise it. The rows that are printed are read from the JSON report of the
+trial.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import trying
+from tfdoctor.edits.diff import FileChange, unified
+from tfdoctor.rules import unfused_batch_norm
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS, REPORTS = ROOT / "examples" / "gallery", ROOT / "docs" / "gallery"
+
+MINUTES = 7.5
+"""Of a trial: three rounds of up to five runs of 20 to 40 s."""
+
+NORM, PRECISION = "unfused-batch-norm", "float32-matmul"
+
+
+def fused_batch_norm(text: str) -> str:
+    """Clone the model with fused batch normalization, by the code that the rule gives."""
+    text = _after_imports(text, f"import tensorflow as tf\n\n\n{unfused_batch_norm.DROP_IN}\n")
+    clone = f"{unfused_batch_norm.CLONE}\nmodel = clone\n"
+    return text.replace("model.compile(", f"{clone}model.compile(", 1)
+
+
+def mixed_bfloat16(text: str) -> str:
+    """Set the policy above all layers."""
+    return _after_imports(text, 'keras.mixed_precision.set_global_policy("mixed_bfloat16")\n')
+
+
+def _after_imports(text: str, added: str) -> str:
+    lines = text.splitlines(keepends=True)
+    last = max(n for n, line in enumerate(lines) if line.startswith(("import ", "from ")))
+    return "".join([*lines[: last + 1], added, *lines[last + 1 :]])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A script of the gallery, and the changes to try beside those that tfdoctor can make: by rule."""
+
+    name: str
+    script: str
+    arguments: tuple[str, ...] = ()
+    rules: tuple[str, ...] = (PRECISION,)
+
+    @property
+    def file(self) -> str:
+        """The name of its reports."""
+        return self.name.lower().replace(" ", "-")
+
+
+Change = Callable[[str], str]
+"""Changes the text of a script."""
+
+CHANGES: dict[str, Change] = {NORM: fused_batch_norm, PRECISION: mixed_bfloat16}
+
+BOTH = "both.diff"
+
+ENTRIES = (
+    Entry("MobileNetV2", "application.py", ("MobileNetV2", "96"), (NORM, PRECISION)),
+    Entry("EfficientNetB0", "application.py", ("EfficientNetB0", "96"), (NORM, PRECISION)),
+    Entry("ResNet50", "application.py", ("ResNet50", "64"), (NORM, PRECISION)),
+    Entry("VGG16", "application.py", ("VGG16", "64")),
+    Entry("Image folder", "image_folder.py"),
+    Entry("Text transformer", "text_transformer.py"),
+)
+
+
+def by_hand(entry: Entry, report: trying.Object) -> list[str]:
+    """Return the rules whose change has to be made by a patch: all but those whose edit tfdoctor can make."""
+    return [
+        rule
+        for rule in entry.rules
+        if not any(remedy["edit"] for remedy in _finding(report, rule).get("remedies", ()))
+    ]
+
+
+def _finding(report: trying.Object, rule: str) -> trying.Object:
+    """Return the finding of a rule, or an empty object."""
+    results = report["results"]
+    found = (one for one in results if one["rule"] == rule and one["outcome"] == "finding")
+    return next(found, {})
+
+
+def patches(entry: Entry, report: trying.Object, folder: Path) -> Iterator[str]:
+    """Write the patches of an entry; yield each as a value of ``--patch``."""
+    text = (SCRIPTS / entry.script).read_text("utf-8")
+    rules, everything = by_hand(entry, report), text
+    for rule in rules:
+        change = CHANGES[rule]
+        everything = change(everything)
+        path = _write(folder / _diff(change), entry.script, text, change(text))
+        yield f"{rule}={path}" if _finding(report, rule) else str(path)
+    if len(rules) > 1 and all(_finding(report, rule) for rule in rules):
+        yield str(_write(folder / BOTH, entry.script, text, everything))
+
+
+def _diff(change: Change) -> str:
+    return f"{change.__name__.replace('_', '-')}.diff"
+
+
+def _write(path: Path, script: str, before: str, after: str) -> Path:
+    path.write_bytes(unified([FileChange(script, before.encode(), after.encode())]))
+    return path
+
+
+def tried(entry: Entry, minutes: float) -> trying.Object:
+    """Profile a script and try its changes; keep the reports, and return that in JSON.
+
+    Raises:
+        TryFailedError: tfdoctor failed.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder, out = Path(name, "gallery"), Path(name, "recording")
+        folder.mkdir()
+        shutil.copy(SCRIPTS / entry.script, folder)
+        # The report is published: --scrub writes the home folder, which holds the interpreter, as "~".
+        environment = {"HOME": str(ROOT), "KERAS_HOME": str(Path(name, "keras"))}
+        profile = ("profile", "--stop-after", "--format", "json", "--out", str(out))
+        trying.tfdoctor(folder, *profile, entry.script, *entry.arguments, **environment)
+        chosen = (f"--patch={patch}" for patch in patches(entry, trying.report(out), Path(name)))
+        options = ("--minutes", str(minutes), "--yes", "--scrub", "--format", "html,json,md")
+        trying.tfdoctor(folder, "try", str(out), *options, *chosen, **environment)
+        for suffix in ("html", "md"):
+            shutil.copy(out / f"report.{suffix}", REPORTS / f"{entry.file}.{suffix}")
+        return trying.report(out)
+
+
+def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
+    """Yield the rows of an entry: the first names the script."""
+    links = f"[HTML]({entry.file}.html), [Markdown]({entry.file}.md)"
+    head = (" ".join((entry.name, *entry.arguments[1:])), links, trying.step(report))
+    for one in report["trials"]["variants"]:
+        cells = (one["name"], promise(one, report), trying.measured(one), trying.trains(one))
+        yield trying.row(*head, *cells)
+        head = ("", "", "")
+
+
+def promise(variant: trying.Object, report: trying.Object) -> str:
+    """Return what the report promises for a variant, or that it does not advise it."""
+    together = report["together"]
+    if variant["name"] == BOTH:
+        all_of_it = together and set(together["rules"]) == set(CHANGES)
+        return trying.promised(together if all_of_it else None)
+    patched = [rule for rule, change in CHANGES.items() if variant["name"] == _diff(change)]
+    if patched and not _finding(report, patched[0]):
+        return "not advised"
+    return trying.promised(variant["promised"])
+
+
+def main() -> None:
+    """Print the table, the rows of a script as soon as they are known."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", help="entries by name, all by default")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="of each trial")
+    chosen = parser.parse_args()
+    unknown = set(chosen.names) - {entry.name for entry in ENTRIES}
+    if unknown:
+        sys.exit(f"no such entry: {', '.join(sorted(unknown))}")
+    print("| script | report | step | change | promised | measured | trains the same? |")
+    print("|---|---|--:|---|--:|---|---|")
+    for entry in ENTRIES:
+        if not chosen.names or entry.name in chosen.names:
+            print(*rows(entry, tried(entry, chosen.minutes)), sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
