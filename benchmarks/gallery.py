@@ -47,12 +47,19 @@ def _after_imports(text: str, added: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A script of the gallery, and the changes to try beside those that tfdoctor can make: by rule."""
+    """A script of the gallery, and the rules whose change is tried as a patch if tfdoctor cannot make it."""
 
     name: str
     script: str
     arguments: tuple[str, ...] = ()
     rules: tuple[str, ...] = (PRECISION,)
+    diffs: tuple[tuple[str, str], ...] = ()  # further rules, and the patch beside the script
+
+    @property
+    def patched(self) -> dict[str, str]:
+        """The rules by the names of their patches."""
+        of_rules = {_diff(CHANGES[rule]): rule for rule in self.rules}
+        return of_rules | {diff: rule for rule, diff in self.diffs}
 
     @property
     def file(self) -> str:
@@ -73,7 +80,11 @@ ENTRIES = (
     Entry("ResNet50", "application.py", ("ResNet50", "64"), (NORM, PRECISION)),
     Entry("VGG16", "application.py", ("VGG16", "64")),
     Entry("Image folder", "image_folder.py"),
-    Entry("Text transformer", "text_transformer.py"),
+    Entry(
+        "Text transformer",
+        "text_transformer.py",
+        diffs=(("padding-waste", "text-by-length.diff"),),
+    ),
 )
 
 
@@ -104,6 +115,9 @@ def patches(entry: Entry, report: trying.Object, folder: Path) -> Iterator[str]:
         yield f"{rule}={path}" if _finding(report, rule) else str(path)
     if len(rules) > 1 and all(_finding(report, rule) for rule in rules):
         yield str(_write(folder / BOTH, entry.script, text, everything))
+    for rule, diff in entry.diffs:
+        path = SCRIPTS / diff
+        yield f"{rule}={path}" if _finding(report, rule) else str(path)
 
 
 def _diff(change: Change) -> str:
@@ -142,19 +156,19 @@ def rows(entry: Entry, report: trying.Object) -> Iterator[str]:
     links = f"[HTML]({entry.file}.html), [Markdown]({entry.file}.md)"
     head = (" ".join((entry.name, *entry.arguments[1:])), links, trying.step(report))
     for one in report["trials"]["variants"]:
-        cells = (one["name"], promise(one, report), trying.measured(one), trying.trains(one))
+        cells = (one["name"], promise(one, entry, report), trying.measured(one), trying.trains(one))
         yield trying.row(*head, *cells)
         head = ("", "", "")
 
 
-def promise(variant: trying.Object, report: trying.Object) -> str:
+def promise(variant: trying.Object, entry: Entry, report: trying.Object) -> str:
     """Return what the report promises for a variant, or that it does not advise it."""
     together = report["together"]
     if variant["name"] == BOTH:
         all_of_it = together and set(together["rules"]) == set(CHANGES)
         return trying.promised(together if all_of_it else None)
-    patched = [rule for rule, change in CHANGES.items() if variant["name"] == _diff(change)]
-    if patched and not _finding(report, patched[0]):
+    rule = entry.patched.get(variant["name"])
+    if rule and not _finding(report, rule):
         return "not advised"
     return trying.promised(variant["promised"])
 

@@ -1,8 +1,8 @@
 """Classifies images from a folder of JPEGs, with augmentation.
 
 The pipeline is that of the guide https://keras.io/examples/vision/image_classification_from_scratch/, the
-network that of https://www.tensorflow.org/tutorials/images/classification. Images are made up, batches have 16
-images instead of 128 and 32.
+network that of https://www.tensorflow.org/tutorials/images/classification, with its batch of 32. The images are
+made up.
 """
 
 import tempfile
@@ -13,10 +13,10 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-CLASSES, IMAGES, HEIGHT, WIDTH = ("cat", "dog"), 240, 240, 320
+CLASSES, IMAGES, HEIGHT, WIDTH = ("cat", "dog"), 480, 240, 320
 
 image_size = (180, 180)
-batch_size = 16
+batch_size = 32
 
 
 def make_images(folder):
