@@ -57,7 +57,6 @@ CASES = (
     Case("mixed-precision", PAIRS / "wide_mlp" / "fault.py", "float32-matmul"),
     Case("fused-batch-norm", PAIRS / "normalized_resnet" / "fault.py", "unfused-batch-norm"),
     Case("run-eagerly-off", PAIRS / "debugging_left_on" / "fault.py", "eager-step"),
-    Case("tensor-argument", PAIRS / "a_number_for_the_step" / "fault.py", "retracing"),
     Case("steps-per-execution", OWN / "tiny_steps.py", "small-batch"),
     Case("jit-compile", OWN / "many_elementwise.py", "unfused-elementwise", line_of=""),
     Case("drop-remainder", OWN / "ragged_end.py", "recompilation", line_of=".batch("),
