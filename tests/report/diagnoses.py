@@ -6,6 +6,7 @@ from tests.report import several
 from tfdoctor.diagnosis import (
     Account,
     AccountState,
+    Beside,
     Diagnosis,
     Difference,
     Edit,
@@ -185,6 +186,11 @@ def tried() -> Diagnosis:
             promised=AT_MOST,
             training=TrainingMatch(state=TrainingState.EQUAL, step=20),
             kept=True,
+            beside=Beside(
+                others=(first,),
+                instead=False,
+                measured=replace(HELPS, share=0.08, low=0.05, high=0.12, rounds=(0.07, 0.08, 0.1)),
+            ),
         ),
         trial("TF_ENABLE_ONEDNN_OPTS=0", NOTHING, training=LOSSES),
         trial("mine.diff", HURTS, training=replace(LOSSES, apart=0.0001)),
@@ -245,6 +251,7 @@ def trial(  # noqa: PLR0913 - the fields that differ
     promised: Saving | None = None,
     training: TrainingMatch | None = None,
     kept: bool = False,
+    beside: Beside | None = None,
 ) -> Trial:
     """Return a variant of a program whose step is 10 ms, with a run in each round."""
     return Trial(
@@ -257,6 +264,7 @@ def trial(  # noqa: PLR0913 - the fields that differ
         training=training,
         runs=len(measured.rounds),
         kept=kept,
+        beside=beside,
     )
 
 

@@ -19,12 +19,12 @@ from tests.report.diagnoses import (
     trial,
     tried,
 )
-from tfdoctor.diagnosis import Measured, Saving, TrainingMatch, TrainingState, Trial, Trials
+from tfdoctor.diagnosis import Beside, Measured, Saving, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.trial_scale import SavingScale
-from tfdoctor.report.trial_words import against, saved, trained
+from tfdoctor.report.trial_words import against, beside, saved, trained
 
 
 def test_the_page_shows_intervals_and_hides_no_markup() -> None:
@@ -130,6 +130,24 @@ def test_a_promise_is_compared_with_the_interval(
     promised: Saving | None, measured: Measured | None, words: str
 ) -> None:
     assert against(promised, measured) == words
+
+
+@pytest.mark.parametrize(
+    ("instead", "words"),
+    [
+        (False, "beside a and b: saves 31 % (28 to 34 %)"),
+        (True, "in place of a and b: saves 31 % (28 to 34 %)"),
+    ],
+)
+def test_a_change_beside_others_in_words(*, instead: bool, words: str) -> None:
+    assert beside(Beside(others=("a", "b"), instead=instead, measured=HELPS)) == words
+
+
+def test_the_contract_says_how_a_change_does_beside_others() -> None:
+    variants = json.loads(json_format.render(tried()))["trials"]["variants"]
+    assert variants[0]["beside"] is None
+    assert variants[1]["beside"]["others"] == ["input-bound"]
+    assert variants[1]["beside"]["measured"]["share"] == 0.08
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,15 @@
 """What a trial measured, in words: the saving with its interval, whether the promise held, how it trains."""
 
 from tfdoctor import text
-from tfdoctor.diagnosis import BROKEN, Difference, Measured, Saving, TrainingMatch, TrainingState
+from tfdoctor.diagnosis import (
+    BROKEN,
+    Beside,
+    Difference,
+    Measured,
+    Saving,
+    TrainingMatch,
+    TrainingState,
+)
 from tfdoctor.humanize import percent
 from tfdoctor.report.sentences import is_known
 from tfdoctor.verdict import Bound
@@ -95,6 +103,15 @@ def _against_bound(share: float, measured: Measured, under: float) -> str:
     if measured.share > share:
         return "above the upper bound, which is within the interval"
     return "upper bound not exceeded"
+
+
+def beside(one: Beside | None) -> str:
+    """Return what a change saves beside others, or in place of them, as a clause; "" of a change tried alone."""
+    if one is None:
+        return ""
+    others = " and ".join(map(text.prose, one.others))
+    start = f"in place of {others}" if one.instead else f"beside {others}"
+    return f"{start}: {saved(one.measured)}"
 
 
 def trained(training: TrainingMatch | None, runs: int) -> str:

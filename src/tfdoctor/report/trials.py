@@ -12,6 +12,7 @@ from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick
 from tfdoctor.report.trial_words import (
     against,
     against_itself,
+    beside,
     interval,
     is_broken,
     number,
@@ -37,6 +38,7 @@ class TrialLine:
     promised: str
     measured: str
     remark: str  # how the promise compares with what was measured, or ""
+    beside: str  # what it saves beside others, or in place of them, or ""
     rounds: str  # in how many rounds it was measured
     trained: str
     step: str
@@ -45,8 +47,8 @@ class TrialLine:
 
     @property
     def told(self) -> str:
-        """What was measured, and what that says of the promise."""
-        return "; ".join(filter(None, (self.measured, self.remark)))
+        """What was measured, what that says of the promise, and how it does beside others."""
+        return "; ".join(filter(None, (self.measured, self.remark, self.beside)))
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -180,6 +182,7 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         promised=saves(row.promised) or "no promise",
         measured=saved(row.measured, row.training) or f"no figure: {text.prose(row.missing)}",
         remark=against(row.promised, row.measured),
+        beside=beside(row.beside),
         rounds=counted(rounds, "round") if rounds else "",
         trained=trained(row.training, row.runs),
         step=milliseconds(row.step_ms),
