@@ -208,6 +208,7 @@ def tried() -> Diagnosis:
             training=TrainingMatch(state=TrainingState.NOT_FINITE),
         ),
         trial("OMP_NUM_THREADS=1", NOISY),
+        replace(trial("small-batch", HELPS, training=CHANGED), examples=2.0, step_ms=13.8),
         Trial(name="tcmalloc", missing="OSError: <b>no library</b>", runs=1),
         Trial(name="XLA for all graphs", missing="there was no time left for it"),
         trial(
@@ -239,6 +240,7 @@ LOSSES = TrainingMatch(
     apart=0.05,
     usual=0.0002,
 )
+CHANGED = TrainingMatch(state=TrainingState.CHANGED, why="the batch is twice as large")
 DIFFERENT = TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((2.0, 2.1),))
 
 

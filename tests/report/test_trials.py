@@ -7,6 +7,7 @@ import pytest
 
 from tests.report.diagnoses import (
     AT_MOST,
+    CHANGED,
     DIFFERENT,
     HELPS,
     HURTS,
@@ -30,7 +31,7 @@ from tfdoctor.report.trial_words import against, beside, saved, trained
 def test_the_page_shows_intervals_and_hides_no_markup() -> None:
     page = html.render_without_plotly(tried())
     assert "Measured by running the changes" in page
-    in_list, in_findings = 9, 3
+    in_list, in_findings = 10, 3
     assert page.count('<div class="scale" role="img"') == in_list + in_findings
     assert "<b>no library</b>" not in page
     assert "Losses of the first steps" in page
@@ -67,6 +68,8 @@ def test_markdown_has_the_table() -> None:
     assert "### Measured by running the changes" in text
     assert "| saves 31 % (28 to 34 %); promise too high by 6 % of the step |" in text
     assert "NO: other weights after 20 steps" in text
+    assert "| small-batch | no promise | saves 31 % (28 to 34 %) per example |" in text
+    assert "| 13.8 ms with 2 times the examples |" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])
@@ -167,6 +170,7 @@ def test_the_contract_says_how_a_change_does_beside_others() -> None:
             "losses differ no more than those of two runs as it is (up to 6 %)",
         ),
         (TrainingMatch(state=TrainingState.NOT_FINITE), "NO: weights became infinite or NaN"),
+        (CHANGED, "not compared, because the batch is twice as large: compare the accuracy"),
         (None, "unknown: it did not run"),
     ],
 )
@@ -178,7 +182,7 @@ def test_the_headline_says_what_was_proved_and_what_does_not_count() -> None:
     diagnosis = tried()
     assert diagnosis.trials is not None
     assert trials.verdict(diagnosis.trials) == (
-        "Measured: 1.59\N{MULTIPLICATION SIGN} as fast with two of the nine changes tried: a step is 37 % shorter "
+        "Measured: 1.59\N{MULTIPLICATION SIGN} as fast with two of the ten changes tried: a step is 37 % shorter "
         "(36.0 to 39.0 %). half-the-batch.diff and float32-matmul make a step shorter, but do not train the same."
     )
 

@@ -9,6 +9,7 @@ from tfdoctor.diagnosis import (
     Saving,
     TrainingMatch,
     TrainingState,
+    Trial,
 )
 from tfdoctor.humanize import percent
 from tfdoctor.report.sentences import is_known
@@ -49,6 +50,12 @@ def saved(measured: Measured | None, training: TrainingMatch | None = None) -> s
             return f"no difference that this could show ({interval(measured)})"
         case Difference.UNKNOWN:
             return f"unknown: the machine was too noisy to tell ({interval(measured)})"
+
+
+def saved_by(row: Trial) -> str:
+    """Return what a variant saves: of a step, or per example where its step has another number of examples."""
+    found = saved(row.measured, row.training)
+    return f"{found} per example" if found and row.examples != 1 else found
 
 
 def is_broken(training: TrainingMatch | None) -> bool:
@@ -114,7 +121,7 @@ def beside(one: Beside | None) -> str:
     return f"{start}: {saved(one.measured)}"
 
 
-def trained(training: TrainingMatch | None, runs: int) -> str:
+def trained(training: TrainingMatch | None, runs: int) -> str:  # noqa: PLR0911 - one case a state
     """Return whether a variant trains the same, as a clause."""
     if training is None:
         return "unknown: it ended too early" if runs else "unknown: it did not run"
@@ -129,6 +136,8 @@ def trained(training: TrainingMatch | None, runs: int) -> str:
             return "NO: weights became infinite or NaN"
         case TrainingState.LOSSES:
             return _losses(training.apart, training.usual)
+        case TrainingState.CHANGED:
+            return f"not compared, because {text.prose(training.why)}: compare the accuracy"
         case TrainingState.UNKNOWN:
             return f"unknown: {text.prose(training.why)}"
 

@@ -16,7 +16,7 @@ from tfdoctor.report.trial_words import (
     interval,
     is_broken,
     number,
-    saved,
+    saved_by,
     trained,
 )
 
@@ -180,15 +180,20 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         name=text.prose(row.name) if row.action else "",
         rule=text.name(row.rules[0]) if len(row.rules) == 1 else "",
         promised=saves(row.promised) or "no promise",
-        measured=saved(row.measured, row.training) or f"no figure: {text.prose(row.missing)}",
+        measured=saved_by(row) or f"no figure: {text.prose(row.missing)}",
         remark=against(row.promised, row.measured),
         beside=beside(row.beside),
         rounds=counted(rounds, "round") if rounds else "",
         trained=trained(row.training, row.runs),
-        step=milliseconds(row.step_ms),
+        step=_step(row),
         tone=_tone(row),
         picture=scale.picture(row),
     )
+
+
+def _step(row: Trial) -> str:
+    examples = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
+    return f"{milliseconds(row.step_ms)}{examples}"
 
 
 def _tone(row: Trial) -> str:
