@@ -6,6 +6,7 @@ from tests.report import several
 from tfdoctor.diagnosis import (
     Account,
     AccountState,
+    Beside,
     Diagnosis,
     Difference,
     Edit,
@@ -155,47 +156,67 @@ HELPS = Measured(
 NOTHING = Measured(share=0.01, low=-0.02, high=0.03, difference=Difference.NONE, rounds=(0.0, 0.01))
 HURTS = Measured(share=-0.26, low=-0.29, high=-0.24, difference=Difference.COSTS, rounds=(-0.26,))
 NOISY = replace(NOTHING, low=-0.4, high=0.5, difference=Difference.UNKNOWN)
+SLOW = Measured(
+    share=-1.87, low=-2.43, high=-1.4, difference=Difference.COSTS, rounds=(-1.67, -2.09)
+)
 
 PROMISED = Saving(per_step=ms(4.0), share=0.4, bound=Bound.EXPECTED, how="By the step model.")
+AT_MOST = Saving(per_step=ms(0.4), share=0.04, bound=Bound.AT_MOST, how="By the step model.")
 
 
 def tried() -> Diagnosis:
-    """Return a report with a change that helps, one that does nothing, one that hurts and one that crashed."""
+    """Return a report with changes that help, do nothing, hurt, train something else, crashed and never ran."""
     diagnosis = full()
-    first, *_ = (result.rule.name for result in diagnosis.results)
+    first, second, third, *_ = (result.rule.name for result in diagnosis.results)
     rows = (
-        Trial(
-            name=first,
+        trial(
+            first,
+            HELPS,
             action="Cache the dataset",
             rules=(first,),
             promised=PROMISED,
-            measured=HELPS,
-            step_ms=6.9,
             training=TrainingMatch(state=TrainingState.EQUAL, step=20),
-            runs=3,
             kept=True,
         ),
-        Trial(
-            name="TF_ENABLE_ONEDNN_OPTS=0",
-            measured=NOTHING,
-            step_ms=9.9,
-            training=TrainingMatch(
-                state=TrainingState.LOSSES,
-                step=20,
-                losses=((2.0, 2.1), (1.5, 1.6)),
-                apart=0.05,
-                usual=0.0002,
+        trial(
+            second,
+            replace(HELPS, share=0.1, low=0.09, high=0.11, rounds=(0.095, 0.1, 0.105)),
+            action="Print every 100 steps",
+            rules=(second,),
+            promised=AT_MOST,
+            training=TrainingMatch(state=TrainingState.EQUAL, step=20),
+            kept=True,
+            beside=Beside(
+                others=(first,),
+                instead=False,
+                measured=replace(HELPS, share=0.08, low=0.05, high=0.12, rounds=(0.07, 0.08, 0.1)),
             ),
-            runs=3,
         ),
-        Trial(
-            name="mine.diff",
-            measured=HURTS,
-            step_ms=12.6,
-            training=TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((2.0, 2.1),)),
-            runs=2,
+        trial("TF_ENABLE_ONEDNN_OPTS=0", NOTHING, training=LOSSES),
+        trial("mine.diff", HURTS, training=replace(LOSSES, apart=0.0001)),
+        trial(
+            "a-wider-convolution-with-a-name-that-is-longer-than-a-phone-is-wide.diff",
+            SLOW,
+            training=TrainingMatch(state=TrainingState.UNKNOWN, why="the steps return no loss"),
         ),
+        trial("half-the-batch.diff", HELPS, training=DIFFERENT),
+        trial(
+            third,
+            replace(HELPS, share=0.4, low=0.39, high=0.42, rounds=(0.4, 0.41)),
+            action="Compute in float16",
+            rules=(third,),
+            training=TrainingMatch(state=TrainingState.NOT_FINITE),
+        ),
+        trial("OMP_NUM_THREADS=1", NOISY),
+        replace(trial("small-batch", HELPS, training=CHANGED), examples=2.0, step_ms=13.8),
         Trial(name="tcmalloc", missing="OSError: <b>no library</b>", runs=1),
+        Trial(name="XLA for all graphs", missing="there was no time left for it"),
+        trial(
+            f"{first} + {second}",
+            replace(HELPS, share=0.37, low=0.36, high=0.39, rounds=(0.37, 0.38, 0.38)),
+            rules=(first, second),
+            training=TrainingMatch(state=TrainingState.EQUAL, step=20),
+        ),
     )
     found = Trials(
         rows=rows,
@@ -207,8 +228,46 @@ def tried() -> Diagnosis:
         foreign=0.2,
         layer=False,
         not_tried=(("late-shrink", "the change moves code"),),
+        together=f"{first} + {second}",
     )
     return with_measured(diagnosis, found)
+
+
+LOSSES = TrainingMatch(
+    state=TrainingState.LOSSES,
+    step=20,
+    losses=((2.0, 2.1), (1.5, 1.6)),
+    apart=0.05,
+    usual=0.0002,
+)
+CHANGED = TrainingMatch(state=TrainingState.CHANGED, why="the batch is twice as large")
+DIFFERENT = TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((2.0, 2.1),))
+
+
+def trial(  # noqa: PLR0913 - the fields that differ
+    name: str,
+    measured: Measured,
+    *,
+    action: str = "",
+    rules: tuple[str, ...] = (),
+    promised: Saving | None = None,
+    training: TrainingMatch | None = None,
+    kept: bool = False,
+    beside: Beside | None = None,
+) -> Trial:
+    """Return a variant of a program whose step is 10 ms, with a run in each round."""
+    return Trial(
+        name=name,
+        action=action,
+        rules=rules,
+        promised=promised,
+        measured=measured,
+        step_ms=10 * (1 - measured.share),
+        training=training,
+        runs=len(measured.rounds),
+        kept=kept,
+        beside=beside,
+    )
 
 
 def steps(number: int) -> StepsSummary:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -51,6 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "unknown-numbers",
             "hostile-hosts",
             "unexplained",
+            "tried",
         )
     }
     for kind, path in written.items():
@@ -89,7 +91,15 @@ class Visit:
 def test_all_charts_are_drawn_in_silence(
     browser: Browser, files: dict[str, Path], scheme: Scheme, width: int
 ) -> None:
-    for kind in ("full", "hostile", "huge", "unknown-numbers", "hostile-hosts", "unexplained"):
+    for kind in (
+        "full",
+        "hostile",
+        "huge",
+        "unknown-numbers",
+        "hostile-hosts",
+        "unexplained",
+        "tried",
+    ):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         visit = Visit(page, files[kind])
         assert page.locator(".js-plotly-plot").count() == 3, kind
@@ -97,6 +107,30 @@ def test_all_charts_are_drawn_in_silence(
         assert (visit.messages, visit.outward) == ([], []), kind
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind
         page.close()
+
+
+CUT_OFF = """() => [...document.querySelectorAll(".trials *, .trial *, .key *")]
+    .filter(one => !one.closest(".label, .head"))
+    .filter(one => {
+        const box = one.getBoundingClientRect(), text = !one.closest(".scale, i") && one.clientWidth;
+        return box.left < 0 || box.right > innerWidth || text && one.scrollWidth > one.clientWidth + 1;
+    })
+    .map(one => one.outerHTML)"""
+"""What of the trials lies outside of the window, or is wider than its place."""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_trials_fit_the_window(browser: Browser, files: dict[str, Path], width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    Visit(page, files["tried"])
+    assert page.locator(".trials > li .scale").count() == 10
+    assert page.evaluate(CUT_OFF) == []
+    ticks = page.locator(".trials .scale").first.locator(".tick span")
+    boxes = [tick.bounding_box() for tick in ticks.all()]
+    ends = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+    assert len(ends) == len(boxes) > 2
+    assert all(right < left for (_, right), (left, _) in pairwise(ends))  # labels do not overlap
+    page.close()
 
 
 def test_hostile_names_stay_text(browser: Browser, files: dict[str, Path]) -> None:

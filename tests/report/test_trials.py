@@ -5,20 +5,57 @@ from dataclasses import replace
 
 import pytest
 
-from tests.report.diagnoses import HELPS, HURTS, NOISY, NOTHING, full, tried
-from tfdoctor.diagnosis import Measured
-from tfdoctor.report import trials
+from tests.report.diagnoses import (
+    AT_MOST,
+    CHANGED,
+    DIFFERENT,
+    HELPS,
+    HURTS,
+    LOSSES,
+    NOISY,
+    NOTHING,
+    PROMISED,
+    SLOW,
+    full,
+    trial,
+    tried,
+)
+from tfdoctor.diagnosis import Beside, Measured, Saving, TrainingMatch, TrainingState, Trial, Trials
+from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as json_format
+from tfdoctor.report.trial_scale import SavingScale
+from tfdoctor.report.trial_words import against, beside, saved, trained
 
 
 def test_the_page_shows_intervals_and_hides_no_markup() -> None:
     page = html.render_without_plotly(tried())
     assert "Measured by running the changes" in page
-    assert page.count('class="range"') == 3
-    assert page.count('class="point"') == 6
+    in_list, in_findings = 10, 3
+    assert page.count('<div class="scale" role="img"') == in_list + in_findings
     assert "<b>no library</b>" not in page
     assert "Losses of the first steps" in page
+
+
+def test_a_finding_shows_its_rounds_interval_and_promise() -> None:
+    page = html.render_without_plotly(tried())
+    finding = page.split('<article id="finding-1"')[1].split("</article>")[0]
+    assert finding.count('class="point"') == 3
+    assert finding.count('class="promise"') == 1
+    assert (
+        'aria-label="Saving in each round: 30 %, 31 %, 33 %. 95 % interval: 28 to 34 %. Promised: 40 %."'
+        in finding
+    )
+    assert "promise too high by 6\N{NO-BREAK SPACE}% of the step" in finding
+
+
+def test_a_finding_whose_change_trains_something_else_has_no_saving() -> None:
+    diagnosis = tried()
+    third = diagnosis.results[2]
+    assert third.measured is None
+    page = html.render_without_plotly(diagnosis)
+    finding = page.split('<article id="finding-3"')[1].split("</article>")[0]
+    assert "but no saving: it does not train the same" in finding
 
 
 def test_a_report_without_trials_has_no_section() -> None:
@@ -29,19 +66,26 @@ def test_a_report_without_trials_has_no_section() -> None:
 def test_markdown_has_the_table() -> None:
     text = md.render(tried())
     assert "### Measured by running the changes" in text
-    assert "saves 31 % (28 to 34 %)" in text
+    assert "| saves 31 % (28 to 34 %); promise too high by 6 % of the step |" in text
     assert "NO: other weights after 20 steps" in text
+    assert "| small-batch | no promise | saves 31 % (28 to 34 %) per example |" in text
+    assert "| 13.8 ms with 2 times the examples |" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_the_terminal_keeps_long_names_whole_and_within_the_width(width: int) -> None:
+    text = terminal.render(tried(), width=width, color=False)
+    assert max(map(len, text.splitlines())) <= width
+    assert "change" in text
+    assert "trains the same?" in " ".join(text.split()) or width == 40
 
 
 def test_the_contract_has_trials_and_the_findings_figure() -> None:
     contract = json.loads(json_format.render(tried()))
     assert contract["results"][0]["measured"]["share"] == 0.31
-    assert [row["name"] for row in contract["trials"]["variants"]][1:] == [
-        "TF_ENABLE_ONEDNN_OPTS=0",
-        "mine.diff",
-        "tcmalloc",
-    ]
-    assert contract["trials"]["variants"][3]["missing"] == "OSError: <b>no library</b>"
+    variants = {row["name"]: row for row in contract["trials"]["variants"]}
+    assert variants["tcmalloc"]["missing"] == "OSError: <b>no library</b>"
+    assert variants["half-the-batch.diff"]["training"]["state"] == "different"
     assert contract["trials"]["writes_thrown_away"] is False
 
 
@@ -49,22 +93,160 @@ def test_the_contract_has_trials_and_the_findings_figure() -> None:
     ("measured", "words"),
     [
         (HELPS, "saves 31 % (28 to 34 %)"),
-        (NOTHING, "no difference that this could show (-2 to 3 %)"),
+        (replace(HELPS, share=0.03, low=0.005, high=0.055), "saves 3.0 % (0.5 to 5.5 %)"),
+        (replace(HELPS, share=0.303, low=0.296, high=0.311), "saves 30.3 % (29.6 to 31.1 %)"),
+        (NOTHING, "no difference that this could show (\N{MINUS SIGN}2 to 3 %)"),
         (HURTS, "costs 26 % (24 to 29 %)"),
-        (NOISY, "unknown, because the machine was too noisy to tell"),
+        (NOISY, "unknown: the machine was too noisy to tell (\N{MINUS SIGN}40 to 50 %)"),
         (None, ""),
     ],
 )
 def test_a_measured_saving_in_words(measured: Measured | None, words: str) -> None:
-    assert trials.saved(measured) == words
+    assert saved(measured) == words
 
 
-def test_the_headline_says_what_was_proved() -> None:
+def test_a_change_that_does_not_train_the_same_is_never_a_saving() -> None:
+    assert (
+        saved(HELPS, DIFFERENT)
+        == "step 31 % shorter (28 to 34 %), but no saving: it does not train the same"
+    )
+
+
+@pytest.mark.parametrize(
+    ("promised", "measured", "words"),
+    [
+        (PROMISED, HELPS, "promise too high by 6 % of the step"),
+        (replace(PROMISED, share=0.2), HELPS, "promise too low by 8 % of the step"),
+        (replace(PROMISED, share=0.3), HELPS, "promise within the interval"),
+        (PROMISED, HURTS, "promise too high by 64 % of the step"),
+        (AT_MOST, HELPS, "upper bound exceeded by at least 24 % of the step"),
+        (replace(AT_MOST, share=0.3), HELPS, "above the upper bound, which is within the interval"),
+        (replace(AT_MOST, share=0.5), HELPS, "upper bound not exceeded"),
+        (AT_MOST, HURTS, "upper bound not exceeded"),
+        (PROMISED, NOISY, ""),
+        (replace(PROMISED, share=float("nan")), HELPS, ""),
+        (PROMISED, None, ""),
+        (None, HELPS, ""),
+    ],
+)
+def test_a_promise_is_compared_with_the_interval(
+    promised: Saving | None, measured: Measured | None, words: str
+) -> None:
+    assert against(promised, measured) == words
+
+
+@pytest.mark.parametrize(
+    ("instead", "words"),
+    [
+        (False, "beside a and b: saves 31 % (28 to 34 %)"),
+        (True, "in place of a and b: saves 31 % (28 to 34 %)"),
+    ],
+)
+def test_a_change_beside_others_in_words(*, instead: bool, words: str) -> None:
+    assert beside(Beside(others=("a", "b"), instead=instead, measured=HELPS)) == words
+
+
+def test_the_contract_says_how_a_change_does_beside_others() -> None:
+    variants = json.loads(json_format.render(tried()))["trials"]["variants"]
+    assert variants[0]["beside"] is None
+    assert variants[1]["beside"]["others"] == ["input-bound"]
+    assert variants[1]["beside"]["measured"]["share"] == 0.08
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
+        (
+            LOSSES,
+            "losses differ by up to 5 %; those of two runs as it is differ by less than 0.1 %",
+        ),
+        (
+            replace(LOSSES, usual=0.0),
+            "losses differ by up to 5 %; those of two runs as it is do not differ",
+        ),
+        (replace(LOSSES, usual=None), "losses differ by up to 5 %"),
+        (
+            replace(LOSSES, usual=0.06),
+            "losses differ no more than those of two runs as it is (up to 6 %)",
+        ),
+        (TrainingMatch(state=TrainingState.NOT_FINITE), "NO: weights became infinite or NaN"),
+        (CHANGED, "not compared, because the batch is twice as large: compare the accuracy"),
+        (None, "unknown: it did not run"),
+    ],
+)
+def test_whether_it_trains_the_same_in_words(training: TrainingMatch | None, words: str) -> None:
+    assert trained(training, runs=0) == words
+
+
+def test_the_headline_says_what_was_proved_and_what_does_not_count() -> None:
     diagnosis = tried()
     assert diagnosis.trials is not None
     assert trials.verdict(diagnosis.trials) == (
-        "Measured: 1.45\N{MULTIPLICATION SIGN} as fast with one change of 4 tried, which saves 31 % (28 to 34 %) "
-        "of the step."
+        "Measured: 1.59\N{MULTIPLICATION SIGN} as fast with two of the ten changes tried: a step is 37 % shorter "
+        "(36.0 to 39.0 %). half-the-batch.diff and float32-matmul make a step shorter, but do not train the same."
     )
-    nothing = replace(diagnosis.trials, rows=diagnosis.trials.rows[1:3])
-    assert trials.verdict(nothing) == "Measured: none of two changes was shown to save time."
+
+
+KEPT = trial("a", HELPS, kept=True)
+LOST = trial("b", HURTS)
+UNTRIED = Trial(name="c", missing="there was no time left for it")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ((KEPT,), "with the one change tried: a step is 31 % shorter (28 to 34 %)."),
+        ((KEPT, UNTRIED), "with the one change tried: a step is 31 % shorter (28 to 34 %)."),
+        ((KEPT, LOST), "with one of the two changes tried: a step is 31 % shorter (28 to 34 %)."),
+        ((LOST, UNTRIED), "Measured: the one change tried was not shown to save time."),
+        (
+            (LOST, trial("d", NOTHING)),
+            "Measured: neither of the two changes tried was shown to save time.",
+        ),
+        (
+            (LOST, trial("d", NOTHING), trial("e", NOISY)),
+            "Measured: none of the three changes tried was shown to save time.",
+        ),
+        (
+            (UNTRIED,),
+            "Nothing was measured: the time was over before the first round ended; allow more with --minutes.",
+        ),
+    ],
+)
+def test_the_headline_counts_the_changes_that_ran(rows: tuple[Trial, ...], words: str) -> None:
+    assert trials.verdict(Trials(rows=rows)).endswith(words)
+
+
+def test_all_changes_that_help_are_counted_without_their_set() -> None:
+    rows = (KEPT, trial("b", HELPS, kept=True), trial("a + b", HELPS))
+    assert "with both changes tried:" in trials.verdict(Trials(rows=rows, together="a + b"))
+
+
+def test_the_scale_has_zero_and_every_promise_on_it() -> None:
+    scale = SavingScale.of([trial("a", HELPS, promised=PROMISED)])
+    assert [(tick.at, tick.label, tick.zero) for tick in scale.ticks] == [
+        (0.0, "0 %", True),
+        (25.0, "10 %", False),
+        (50.0, "20 %", False),
+        (75.0, "30 %", False),
+        (100.0, "40 %", False),
+    ]
+    picture = scale.picture(trial("a", HELPS, promised=PROMISED))
+    assert picture is not None
+    assert (picture.left, picture.width, picture.promise) == (70.0, 15.0, 100.0)
+    assert picture.points == (75.0, 77.5, 82.5)
+
+
+def test_a_change_that_takes_several_times_as_long_does_not_stretch_the_scale() -> None:
+    rows = [trial("a", HELPS), trial("b", SLOW), trial("c", NOISY)]
+    scale = SavingScale.of(rows)
+    assert (scale.low, scale.high) == pytest.approx((-0.6, 0.4))
+    picture = scale.picture(rows[1])
+    assert picture is not None
+    assert (picture.below, picture.above, picture.points) == (True, False, ())
+
+
+def test_a_scale_of_nothing_has_two_ends() -> None:
+    scale = SavingScale.of([UNTRIED])
+    assert [tick.label for tick in scale.ticks] == ["0 %", "1 %"]
+    assert scale.picture(UNTRIED) is None

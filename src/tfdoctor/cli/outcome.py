@@ -62,12 +62,13 @@ def diagnose(
     scrubbed: bool = False,
     price: float | None = None,
 ) -> "Diagnosis":
-    """Apply these rules to a recording; scrubbed, it names no person and no machine.
+    """Apply these rules to a recording, with what the last `tfdoctor try` of it measured.
 
-    ``price`` is in US dollars per hour.
+    Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour.
     """
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.facts.savings.price import Price  # noqa: PLC0415 - same
+    from tfdoctor.trial import stored  # noqa: PLC0415 - same
 
     diagnosis = examine(
         recording,
@@ -76,6 +77,7 @@ def diagnose(
         settings=rules.settings,
         price=None if price is None else Price(price),
     )
+    diagnosis = stored.with_last(diagnosis, recording)
     return without_names(diagnosis, recording) if scrubbed else diagnosis
 
 

@@ -104,7 +104,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
 
     The files of the program are never written: its runs see changed copies.
     """
-    from tfdoctor.trial import of_recording  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - keeps --help fast
 
     wanted, applied = parse_formats(formats), book(settings(config, select, ignore, rules))
     limit = _percent(fail_on_promise)
@@ -122,6 +122,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         say=_say,
     )
     tried = of_recording.conduct(recording, diagnosis, request)
+    stored.keep(tried.diagnosis.trials, recording)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     write(shown, recording.root or Path(), wanted, scrubbed=scrub)
     if keep is not None:

@@ -5,6 +5,7 @@ raises `Misfit` if the value itself has another type.
 """
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from tfdoctor.recording.field_types import Bounds
@@ -21,11 +22,13 @@ class Misfit(Exception):  # noqa: N818 - damage in a file, caught where the file
 
 
 def scalar(kind: type, bounds: Bounds) -> Reader:
-    """Return the reader of a number within bounds, of a text or of a truth value."""
+    """Return the reader of a number within bounds, of a text, of one of several words or of a truth value."""
     if kind is int:
         return lambda value, _: _int(value, bounds)
     if kind is float:
         return lambda value, _: _float(value, bounds)
+    if issubclass(kind, Enum):
+        return lambda value, _: _word(kind, value)
 
     def exact(value: object, _: list[str]) -> object:
         if type(value) is not kind:
@@ -33,6 +36,13 @@ def scalar(kind: type, bounds: Bounds) -> Reader:
         return value
 
     return exact
+
+
+def _word(kind: type[Enum], value: object) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        raise Misfit from None
 
 
 def _int(value: object, bounds: Bounds) -> int:

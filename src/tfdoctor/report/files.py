@@ -22,7 +22,7 @@ def write(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            _replace(path, text)
+            replace_file(path, text)
     except OSError as error:
         raise OutputError(
             f"{folder} cannot be written ({error.strerror}): choose another folder."
@@ -30,7 +30,7 @@ def write(
     return tuple(texts)
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write to a temporary file and rename it, so that an interrupted write leaves the old file."""
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False

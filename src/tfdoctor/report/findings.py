@@ -8,7 +8,8 @@ from itertools import starmap, zip_longest
 from tfdoctor import text
 from tfdoctor.diagnosis import Edit, Result, Saving
 from tfdoctor.humanize import location
-from tfdoctor.report import money, sentences, tables, trials
+from tfdoctor.report import money, sentences, tables
+from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 
 
@@ -42,7 +43,7 @@ class Fault:
     what: str  # the first change to make
     where: str  # the first place it belongs to
     saves: str  # "" when no number is known
-    measured: str  # what its edit saved when it was tried; "" when it was not
+    trial: TrialLine | None  # what its edit saved when it was tried
     takes: str  # the time that a general finding names, in place of a saving; "" for any other
     after: tuple[str, ...]  # rules to follow first for that saving
     how: str
@@ -77,8 +78,8 @@ class ResultGroups:
     errored: tuple[Note, ...]
 
 
-def grouped(results: Iterable[Result]) -> ResultGroups:
-    """Return the results as entries of the page."""
+def grouped(results: Iterable[Result], tried: TrialSection | None = None) -> ResultGroups:
+    """Return the results as entries of the page, with what was measured of the findings' edits."""
     faults: list[Fault] = []
     healthy: list[Note] = []
     unchecked: list[Note] = []
@@ -86,7 +87,8 @@ def grouped(results: Iterable[Result]) -> ResultGroups:
     for result in results:
         match result.outcome:
             case Finding() as finding:
-                faults.append(_fault(result, finding))
+                trial = tried.of(result.rule.name) if tried else None
+                faults.append(_fault(result, finding, trial))
             case Healthy() as outcome:
                 healthy.append(_healthy(result, outcome))
             case NotApplicable(reason=reason):
@@ -112,7 +114,7 @@ def _healthy(result: Result, outcome: Healthy) -> Note:
     return replace(_note(result, text.sentence(outcome.summary)), lines=lines, grids=grids)
 
 
-def _fault(result: Result, finding: Finding) -> Fault:
+def _fault(result: Result, finding: Finding, trial: TrialLine | None) -> Fault:
     doc, saving = result.rule.doc, result.saving
     lines, grids = tables.evidence(finding.evidence)
     summary = text.sentence(finding.summary)
@@ -125,7 +127,7 @@ def _fault(result: Result, finding: Finding) -> Fault:
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
         where=location(_place(finding)),
         saves=sentences.saves(saving),
-        measured=trials.saved(result.measured),
+        trial=trial,
         takes=sentences.takes(result.takes),
         after=_after(saving),
         how=_how(saving),

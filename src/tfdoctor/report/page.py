@@ -89,8 +89,8 @@ class Page:
 
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
-    groups, settings = findings.grouped(diagnosis.results), _settings(diagnosis.settings)
     compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
+    groups, settings = findings.grouped(diagnosis.results, tried), _settings(diagnosis.settings)
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),

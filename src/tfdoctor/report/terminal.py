@@ -30,6 +30,9 @@ OFF = 8
 FIXES = 5
 """The rest is in the files."""
 
+TRIAL_WIDTHS = (6, 4, 7, 6)
+"""Shares of the width: change, promised, measured, trains the same?"""
+
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
 
@@ -67,7 +70,7 @@ def _page(shown: Page, width: int) -> RenderableType:
         _bar(shown.segments, width),
         _accounts(shown.accounts),
         _hosts(shown.hosts),
-        _trials(shown.trials),
+        _trials(shown.trials, width),
         _fixes(shown.fixes),
         _order(shown.order),
         Text(shown.money) if shown.money else None,
@@ -104,20 +107,18 @@ def _hosts(hosts: Section | None) -> RenderableType | None:
     return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *more)
 
 
-def _trials(trials: TrialSection | None) -> RenderableType | None:
-    """Return what was measured: a change on one line, then what was promised, measured and trained."""
+def _trials(trials: TrialSection | None, width: int) -> RenderableType | None:
+    """Return what was measured as a table, without the step, which the reports have."""
     if trials is None:
         return None
-    lines = Text("Measured by running the changes", style="bold")
-    for row in trials.grid.rows:
-        name, promised, measured, trained, _step = map(str, row)
-        lines.append(f"\n{shorten(name, 240)}", style="bold")
-        lines.append(f"\n  promised: {promised} · measured: ", style="not bold")
-        lines.append(shorten(measured, 240), style="bold")
-        lines.append(f"\n  trains the same: {shorten(trained, 240)}", style="not bold")
-    for sentence in trials.notes:
-        lines.append(f"\n{shorten(sentence, 240)}", style="not bold")
-    return lines
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, width=width)
+    for column, share in zip(trials.grid.columns, TRIAL_WIDTHS, strict=False):
+        grid.add_column(Text(column, style="dim"), ratio=share, overflow="fold")
+    for line in trials.lines:
+        what, *cells = (shorten(cell, 240) for cell in line.cells[: len(TRIAL_WIDTHS)])
+        grid.add_row(Text(what, style="bold"), *map(Text, cells))
+    notes = [Text(shorten(sentence, 240)) for sentence in trials.notes]
+    return Group(Text("Measured by running the changes", style="bold"), grid, *notes)
 
 
 def _blocks(fraction: float, room: int) -> str:
@@ -146,7 +147,7 @@ def _fix(fault: Fault) -> Text:
     after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saves}{after}" if fault.saves else takes or after.strip()
-    measured = f"measured: {fault.measured}" if fault.measured else ""
+    measured = f"measured: {fault.trial.measured}" if fault.trial else ""
     facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rule, 60)]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")

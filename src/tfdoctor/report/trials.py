@@ -4,33 +4,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfdoctor import text
-from tfdoctor.diagnosis import (
-    BROKEN,
-    Diagnosis,
-    Difference,
-    Measured,
-    TrainingMatch,
-    TrainingState,
-    Trial,
-    Trials,
-)
+from tfdoctor.diagnosis import Diagnosis, Difference, TrainingState, Trial, Trials
 from tfdoctor.humanize import counted, factor, milliseconds, share
 from tfdoctor.report.sentences import saves
 from tfdoctor.report.tables import Grid
+from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick
+from tfdoctor.report.trial_words import (
+    against,
+    against_itself,
+    beside,
+    interval,
+    is_broken,
+    number,
+    saved_by,
+    trained,
+)
 
 BUSY = 0.1
 """Share of the cores in other programs' hands above which the report says so."""
 
+PAIR = 2
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A variant's interval and its rounds as percentages of the width of a scale."""
+COLUMNS = ("change", "promised", "measured", "trains the same?", "step")
 
-    name: str
-    left: float
-    width: float
-    points: tuple[float, ...]
-    zero: float
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialLine:
+    """A variant as text, with its picture."""
+
+    what: str  # what it changes
+    name: str  # the rule, patch or variable; "" where `what` is the name
+    rule: str  # the only rule whose finding it fixes, or ""
+    promised: str
+    measured: str
+    remark: str  # how the promise compares with what was measured, or ""
+    beside: str  # what it saves beside others, or in place of them, or ""
+    rounds: str  # in how many rounds it was measured
+    trained: str
+    step: str
+    tone: str  # "saves", "costs", "none", "unknown", or "broken"
+    picture: IntervalPicture | None
+
+    @property
+    def told(self) -> str:
+        """What was measured, what that says of the promise, and how it does beside others."""
+        return "; ".join(filter(None, (self.measured, self.remark, self.beside)))
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells of `COLUMNS`."""
+        change = f"{self.what} ({self.name})" if self.name else self.what
+        return (change, self.promised, self.told, self.trained, self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +62,32 @@ class TrialSection:
     """The trials as text, with the figures of a chart."""
 
     verdict: str
-    grid: Grid
-    intervals: tuple[Interval, ...]
-    scale: tuple[str, str]  # the savings at both ends of the chart
+    lines: tuple[TrialLine, ...]
+    ticks: tuple[ScaleTick, ...]
     losses: Grid | None  # of variants compared by losses
     notes: tuple[str, ...]
+
+    @property
+    def grid(self) -> Grid:
+        """The lines as a table."""
+        kinds = ("text", "text", "text", "text", "number")
+        return Grid(COLUMNS, kinds, tuple(line.cells for line in self.lines))
+
+    @property
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """What the marks of the pictures mean: the class of each and its label."""
+        pictures = [line.picture for line in self.lines if line.picture]
+        promised = {one.at_most for one in pictures if one.promise is not None}
+        marks = [("point", "one round"), ("range", "95 % interval")] if pictures else []
+        marks += [("promise", "promised")] if False in promised else []
+        marks += [("promise most", "promised at most")] if True in promised else []
+        outside = any(one.below or one.above for one in pictures)
+        marks += [("beyond", "more, beyond the scale")] if outside else []
+        return tuple(marks)
+
+    def of(self, rule: str) -> TrialLine | None:
+        """Return the trial of the change that this rule advises."""
+        return next((line for line in self.lines if line.rule == rule), None)
 
 
 def section(diagnosis: Diagnosis) -> TrialSection | None:
@@ -50,168 +95,143 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
     trials = diagnosis.trials
     if trials is None:
         return None
-    intervals, scale = _intervals(trials.rows)
+    scale = SavingScale.of(trials.rows)
     return TrialSection(
         verdict(trials),
-        _grid(trials),
-        intervals,
-        scale,
+        tuple(_line(row, scale) for row in trials.rows),
+        scale.ticks,
         _losses(trials.rows),
         (*_notes(trials), *_not_tried(trials)),
     )
 
 
 def verdict(trials: Trials) -> str:
-    """Return what was proved, in one sentence."""
-    kept = [row for row in trials.rows if row.kept]
+    """Return what was proved, in one sentence, and which short steps are none."""
     if not any(row.measured for row in trials.rows):
-        return "Nothing was measured: " + (
-            "the trial was interrupted." if trials.ended_early else _why(trials)
-        )
+        return f"Nothing was measured: {_why(trials)}"
+    kept = [row for row in trials.rows if row.kept]
     best = next((row for row in trials.rows if row.name == trials.together), None)
     best = best or next(iter(kept), None)
-    single = [row for row in trials.rows if row.name != trials.together and len(row.rules) < 2]  # noqa: PLR2004
+    tried = sum(bool(row.runs) for row in _single(trials.rows))
     if best is None or best.measured is None:
-        tried = counted(len(single), "change")
-        return f"Measured: none of {tried} was shown to save time."
-    speed = factor(1 / (1 - best.measured.share))
-    return (
-        f"Measured: {speed} as fast with {counted(len(kept), 'change')} of {len(single)} tried, "
-        f"which {saved(best.measured)} of the step."
-    )
+        proved = f"{_none_of(tried)} shown to save time."
+    else:
+        speed, one = factor(1 / (1 - best.measured.share)), best.measured
+        proved = (
+            f"{speed} as fast with {_some_of(len(kept), tried)}: "
+            f"a step is {number(one.share)} % shorter ({interval(one)})."
+        )
+    return " ".join(filter(None, (f"Measured: {proved}", _no_savings(trials.rows))))
+
+
+def _single(rows: Sequence[Trial]) -> list[Trial]:
+    """Return the variants that are not several of the others together."""
+    names = {row.name for row in rows}
+    return [
+        row for row in rows if " + " not in row.name or not names.issuperset(row.name.split(" + "))
+    ]
+
+
+def _some_of(kept: int, tried: int) -> str:
+    """Return how many of the changes help: "two of the three changes tried"."""
+    if tried == 1:
+        return "the one change tried"
+    if kept == tried:
+        return "both changes tried" if tried == PAIR else f"all {counted(tried, 'change')} tried"
+    few = counted(kept, "change").partition(" ")[0]
+    return f"{few} of the {counted(tried, 'change')} tried"
+
+
+def _none_of(tried: int) -> str:
+    if tried <= 1:
+        return "the one change tried was not"
+    return f"{'neither' if tried == PAIR else 'none'} of the {counted(tried, 'change')} tried was"
+
+
+def _seems_to_save(row: Trial) -> bool:
+    shorter = row.measured is not None and row.measured.difference is Difference.SAVES
+    return shorter and is_broken(row.training)
+
+
+def _no_savings(rows: Sequence[Trial]) -> str:
+    """Name the variants whose step is shorter because they train something else; "" without any."""
+    names = [text.prose(row.name) for row in rows if _seems_to_save(row)]
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"{names[0]} makes a step shorter, but does not train the same."
+    few = " and ".join(names) if len(names) == PAIR else counted(len(names), "change").capitalize()
+    return f"{few} make a step shorter, but do not train the same."
 
 
 def _why(trials: Trials) -> str:
     """Return why no variant has a figure."""
+    if trials.ended_early:
+        return "the trial was interrupted."
     if trials.rounds or any(row.runs for row in trials.rows):
         return "no variant could be timed."
     return "the time was over before the first round ended; allow more with --minutes."
 
 
-def saved(measured: Measured | None) -> str:
-    """Return a measured saving: "saves 31 % (28 to 34 %)"; "" of none."""
-    if measured is None:
-        return ""
-    low, high = _percent(measured.low), _percent(measured.high)
-    match measured.difference:
-        case Difference.SAVES:
-            return f"saves {_percent(measured.share)} % ({low} to {high} %)"
-        case Difference.COSTS:
-            costs = -measured.share
-            return f"costs {_percent(costs)} % ({_percent(-measured.high)} to {_percent(-measured.low)} %)"
-        case Difference.NONE:
-            return f"no difference that this could show ({low} to {high} %)"
-        case Difference.UNKNOWN:
-            return "unknown, because the machine was too noisy to tell"
-
-
-def _named(row: Trial) -> str:
-    """Return what a variant changes, and the rule that advises it."""
-    name = text.prose(row.name)
-    return f"{text.capitalized(row.action)} ({name})" if row.action else name
-
-
-def _percent(value: float) -> str:
-    return f"{round(100 * value):+d}".removeprefix("+") if round(100 * value) else "0"
-
-
-def _grid(trials: Trials) -> Grid:
-    rows = [
-        (
-            _named(row),
-            saves(row.promised) or "nothing",
-            saved(row.measured) or f"not measured: {text.prose(row.missing)}",
-            trained(row.training),
-            milliseconds(row.step_ms),
-        )
-        for row in trials.rows
-    ]
-    columns = ("change", "promised", "measured", "trains the same?", "step")
-    return Grid(columns, ("text", "text", "text", "text", "number"), tuple(rows))
-
-
-def trained(training: TrainingMatch | None) -> str:
-    """Return whether a variant trains the same, as a clause."""
-    if training is None:
-        return "unknown: it did not run"
-    match training.state:
-        case TrainingState.EQUAL:
-            return f"yes: equal weights after {training.step} steps"
-        case TrainingState.DIFFERENT:
-            return (
-                f"NO: other weights after {training.step} steps, which this change should not cause"
-            )
-        case TrainingState.NOT_FINITE:
-            return "NO: weights became infinite or NaN"
-        case TrainingState.LOSSES:
-            usual = (
-                "" if not training.usual else f", two runs as it is by {_relative(training.usual)}"
-            )
-            return f"losses differ by up to {_relative(training.apart)}{usual}"
-        case TrainingState.UNKNOWN:
-            return f"unknown: {text.prose(training.why)}"
-
-
-def _relative(value: float | None) -> str:
-    if value is None:
-        return "an unknown amount"
-    return share(value) if value >= 1e-3 else f"{value:.1g} of their value"  # noqa: PLR2004 - a tenth of a percent
-
-
-def _intervals(rows: Sequence[Trial]) -> tuple[tuple[Interval, ...], tuple[str, str]]:
-    """Return the intervals on one scale that has zero on it, and the ends of the scale."""
-    measured = [(row.name, row.measured) for row in rows if row.measured is not None]
-    values = [value for _, one in measured for value in (one.low, one.high, *one.rounds)]
-    low, high = min([0.0, *values]), max([0.0, *values])
-    wide = (high - low) or 1.0
-
-    def at(value: float) -> float:
-        return round(100 * (value - low) / wide, 2)
-
-    found = tuple(
-        Interval(
-            text.prose(name),
-            at(one.low),
-            round(at(one.high) - at(one.low), 2),
-            tuple(map(at, one.rounds)),
-            at(0.0),
-        )
-        for name, one in measured
+def _line(row: Trial, scale: SavingScale) -> TrialLine:
+    rounds = len(row.measured.rounds) if row.measured else 0
+    return TrialLine(
+        what=text.capitalized(row.action) if row.action else text.prose(row.name),
+        name=text.prose(row.name) if row.action else "",
+        rule=text.name(row.rules[0]) if len(row.rules) == 1 else "",
+        promised=saves(row.promised) or "no promise",
+        measured=saved_by(row) or f"no figure: {text.prose(row.missing)}",
+        remark=against(row.promised, row.measured),
+        beside=beside(row.beside),
+        rounds=counted(rounds, "round") if rounds else "",
+        trained=trained(row.training, row.runs),
+        step=_step(row),
+        tone=_tone(row),
+        picture=scale.picture(row),
     )
-    return found, (f"{_percent(low)} %", f"{_percent(high)} %")
+
+
+def _step(row: Trial) -> str:
+    examples = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
+    return f"{milliseconds(row.step_ms)}{examples}"
+
+
+def _tone(row: Trial) -> str:
+    if is_broken(row.training):
+        return "broken"
+    return row.measured.difference.value if row.measured else "unknown"
 
 
 def _losses(rows: Sequence[Trial]) -> Grid | None:
     """Return the losses of the first steps beside each other, of the variants compared by them."""
     compared = [
-        row
+        (row.name, row.training.losses)
         for row in rows
         if row.training is not None
-        and row.training.state in (TrainingState.LOSSES, *BROKEN)
+        and (row.training.state is TrainingState.LOSSES or is_broken(row.training))
         and row.training.losses
     ]
     if not compared:
         return None
-    steps = max(len(row.training.losses) for row in compared if row.training)
+    steps = max(len(losses) for _, losses in compared)
     kinds = ("text", *("number" for _ in range(steps)))
     cells: list[tuple[str, ...]] = []
-    for row in compared:
-        losses = row.training.losses if row.training else ()
-        cells.append((f"as it is ({text.prose(row.name)})", *(f"{a:.6g}" for a, _ in losses)))
-        cells.append((text.prose(row.name), *(f"{b:.6g}" for _, b in losses)))
+    for name, losses in compared:
+        missing = [""] * (steps - len(losses))
+        cells.append((f"as it is ({text.prose(name)})", *(f"{a:.6g}" for a, _ in losses), *missing))
+        cells.append((text.prose(name), *(f"{b:.6g}" for _, b in losses), *missing))
     return Grid(("loss", *(f"step {n + 1}" for n in range(steps))), kinds, tuple(cells))
 
 
 def _notes(trials: Trials) -> tuple[str, ...]:
-    runs = f"{counted(trials.runs, 'run')} in {counted(trials.rounds, 'round')}"
+    minutes = counted(round(trials.minutes), "minute") if trials.minutes >= 1 else "under a minute"
+    runs = counted(trials.runs, "run").capitalize()
     notes = [
-        (
-            f"{runs}, {trials.minutes:.0f} minutes; a step of the program as it is takes "
-            f"{milliseconds(trials.as_is_ms)}. The intervals are 95 % intervals."
-        )
+        f"{runs} in {counted(trials.rounds, 'round')}, {minutes}.",
+        f"Savings and costs are shares of the step as it is, {milliseconds(trials.as_is_ms)}, with 95 % intervals.",
     ]
     if trials.as_is is not None:
-        notes.append(f"The program as it is against itself: {_itself(trials.as_is)}.")
+        notes.append(f"The program as it is against itself: {against_itself(trials.as_is)}.")
     if trials.foreign >= BUSY:
         notes.append(f"Other programs used {share(trials.foreign)} of the cores meanwhile.")
     if not trials.layer:
@@ -219,15 +239,6 @@ def _notes(trials: Trials) -> tuple[str, ...]:
     if trials.ended_early:
         notes.append("The trial was interrupted: these are the rounds until then.")
     return tuple(notes)
-
-
-def _itself(measured: Measured) -> str:
-    if measured.difference is Difference.NONE:
-        return f"no difference ({_percent(measured.low)} to {_percent(measured.high)} %)"
-    if measured.difference is Difference.UNKNOWN:
-        low, high = _percent(measured.low), _percent(measured.high)
-        return f"too different from run to run to compare ({low} to {high} %)"
-    return f"its last run in a round {saved(measured)} against its first, so no smaller saving is claimed"
 
 
 def _not_tried(trials: Trials) -> tuple[str, ...]:

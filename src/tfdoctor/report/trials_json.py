@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tfdoctor.diagnosis import Measured, Saving, TrainingMatch, Trial, Trials
+from tfdoctor.diagnosis import Beside, Measured, Saving, TrainingMatch, Trial, Trials
 
 Object = dict[str, Any]
 Number = Callable[[float | None], float | None]
@@ -47,12 +47,24 @@ def _row(row: Trial, number: Number, saving: Callable[[Saving | None], Any]) -> 
         "rules": list(row.rules),
         "promised": saving(row.promised),
         "measured": measured(row.measured, number),
+        "examples": number(row.examples),
         "step_ms": number(row.step_ms),
         "whole_ms": number(row.whole_ms),
         "training": _training(row.training, number),
         "runs": row.runs,
         "missing": row.missing,
         "kept": row.kept,
+        "beside": _beside(row.beside, number),
+    }
+
+
+def _beside(one: Beside | None, number: Number) -> Object | None:
+    if one is None:
+        return None
+    return {
+        "others": list(one.others),
+        "instead": one.instead,
+        "measured": measured(one.measured, number),
     }
 
 

@@ -170,12 +170,18 @@ def _steps(runs: Sequence[TrialRun]) -> list[float]:
 
 
 def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
-    """Return a diagnosis whose findings have what their edits saved."""
+    """Return a diagnosis whose findings have what their edits saved: nothing if they train something else."""
     measured: Mapping[str, Measured] = {
-        row.rules[0]: row.measured for row in trials.rows if len(row.rules) == 1 and row.measured
+        row.rules[0]: row.measured
+        for row in trials.rows
+        if len(row.rules) == 1 and row.measured and not _trains_otherwise(row)
     }
 
     def told(result: Result) -> Result:
         return replace(result, measured=measured.get(result.rule.name))
 
     return replace(diagnosis, results=tuple(map(told, diagnosis.results)), trials=trials)
+
+
+def _trains_otherwise(row: Trial) -> bool:
+    return row.training is not None and row.training.state in BROKEN

@@ -97,7 +97,7 @@ def _first(grid: Grid) -> Grid:
 
 def _unbroken(sentence: str) -> str:
     """Return a sentence in which no line ends between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=(ms|s|µs|%)\b)", "\N{NO-BREAK SPACE}", sentence)
+    return re.sub(r"(?<=\d) (?=(?:ms|s|µs)\b|%)", "\N{NO-BREAK SPACE}", sentence)
 
 
 def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:

@@ -110,6 +110,10 @@ def _saves(fault: Fault) -> str:
     return " ".join(filter(None, (fault.saves or unknown, after)))
 
 
+def _measured(fault: Fault) -> str:
+    return f"Measured: {escaped(fault.trial.told)}." if fault.trial else ""
+
+
 def _details(shown: Page) -> Iterator[Fold]:
     yield from _results(shown)
     yield from _settings(shown)
@@ -168,6 +172,7 @@ def _fault(fault: Fault) -> str:
         *(_table(grid.first(ROWS)) for grid in fault.grids),
         *map(_change, fault.changes),
         f"{saves}{escaped(fault.how)}",
+        _measured(fault),
     ]
     return "\n\n".join(filter(None, parts))
 

@@ -1,0 +1,169 @@
+"""What a trial measured, in words: the saving with its interval, whether the promise held, how it trains."""
+
+from tfdoctor import text
+from tfdoctor.diagnosis import (
+    BROKEN,
+    Beside,
+    Difference,
+    Measured,
+    Saving,
+    TrainingMatch,
+    TrainingState,
+    Trial,
+)
+from tfdoctor.humanize import percent
+from tfdoctor.report.sentences import is_known
+from tfdoctor.verdict import Bound
+
+MINUS = "\N{MINUS SIGN}"
+
+NARROW = 0.04
+"""Width of an interval, in shares of the step, below which full percents hide how narrow it is."""
+
+SMALL = 0.01
+"""Ends of an interval below it need a decimal: in full percents they would be zero."""
+
+LEAST = 0.001
+"""Relative difference of losses below which the figure says nothing."""
+
+
+def saved(measured: Measured | None, training: TrainingMatch | None = None) -> str:
+    """Return a measured saving: "saves 31 % (28 to 34 %)"; "" of none.
+
+    A variant that does not train the same saves nothing, however short its step is.
+    """
+    if measured is None:
+        return ""
+    match measured.difference:
+        case Difference.SAVES if is_broken(training):
+            shorter, between = _figures(measured)
+            return (
+                f"step {shorter} % shorter ({between}), but no saving: it does not train the same"
+            )
+        case Difference.SAVES:
+            share, between = _figures(measured)
+            return f"saves {share} % ({between})"
+        case Difference.COSTS:
+            share, between = _figures(measured, costs=True)
+            return f"costs {share} % ({between})"
+        case Difference.NONE:
+            return f"no difference that this could show ({interval(measured)})"
+        case Difference.UNKNOWN:
+            return f"unknown: the machine was too noisy to tell ({interval(measured)})"
+
+
+def saved_by(row: Trial) -> str:
+    """Return what a variant saves: of a step, or per example where its step has another number of examples."""
+    found = saved(row.measured, row.training)
+    return f"{found} per example" if found and row.examples != 1 else found
+
+
+def is_broken(training: TrainingMatch | None) -> bool:
+    """Say whether a variant trains something else than it should."""
+    return training is not None and training.state in BROKEN
+
+
+def interval(measured: Measured) -> str:
+    """Return the interval of a saving: "28 to 34 %"."""
+    return _figures(measured)[1]
+
+
+def _figures(measured: Measured, *, costs: bool = False) -> tuple[str, str]:
+    """Return the share, and its interval with the unit; as a cost, with the other sign."""
+    low, high = measured.low, measured.high
+    share = -measured.share if costs else measured.share
+    low, high = (-high, -low) if costs else (low, high)
+    fine = high - low < NARROW or 0 < min(abs(low), abs(high)) < SMALL
+    digits = 1 if fine else 0
+    return number(share, digits), f"{number(low, digits)} to {number(high, digits)} %"
+
+
+def number(share: float, digits: int = 0) -> str:
+    """Return a share in percent, without the unit: "31", "2.5"."""
+    written = f"{100 * share:.{digits}f}"
+    if not float(written):
+        return "0"
+    return written.replace("-", MINUS)
+
+
+def against(promised: Saving | None, measured: Measured | None) -> str:
+    """Return how a promise compares with the interval, as a clause; "" where there is nothing to compare."""
+    if promised is None or measured is None or measured.difference is Difference.UNKNOWN:
+        return ""
+    if not is_known(promised.share):
+        return ""
+    over, under = promised.share - measured.high, measured.low - promised.share
+    if promised.bound is Bound.AT_MOST:
+        return _against_bound(promised.share, measured, under)
+    if over > 0:
+        return f"promise too high by {percent(over)} of the step"
+    return (
+        f"promise too low by {percent(under)} of the step"
+        if under > 0
+        else "promise within the interval"
+    )
+
+
+def _against_bound(share: float, measured: Measured, under: float) -> str:
+    if under > 0:
+        return f"upper bound exceeded by at least {percent(under)} of the step"
+    if measured.share > share:
+        return "above the upper bound, which is within the interval"
+    return "upper bound not exceeded"
+
+
+def beside(one: Beside | None) -> str:
+    """Return what a change saves beside others, or in place of them, as a clause; "" of a change tried alone."""
+    if one is None:
+        return ""
+    others = " and ".join(map(text.prose, one.others))
+    start = f"in place of {others}" if one.instead else f"beside {others}"
+    return f"{start}: {saved(one.measured)}"
+
+
+def trained(training: TrainingMatch | None, runs: int) -> str:  # noqa: PLR0911 - one case a state
+    """Return whether a variant trains the same, as a clause."""
+    if training is None:
+        return "unknown: it ended too early" if runs else "unknown: it did not run"
+    match training.state:
+        case TrainingState.EQUAL:
+            return f"yes: equal weights after {training.step} steps"
+        case TrainingState.DIFFERENT:
+            return (
+                f"NO: other weights after {training.step} steps, which this change should not cause"
+            )
+        case TrainingState.NOT_FINITE:
+            return "NO: weights became infinite or NaN"
+        case TrainingState.LOSSES:
+            return _losses(training.apart, training.usual)
+        case TrainingState.CHANGED:
+            return f"not compared, because {text.prose(training.why)}: compare the accuracy"
+        case TrainingState.UNKNOWN:
+            return f"unknown: {text.prose(training.why)}"
+
+
+def _losses(apart: float | None, usual: float | None) -> str:
+    """Return how far the losses are from those of the program as it is, beside what its own runs differ by."""
+    if apart is None:
+        return "unknown: the losses cannot be compared"
+    if usual is None:
+        return f"losses differ by {_up_to(apart)}"
+    if apart <= usual:
+        return f"losses differ no more than those of two runs as it is ({_up_to(usual)})"
+    same = "do not differ" if not usual else f"differ by {_up_to(usual)}"
+    return f"losses differ by {_up_to(apart)}; those of two runs as it is {same}"
+
+
+def _up_to(apart: float) -> str:
+    return f"up to {percent(apart)}" if apart >= LEAST else f"less than {percent(LEAST)}"
+
+
+def against_itself(measured: Measured) -> str:
+    """Return how the last run of a round, as it is, compares with the first."""
+    match measured.difference:
+        case Difference.NONE:
+            return f"no difference ({interval(measured)})"
+        case Difference.UNKNOWN:
+            return f"too different from run to run to compare ({interval(measured)})"
+        case _:
+            return f"its last run in a round {saved(measured)} against its first, so no smaller saving is claimed"

@@ -1,0 +1,48 @@
+"""The last trial of a recording, in its folder: `tfdoctor report` shows what `tfdoctor try` measured."""
+
+import json
+from dataclasses import asdict
+
+from tfdoctor.diagnosis import Diagnosis, Trials
+from tfdoctor.errors import InputError, OutputError
+from tfdoctor.recording import Recording
+from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.report.files import replace_file
+from tfdoctor.trial.trial import with_measured
+
+FILE = "trials.json"
+
+
+def keep(trials: Trials | None, recording: Recording) -> None:
+    """Write a trial into the folder of its recording, in place of an earlier one.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    if trials is None or recording.root is None:
+        return
+    try:
+        replace_file(recording.root / FILE, json.dumps(asdict(trials), indent=1) + "\n")
+    except OSError as error:
+        raise OutputError(
+            f"{recording.root} cannot be written ({error.strerror}): copy the recording elsewhere."
+        ) from error
+
+
+def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
+    """Return the diagnosis with what the last trial of the recording measured; unchanged without a trial.
+
+    Raises:
+        InputError: the trial's file is damaged: a trial without some of its figures is worse than none.
+    """
+    path = recording.root / FILE if recording.root else None
+    if path is None or not path.is_file():
+        return diagnosis
+    faults: list[str] = []
+    try:
+        trials = read(Trials, json.loads(path.read_text("utf-8")), faults)
+    except (OSError, ValueError, RecursionError, Misfit):
+        faults.append("")
+    if faults:
+        raise InputError(f"{path} is damaged: remove it, or run `tfdoctor try` again.")
+    return with_measured(diagnosis, trials)

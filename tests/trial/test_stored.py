@@ -1,0 +1,67 @@
+"""The last trial of a recording: it is in the reports that are made of the recording afterwards."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.report.diagnoses import full, tried
+from tfdoctor import cli
+from tfdoctor.errors import InputError
+from tfdoctor.recording import Recording
+from tfdoctor.trial import stored
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    return Recording.open(shutil.copytree(SAMPLES / "cpu-float32-convnet", tmp_path / "run"))
+
+
+def test_a_report_of_the_recording_has_all_that_was_measured(recording: Recording) -> None:
+    stored.keep(tried().trials, recording)
+    assert stored.with_last(full(), recording) == tried()
+
+
+def test_a_recording_that_was_never_tried_has_no_trials(recording: Recording) -> None:
+    assert stored.with_last(full(), recording) == full()
+
+
+def test_the_last_trial_counts(recording: Recording) -> None:
+    trials = tried().trials
+    assert trials is not None
+    stored.keep(trials, recording)
+    stored.keep(replace(trials, rows=trials.rows[1:]), recording)
+    again = stored.with_last(full(), recording)
+    assert again.trials is not None
+    assert again.trials.rows == trials.rows[1:]
+    assert again.results[0].measured is None
+    assert again.results[1:] == tried().results[1:]
+
+
+def test_the_report_command_shows_the_measured_column(recording: Recording) -> None:
+    assert recording.root is not None
+    stored.keep(tried().trials, recording)
+    result = CliRunner().invoke(cli.app, ["report", str(recording.root), "--format", "md"])
+    assert result.exit_code == 0
+    assert "saves 31 % (28 to 34 %)" in (recording.root / "report.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "{",
+        "[]",
+        '{"rows": 3}',
+        '{"rows": [{"name": 1}]}',
+        '{"rows": [{"name": "a", "training": {"state": "odd"}}]}',
+    ],
+)
+def test_a_damaged_file_is_one_sentence(recording: Recording, damaged: str) -> None:
+    assert recording.root is not None
+    (recording.root / stored.FILE).write_text(damaged)
+    with pytest.raises(InputError, match="is damaged: remove it"):
+        stored.with_last(full(), recording)
