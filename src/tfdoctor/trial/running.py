@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from tfdoctor.capture.agent.timing import TIMING
-from tfdoctor.capture.environment import SITE, agent_environment
+from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
@@ -90,20 +90,13 @@ class Runner:
         environment = agent_environment(
             programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
         )
-        command = [*_launcher(self._layer(own, texts)), *self._command(texts)]
+        command = [*_launcher(self._layer(own, texts)), *self.program.command]
         before = _cpu_seconds()
         started = time.monotonic()
         code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
         seconds = time.monotonic() - started
         foreign = _foreign(before, _cpu_seconds(), own_cpu, seconds)
         return _read(own, code, seconds, foreign)
-
-    def _command(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the command; without a layer, a changed script is run by a file of ours."""
-        command = list(self.program.command)
-        if texts and not self.layer:
-            return [command[0], str(Path(SITE, "run_changed.py")), *command[1:]]
-        return command
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
         if not self.layer:
