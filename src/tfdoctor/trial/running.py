@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,11 +113,23 @@ class Runner:
 
 
 def _sweep() -> None:
-    """Remove the folders of earlier trials of this user that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+    """Remove what earlier trials of this user that were killed have left: processes, then folders."""
+    for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*-*"):
         number = folder.name.removeprefix(PREFIX).partition("-")[0]
         if number.isdecimal() and not Path("/proc", number).exists():
+            _end_processes(folder)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_processes(folder: Path) -> None:
+    """End the processes of a killed trial that were in sessions of their own: their plan names its folder."""
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            try:
+                if os.fsencode(f"{folder}/run") in (process / "environ").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+            except (PermissionError, ProcessLookupError, FileNotFoundError):
+                continue  # another user's, or it has ended
 
 
 def layer_possible(folder: Path) -> str:
@@ -212,13 +224,11 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialRun:
     """Return what a run gave, from what the agent of its training process wrote."""
     error = _last_line(own / "log") if code not in (0, None) else ""
-    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-    trained = [(timing, timing.chosen()) for timing in timings]
-    best = next(((timing, n) for timing, n in trained if n is not None), None)
     if code is None:
         return TrialRun(
             NoTimes("the run took too long"), exit_code=-1, error="time limit", seconds=seconds
         )
+    best = _longest([Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))])
     if best is None:
         why = error or "no loop of training steps was seen"
         return TrialRun(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
@@ -232,6 +242,13 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         seconds,
         foreign,
     )
+
+
+def _longest(timings: Sequence[Timing]) -> tuple[Timing, int] | None:
+    """Return the process that trained longest, and its loop: others may evaluate, or try a step."""
+    trained = [(timing, timing.chosen()) for timing in timings]
+    loops = [(timing, n) for timing, n in trained if n is not None]
+    return max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
 
 
 def _last_line(log: Path) -> str:
