@@ -13,7 +13,7 @@ from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import PREFIX, Enough, Runner
-from tfdoctor.trial.times import RunTimes
+from tfdoctor.trial.times import NoTimes, RunTimes
 from tfdoctor.trial.variants import ORIGINAL
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -78,3 +78,14 @@ def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) 
         run = stage.run(ORIGINAL, Enough(), 0)
     assert isinstance(run.times, RunTimes), run
     assert run.times.step_ms == pytest.approx(5.0)
+
+
+def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
+    text = json.dumps({"loops": [loop([1.0] * 11)], "finite": True, "ended_by": "end-of-run"})
+    program = RecordedProgram(
+        (sys.executable, "-S", "-c", TWO_PROCESSES, text), temporary, Kind.COMMAND
+    )
+    with Runner.of(program, layer=False) as stage:
+        run = stage.run(ORIGINAL, Enough(), 0)
+    assert isinstance(run.times, NoTimes)
+    assert run.times.why.startswith("its longest loop has 12 steps, and a figure needs 36")

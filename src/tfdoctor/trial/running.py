@@ -19,7 +19,7 @@ from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_of
+from tfdoctor.trial.times import FEWEST, WARMUP, NoTimes, RunTimes, Timing, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
 
 PREFIX = "tfdoctor-try-"
@@ -228,9 +228,10 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         return TrialRun(
             NoTimes("the run took too long"), exit_code=-1, error="time limit", seconds=seconds
         )
-    best = _longest([Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))])
+    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
+    best = _longest(timings)
     if best is None:
-        why = error or "no loop of training steps was seen"
+        why = error or _too_few(timings)
         return TrialRun(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
     timing, chosen = best
     return TrialRun(
@@ -249,6 +250,14 @@ def _longest(timings: Sequence[Timing]) -> tuple[Timing, int] | None:
     trained = [(timing, timing.chosen()) for timing in timings]
     loops = [(timing, n) for timing, n in trained if n is not None]
     return max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
+
+
+def _too_few(timings: Sequence[Timing]) -> str:
+    """Return why no loop has enough steps."""
+    calls = max((len(loop.starts_ms) for timing in timings for loop in timing.loops), default=0)
+    if not calls:
+        return "no loop of training steps was seen"
+    return f"its longest loop has {calls} steps, and a figure needs {WARMUP + FEWEST}; run more of them"
 
 
 def _last_line(log: Path) -> str:
