@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.capture.environment import SITE, agent_environment
+from tfdoctor.capture.environment import agent_environment
 
 
 def storing() -> dict[str, str]:
@@ -37,7 +37,7 @@ class Project:
         plan = {"processes": str(self.processes), "changed": self.changed}
         environment = agent_environment(storing(), plan, hidden=True)
         done = subprocess.run(
-            [sys.executable, str(Path(SITE, "run_changed.py")), *words],
+            [sys.executable, *words],
             capture_output=True,
             text=True,
             check=False,
@@ -89,6 +89,52 @@ def test_without_a_change_the_namespace_is_the_interpreters(project: Project) ->
         cwd=project.folder,
     )
     assert project.run("train.py") == plain.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-O", "-X", "utf8", "./train.py", "a b", "-m"],
+        ["-P", "train.py"],
+        ["-u", "../project/train.py"],
+        ["link.py"],
+    ],
+)
+def test_the_interpreter_has_its_options_and_the_script_its_path(
+    project: Project, words: list[str]
+) -> None:
+    """Whatever the command is, Python with the changed file in place prints the same."""
+    text = "import sys; print(__file__, sys.argv, sys.path, sys.flags, sys._xoptions, sys.executable)\n"
+    (project.folder / "link.py").symlink_to("train.py")
+    project.write(project.script, "print('old')\n", text)
+    shown = project.run(*words)
+    project.script.write_text(text)
+    project.changed.clear()
+    assert project.run(*words) == shown
+
+
+def test_a_script_that_starts_itself_is_changed_there_too(project: Project) -> None:
+    """Launchers do so with their workers, and some scripts to set a variable for the libraries."""
+    tail = (
+        "import os, subprocess, sys\n"
+        "print(TEXT, sys.argv[1:], flush=True)\n"
+        "if not sys.argv[1:]:\n"
+        "    subprocess.run([sys.executable, '-B', __file__, 'child'], check=True)\n"
+        "    os.execv(sys.executable, [sys.executable, *sys.argv, 'again'])\n"
+    )
+    project.write(project.script, "TEXT = 'old'\n" + tail, "TEXT = 'new'\n" + tail)
+    assert project.run("train.py") == "new []\nnew ['child']\nnew ['again']\n"
+
+
+def test_open_stays_what_it_is_in_a_class_and_in_a_pickle(project: Project) -> None:
+    text = (
+        "import pickle\n"
+        "class Source:\n"
+        "    read = open\n"
+        "print(Source().read('helper.py').read()[-6:-1], pickle.loads(pickle.dumps(open)) is open)\n"
+    )
+    project.write(project.script, text, text)
+    assert project.run("train.py") == "'new' True\n"
 
 
 def test_a_module_is_run_as_python_m_does(project: Project) -> None:

@@ -2,9 +2,12 @@
 
 import json
 import os
+import py_compile
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -99,6 +102,124 @@ def test_shared_memory_is_thrown_away_too(ground: Ground) -> None:
 
 
 @needs_layer
+def test_a_folder_that_is_there_can_be_made_again_and_renamed(ground: Ground) -> None:
+    """Scripts do so with the logs and checkpoints of earlier runs."""
+    for name in ("logs", "checkpoints"):
+        (ground.folder / name).mkdir()
+        (ground.folder / name / "old").touch()
+    script = (
+        "import os, shutil\n"
+        "shutil.rmtree('logs'); os.mkdir('logs'); print(os.listdir('logs'))\n"
+        "os.rename('checkpoints', 'earlier'); print(os.listdir('earlier'))\n"
+    )
+    command = ground.command(script)
+    before = ground.content()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.startswith("[]\n"), done.stderr
+    if enter_layer.privileged():
+        assert done.stdout == "[]\n['old']\n", done.stderr
+    assert ground.content() == before
+
+
+def others_python(user: int) -> str:
+    """Return a Python that another user may run."""
+    for python in (sys.executable, shutil.which("python3", path=os.defpath)):
+        try:
+            if python and not subprocess.run([python, "-c", ""], user=user, check=False).returncode:
+                return python
+        except PermissionError:
+            continue
+    pytest.skip("no Python that another user may run")
+
+
+@needs_layer
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_an_unprivileged_user_writes_no_file_next_to_the_folder() -> None:
+    """The folder above belongs to root: it is made anew in the layer, file by file."""
+    user = 54321
+    python = others_python(user)
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        above = Path(temporary)
+        above.chmod(0o1777)
+        ground = Ground(above)
+        shutil.copy(LAYER, above / "enter_layer.py")
+        (above / "shared.log").write_text("mine")
+        (above / "large.log").touch()
+        os.truncate(above / "large.log", enter_layer.COPIED + 1)
+        (ground.folder / "logs").mkdir()
+        script = (
+            "import os, module\n"
+            "os.rmdir('logs'); os.mkdir('logs'); open('logs/new', 'w').close()\n"
+            "open('../shared.log', 'a').write('+')\n"
+            "os.replace('../shared.log', '../renamed'); print(open('../renamed').read())\n"
+            "try:\n"
+            "    open('../large.log', 'a')\n"
+            "except OSError as error:\n"
+            "    print(error.strerror, module.VALUE)\n"
+        )
+        words = ground.command(script)[4:]
+        for path in (above, *above.rglob("*")):
+            if path != above:
+                os.chown(path, user, user)
+        done = subprocess.run(
+            [python, "-I", "-S", str(above / "enter_layer.py"), words[0], python, *words[2:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            user=user,
+            group=user,
+            extra_groups=(),
+            env={"HOME": str(ground.folder), "TMPDIR": str(ground.folder)},
+        )
+        assert done.stdout == "mine+\nRead-only file system changed\n", done.stderr
+        assert (above / "shared.log").read_text() == "mine"
+        assert (above / "large.log").stat().st_size == enter_layer.COPIED + 1
+        assert not list((ground.folder / "logs").iterdir())
+
+
+@needs_layer
+@pytest.mark.skipif(not enter_layer.privileged(), reason="only root may mount")
+def test_files_beside_a_mounted_folder_are_not_written(ground: Ground) -> None:
+    """Such as a project in a container with its data mounted inside."""
+    for name in ("data", "d\u00e4 ta"):
+        (ground.folder / name).mkdir()
+    (ground.folder / "log").write_text("mine")
+    (ground.folder / "setting").write_text("not mounted")
+    script = (
+        "import os\n"
+        "print(*sorted(os.listdir('data') + os.listdir('d\u00e4 ta')), open('setting').read())\n"
+        "for name in 'log', 'setting': open(name, 'a').write('+')\n"
+        "open('new', 'w').close(); os.replace('new', 'log'); print(os.path.getsize('log'))\n"
+    )
+    command = ground.command(script)
+    mounts = (
+        "mount -t tmpfs none data && touch data/one && "
+        "mount -t tmpfs none 'd\u00e4 ta' && touch 'd\u00e4 ta/two' && "
+        'mount --bind ../other.py setting && "$@" && cat setting log'
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mounts, "sh", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=ground.folder,
+    )
+    text = "VALUE = 'changed'\n"
+    assert done.stdout == f"one two {text}\n0\n{text}mine", done.stderr
+
+
+@needs_layer
+def test_bytecode_that_is_never_checked_does_not_hide_the_change(ground: Ground) -> None:
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    stored = Path(str(py_compile.compile(str(ground.module), invalidation_mode=mode)))
+    before = stored.read_bytes()
+    assert ground.run("import module; print(module.VALUE)").stdout == "changed\n"
+    assert stored.read_bytes() == before
+
+
+@needs_layer
 def test_the_exit_code_is_the_programs(ground: Ground) -> None:
     assert ground.run("raise SystemExit(7)").returncode == 7
     assert ground.run("import os; os.kill(os.getpid(), 9)").returncode == 128 + 9
@@ -126,17 +247,27 @@ def test_nothing_is_left_after_kill_9_in_the_middle(ground: Ground) -> None:
     assert not list(ground.mount.iterdir())
 
 
+DAEMON = (
+    "import os, subprocess, sys, time, pathlib\n"
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
+    "pathlib.Path('pid.tmp').write_text(f'{os.getpid()} {child.pid}')\n"
+    "os.rename('pid.tmp', 'pid')\n"
+)
+
+
+def test_a_run_leaves_no_daemon(tmp_path: Path) -> None:
+    """A server that the program starts in a session of its own would still hold its port in the next run."""
+    launcher = [sys.executable, "-I", "-S", str(LAYER), "null"]
+    done = subprocess.run([*launcher, sys.executable, "-c", DAEMON], cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    assert not any(map(lives, (tmp_path / "pid").read_text().split()))
+
+
 @needs_layer
 def test_a_program_without_its_tfdoctor_ends(ground: Ground) -> None:
     """tfdoctor is killed: neither the program nor what it has started may go on for hours."""
     pid = ground.keep / "pid"
-    command = ground.command(
-        "import os, subprocess, sys, time, pathlib\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        "pathlib.Path(sys.argv[1], 'pid.tmp').write_text(f'{os.getpid()} {child.pid}')\n"
-        "os.rename(sys.argv[1] + '/pid.tmp', sys.argv[1] + '/pid')\n"
-        "time.sleep(60)\n"
-    )
+    command = ground.command(f"import os, sys; os.chdir(sys.argv[1])\n{DAEMON}time.sleep(60)\n")
     starter = f"import subprocess, sys; subprocess.Popen({command!r}).wait()"
     parent = subprocess.Popen([sys.executable, "-c", starter])
     deadline = time.monotonic() + 30

@@ -8,18 +8,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from tfdoctor.capture.agent.timing import TIMING
-from tfdoctor.capture.environment import SITE, agent_environment
+from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_of
+from tfdoctor.trial.times import FEWEST, WARMUP, NoTimes, RunTimes, Timing, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
 
 PREFIX = "tfdoctor-try-"
@@ -90,20 +90,13 @@ class Runner:
         environment = agent_environment(
             programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
         )
-        command = [*_launcher(self._layer(own, texts)), *self._command(texts)]
+        command = [*_launcher(self._layer(own, texts)), *self.program.command]
         before = _cpu_seconds()
         started = time.monotonic()
         code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
         seconds = time.monotonic() - started
         foreign = _foreign(before, _cpu_seconds(), own_cpu, seconds)
         return _read(own, code, seconds, foreign)
-
-    def _command(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the command; without a layer, a changed script is run by a file of ours."""
-        command = list(self.program.command)
-        if texts and not self.layer:
-            return [command[0], str(Path(SITE, "run_changed.py")), *command[1:]]
-        return command
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
         if not self.layer:
@@ -120,11 +113,23 @@ class Runner:
 
 
 def _sweep() -> None:
-    """Remove the folders of earlier trials of this user that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+    """Remove what earlier trials of this user that were killed have left: processes, then folders."""
+    for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*-*"):
         number = folder.name.removeprefix(PREFIX).partition("-")[0]
         if number.isdecimal() and not Path("/proc", number).exists():
+            _end_processes(folder)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_processes(folder: Path) -> None:
+    """End the processes of a killed trial that were in sessions of their own: their plan names its folder."""
+    for process in Path("/proc").iterdir():
+        if process.name.isdecimal():
+            try:
+                if os.fsencode(f"{folder}/run") in (process / "environ").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+            except (PermissionError, ProcessLookupError, FileNotFoundError):
+                continue  # another user's, or it has ended
 
 
 def layer_possible(folder: Path) -> str:
@@ -219,15 +224,14 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialRun:
     """Return what a run gave, from what the agent of its training process wrote."""
     error = _last_line(own / "log") if code not in (0, None) else ""
-    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
-    trained = [(timing, timing.chosen()) for timing in timings]
-    best = next(((timing, n) for timing, n in trained if n is not None), None)
     if code is None:
         return TrialRun(
             NoTimes("the run took too long"), exit_code=-1, error="time limit", seconds=seconds
         )
+    timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
+    best = _longest(timings)
     if best is None:
-        why = error or "no loop of training steps was seen"
+        why = error or _too_few(timings)
         return TrialRun(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
     timing, chosen = best
     return TrialRun(
@@ -239,6 +243,21 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         seconds,
         foreign,
     )
+
+
+def _longest(timings: Sequence[Timing]) -> tuple[Timing, int] | None:
+    """Return the process that trained longest, and its loop: others may evaluate, or try a step."""
+    trained = [(timing, timing.chosen()) for timing in timings]
+    loops = [(timing, n) for timing, n in trained if n is not None]
+    return max(loops, key=lambda one: one[0].loops[one[1]].covers_ms, default=None)
+
+
+def _too_few(timings: Sequence[Timing]) -> str:
+    """Return why no loop has enough steps."""
+    calls = max((len(loop.starts_ms) for timing in timings for loop in timing.loops), default=0)
+    if not calls:
+        return "no loop of training steps was seen"
+    return f"its longest loop has {calls} steps, and a figure needs {WARMUP + FEWEST}; run more of them"
 
 
 def _last_line(log: Path) -> str:

@@ -38,7 +38,7 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
     """
     clock = TrialClock(plan.minutes)
     runs = Runs(stage.run, clock, plan.say)
-    _check(runs.first())
+    _check(runs.first(), layer=stage.layer)
     kept: tuple[Variant, ...] = ()
     extra: list[Variant] = []
     interrupted = False
@@ -55,7 +55,7 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
     return replace(trials, ended_early=interrupted), kept
 
 
-def _check(first: TrialRun) -> None:
+def _check(first: TrialRun, *, layer: bool) -> None:
     """Refuse a program that cannot be timed.
 
     Raises:
@@ -69,7 +69,10 @@ def _check(first: TrialRun) -> None:
             "The program asks for input: a trial runs it without a terminal, so give its answers as arguments."
         )
     if first.error:
-        raise CaptureError(f"The program failed when it ran as it is ({why}): run it by itself.")
+        other = ", and if it works then, give --no-layer" if layer else ""
+        raise CaptureError(
+            f"The program failed when it ran as it is ({why}): run it by itself{other}."
+        )
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
 
 

@@ -29,11 +29,11 @@ def begin(text: str) -> None:
     _begun.append(log)
 
 
-def read_changed(text: str) -> None:
-    """Make this process read the changed texts of a trial's files in their place."""
+def read_changed(text: str, runner: str) -> None:
+    """Make this process read the changed texts of a trial's files in their place; `runner` runs a main script."""
     from . import changed_files
 
-    changed_files.install(json.loads(text)["changed"])
+    changed_files.install(json.loads(text)["changed"], runner)
 
 
 def enter(text: str, name: str) -> Watcher:

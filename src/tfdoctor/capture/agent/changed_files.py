@@ -1,7 +1,8 @@
 """The program reads its own files changed, where the file system cannot show them so.
 
 Whatever reads a file through Python gets the changed text: imports, `open`, `inspect.getsource`, AutoGraph,
-tracebacks. The main script is the exception, for the interpreter itself reads it: see `run_changed`.
+tracebacks. The main script is the exception, for the interpreter itself reads it: such a process begins again
+with `run_changed`.
 """
 
 from __future__ import annotations
@@ -33,28 +34,47 @@ class ChangedFiles:
         if not isinstance(file, (str, bytes, os.PathLike)):
             return None
         path = os.fsdecode(file)
-        if os.path.basename(path) not in self.names:  # a link of another name reads the original
-            return None
+        if os.path.basename(path) not in self.names and not os.path.islink(path):
+            return None  # most files: their folders need no look
         return self.changed.get(os.path.realpath(path))
 
 
-def install(changed: Mapping[str, str]) -> None:
-    """Read the changed files from now on."""
+def install(changed: Mapping[str, str], runner: str) -> None:
+    """Read the changed files from now on; where the main script is one of them, begin again with `runner`."""
     files = ChangedFiles(changed)
+    if files.instead(sys.argv[0]) is not None:
+        _begin_again(runner)
     _patch_open(files)
     _patch_open_code(files)
     _patch_bytecode(files)
 
 
-def _patch_open(files: ChangedFiles) -> None:
-    original: Callable[..., Any] = io.open
+def _begin_again(runner: str) -> None:
+    """Run the same command with `runner` before the script: the interpreter has its options already."""
+    options: list[str] = getattr(sys, "orig_argv", sys.argv)[1 : -len(sys.argv)]
+    os.execv(sys.executable, [sys.executable, *options, runner, *sys.argv])  # noqa: S606  # the same program
 
-    @functools.wraps(original)
-    def open_(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as open
+
+class Opener:
+    """The function `open`: no Python function, so that it does not become a method in the body of a class."""
+
+    def __init__(self, files: ChangedFiles, original: Callable[..., Any]) -> None:
+        self.files, self.original = files, original
+        functools.update_wrapper(self, original)
+
+    def __call__(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  # as open
+        """Open the changed file for reading, the file itself for writing."""
         reads = READING.issuperset(mode)
-        other = files.instead(file) if reads else None
-        return original(file if other is None else other, mode, *args, **kwargs)
+        other = self.files.instead(file) if reads else None
+        return self.original(file if other is None else other, mode, *args, **kwargs)
 
+    def __reduce__(self) -> str:
+        """Pickle as the function is: by its name."""
+        return "open"
+
+
+def _patch_open(files: ChangedFiles) -> None:
+    open_ = Opener(files, io.open)
     changes: Any = (builtins, io, sys.modules.get("_io"))
     for module in changes:
         module.open = open_

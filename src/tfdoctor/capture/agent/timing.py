@@ -177,7 +177,7 @@ class TimedWindow(TraceWindow):
     @guarded("times")
     def _write(self, reason: str) -> None:
         path = os.path.join(self.log.out, TIMING)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump(
                 {
                     "ended_by": reason,
@@ -189,3 +189,4 @@ class TimedWindow(TraceWindow):
                 },
                 file,
             )
+        os.replace(path + ".tmp", path)  # the run may be killed meanwhile

@@ -92,12 +92,12 @@ class Door:
 def let_in() -> None:
     """Prepare this process: `TFDOCTOR_PLAN` is tfdoctor's process, what to hide, and the plan as JSON."""
     parent, manners, plan = os.environ["TFDOCTOR_PLAN"].split(" ", 2)
+    if CHANGED in plan:
+        _agent().read_changed(plan, os.path.join(OURS, "run_changed.py"))
     if manners == "hidden":
         _hide("PYTHONPATH", _users_path())
         _hide("TFDOCTOR_PLAN", None)
     if os.getppid() == int(parent):
         _agent().begin(plan)
-    if CHANGED in plan:
-        _agent().read_changed(plan)
     finders: list[Any] = sys.meta_path
     finders.insert(0, Door(plan))

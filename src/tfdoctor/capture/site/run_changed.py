@@ -1,4 +1,4 @@
-"""Runs a main script whose text is changed: ``python run_changed.py script.py ARGUMENTS``, or ``-m module …``.
+"""Runs a main script whose text is changed: ``python run_changed.py script.py ARGUMENTS``.
 
 The interpreter reads a main script by itself, where nothing can stand in between. So this file is the main
 script for a moment: it makes everything as the interpreter would for the other one, and runs that.
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def _run_script(path: str) -> None:
     import io  # noqa: PLC0415  # nothing of ours stays in the namespace of the script
 
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
-    path = os.path.abspath(path)  # as `__file__` of a main script is, from Python 3.9 on
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    path = os.path.join(os.getcwd(), path)  # as `__file__` of a main script is, from Python 3.9 on
     with io.open_code(path) as file:  # the changed text
         code = compile(file.read(), path, "exec", dont_inherit=True)
     from importlib.machinery import SourceFileLoader  # noqa: PLC0415  # same
@@ -41,17 +42,5 @@ def _run_script(path: str) -> None:
     exec(code, names)  # noqa: S102  # the user's script
 
 
-def _run_module(name: str) -> None:
-    import runpy  # noqa: PLC0415  # same
-
-    sys.path[0] = os.getcwd()
-    run: Any = runpy
-    run._run_module_as_main(name)  # noqa: SLF001  # what `python -m` calls
-
-
 del sys.argv[0]
-if sys.argv[0] == "-m":
-    del sys.argv[0]
-    _run_module(sys.argv[0])
-else:
-    _run_script(sys.argv[0])
+_run_script(sys.argv[0])
