@@ -24,6 +24,8 @@ def loop(spans_ms: list[float], **changes: Any) -> dict[str, Any]:
         "epoch_ends": [],
         "epoch_steps": None,
         "state": None,
+        "warmup": 21,
+        "fewest": 15,
     }
     return entry | changes
 
@@ -77,5 +79,6 @@ def test_too_few_steps_have_no_figure() -> None:
 def test_of_two_loops_the_outer_one_is_timed(tmp_path: Path) -> None:
     inner, outer = loop([20.0] * 200), loop([100.0] * 40)
     path = tmp_path / "timing.json"
-    path.write_text(json.dumps({"loops": [inner, outer], "finite": True, "ended_by": "exception"}))
+    written = {"loops": [inner, outer], "finite": True, "ended_by": "exception", "enough": False}
+    path.write_text(json.dumps(written))
     assert Timing.read(path).chosen() == 1
