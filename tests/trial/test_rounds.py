@@ -207,10 +207,19 @@ def test_an_excluding_change_that_is_better_beside_the_others_replaces_one(
     assert row(trials, "b").beside is not None
 
 
+def test_a_set_that_trains_otherwise_is_not_kept(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.6, "b": 0.7}, digests={"a + b": "other"}, tick=clock)
+    trials, kept = conduct(machine, ["a", "b"])
+    training = row(trials, "a + b").training
+    assert training is not None
+    assert training.state is TrainingState.DIFFERENT
+    assert kept == ["a"]
+
+
 def test_a_change_that_adds_nothing_beside_another_is_not_kept(
     clock: Callable[[float], None],
 ) -> None:
-    machine = Machine({"a": 0.6, "b": 0.8, "a + b": 0.6}, tick=clock)
+    machine = Machine({"a": 0.6, "b": 0.8, "b + a": 0.6}, tick=clock)
     trials, kept = conduct(machine, ["b", "a"])
     assert kept == ["a"]
     assert trials.together == ""

@@ -70,6 +70,18 @@ def test_updates_that_were_cut_off_at_the_end_are_still_counted() -> None:
     assert figures(updates=[[20, 40], [99, 197]]).per == 2
 
 
+@pytest.mark.parametrize(
+    ("updates", "per"),
+    [
+        ([[4, 4], [15, 14]], Fraction(1)),  # the run cut one off
+        ([[20, 5], [37, 9]], None),  # one in four or in five: too few steps to say
+        ([[20, 5], [97, 24]], Fraction(1, 4)),
+    ],
+)
+def test_few_steps_do_not_make_up_a_ratio(updates: list[list[int]], per: Fraction | None) -> None:
+    assert Loop.read(loop([100.0] * 100, updates=updates)).updates_per_step() == per
+
+
 def test_too_few_steps_have_no_figure() -> None:
     times = times_of(Loop.read(loop([100.0] * 31)))
     assert isinstance(times, NoTimes)

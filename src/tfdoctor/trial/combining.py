@@ -41,6 +41,7 @@ class Combination:
     runs: Runs
     variants: Sequence[Variant]  # all, in the report's order: a set's name has this order
     join: Join
+    broken: Callable[[Variant], bool]  # whether a variant trains something else than it should
     rivals: Pairs = frozenset()
     kept: list[Variant] = field(default_factory=list)
     best: Variant | None = None  # all of them at once
@@ -70,7 +71,7 @@ class Combination:
             instead=bool(excluded),
             measured=measured,
         )
-        if _faster(measured, instead=bool(excluded)):
+        if _faster(measured, instead=bool(excluded)) and not self.broken(candidate):
             self.kept, self.best = parts, candidate
 
     def _left(self, excluded: Sequence[Variant]) -> list[Variant]:

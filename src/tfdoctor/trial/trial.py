@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import median
 
 from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, Trial, Trials
@@ -41,7 +42,9 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
         InterruptedTrialError: Ctrl-C came before a round had ended.
     """
     runs = Runs(stage.run, TrialClock(plan.minutes), plan.say)
-    combination = Combination(runs, plan.variants, _joining(plan.join), plan.rivals)
+    combination = Combination(
+        runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals
+    )
     interrupted = False
     try:
         _run_all(runs, combination, plan.variants)
