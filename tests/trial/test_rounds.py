@@ -1,7 +1,8 @@
 """The schedule of a trial and its result, with runs of a program whose savings are known."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -45,6 +46,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         now[0] += seconds
 
     return tick
+
+
+@contextmanager
+def time_of_runs(machine: Machine) -> Iterator[list[float]]:
+    """Let time pass only by the runs, slower ones longer; give when each began, in s."""
+    now, began = [0.0], []
+
+    def tick(seconds: float) -> None:
+        began.append(now[0])
+        now[0] += seconds * machine.factors.get(machine.order[-1], 1.0)
+
+    machine.tick = tick
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        yield began
 
 
 def conduct(
@@ -131,18 +147,10 @@ def test_a_crash_is_a_result_and_not_run_again(clock: Callable[[float], None]) -
 def test_no_run_begins_after_the_minutes_are_over(
     minutes: float, seconds: float, slower: list[float], between: float
 ) -> None:
-    now = [0.0]
-    machine = Machine({f"v{n}": factor for n, factor in enumerate(slower)}, between=between)
-    began: list[float] = []
-
-    def tick(_: float) -> None:
-        began.append(now[0])
-        now[0] += seconds * machine.factors.get(machine.order[-1], 1.0)
-
-    machine.tick = tick
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
-        conduct(machine, list(machine.factors), minutes)
+    factors = {f"v{n}": factor for n, factor in enumerate(slower)}
+    machine = Machine(factors, seconds=seconds, between=between)
+    with time_of_runs(machine) as began:
+        conduct(machine, list(factors), minutes)
     assert all(start <= 60 * minutes for start in began)
 
 
@@ -154,15 +162,9 @@ def test_no_run_begins_after_the_minutes_are_over(
 def test_those_that_promise_most_get_their_rounds_first(
     promises: list[float | None], minutes: float
 ) -> None:
-    now = [0.0]
-
-    def tick(seconds: float) -> None:
-        now[0] += seconds
-
-    machine = Machine({}, tick=tick)
+    machine = Machine({})
     variants = [promising(f"v{n}", share) for n, share in enumerate(promises)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with time_of_runs(machine):
         trials, _ = of_variants(machine, variants, minutes)
     runs = {one.name: one.runs for one in trials.rows}
     ordered = [one.name for one in by_promise(variants)]
@@ -277,11 +279,8 @@ def test_equal_programs_are_not_claimed_to_differ_by_a_whole_trial() -> None:
     """The schedule looks at the figures to decide on further rounds; that must not make claims."""
     claims = 0
     for seed in range(60):
-        now = [0.0]
         machine = Machine({}, between=0.02, random=np.random.default_rng(seed))
-        machine.tick = lambda seconds, now=now: now.__setitem__(0, now[0] + seconds)  # type: ignore[misc]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda now=now: now[0]))
+        with time_of_runs(machine):
             trials, _ = conduct(machine, ["a", "b", "c"], 15)
         claims += any(
             one.measured and one.measured.difference is not Difference.NONE for one in trials.rows

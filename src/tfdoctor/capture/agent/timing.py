@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import bisect
 import json
 import os
 import time
@@ -52,8 +51,8 @@ class StepTimes:
     def since(self, warmup: int) -> tuple[float, int, int]:
         """Return the seconds, the steps and the calls since the warm-up."""
         numbers = self.numbers
-        first = bisect.bisect_left(numbers, warmup)
-        if first == len(numbers):
+        first = next((i for i, number in enumerate(numbers) if number >= warmup), None)
+        if first is None:
             return 0.0, 0, 0
         seconds = (self.starts[-1] - self.starts[first]) / 1e9
         return seconds, numbers[-1] - numbers[first], len(numbers) - 1 - first
