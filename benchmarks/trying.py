@@ -13,7 +13,7 @@ from typing import Any
 
 from tfdoctor.diagnosis import Difference, Measured, TrainingMatch, TrainingState
 from tfdoctor.humanize import milliseconds
-from tfdoctor.report import trials
+from tfdoctor.report import trial_words
 
 Object = Mapping[str, Any]
 """An object of the JSON report; docs/reference/json.md lists its fields."""
@@ -62,22 +62,23 @@ def measured(variant: Object) -> str:
     if one is None:
         return f"not measured: {variant['missing']}"
     shares = {name: one[name] for name in ("share", "low", "high")}
-    return trials.saved(Measured(**shares, difference=Difference(one["difference"])))
+    return trial_words.saved(Measured(**shares, difference=Difference(one["difference"])))
 
 
 def trains(variant: Object) -> str:
     """Return whether a variant trains the same."""
     one = variant["training"]
     if one is None:
-        return trials.trained(None)
-    return trials.trained(
+        return trial_words.trained(None, variant["runs"])
+    return trial_words.trained(
         TrainingMatch(
             state=TrainingState(one["state"]),
             step=one["step"],
             apart=one["apart"],
             usual=one["usual"],
             why=one["why"],
-        )
+        ),
+        variant["runs"],
     )
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
+from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.running import PREFIX, Enough, Runner
+from tfdoctor.trial.running import PREFIX, Runner
 from tfdoctor.trial.times import NoTimes, RunTimes
 from tfdoctor.trial.variants import ORIGINAL
 
