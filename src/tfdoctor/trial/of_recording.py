@@ -8,8 +8,8 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.trial import consent, proposals, trial
 from tfdoctor.trial import program as programs
-from tfdoctor.trial import proposals, trial
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
@@ -54,7 +54,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     results = {result.rule.name: result for _, result in edited}
     variants = distinct([variant for variant, _ in edited] + _named(request, program))
     _check(variants, missing)
-    layer = _layer(program, request)
+    layer = _layer(program, request, recording, len(variants))
 
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, results)
@@ -91,7 +91,7 @@ def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
     )
 
 
-def _layer(program: RecordedProgram, request: Request) -> bool:
+def _layer(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
     """Say whether the runs' writes are thrown away; where they cannot be, ask.
 
     Raises:
@@ -105,10 +105,8 @@ def _layer(program: RecordedProgram, request: Request) -> bool:
             f"A command can be tried only where writes can be thrown away, which is not possible here ({why}): "
             "try the script that it starts."
         )
-    request.consent(
-        f"what the runs write cannot be thrown away here ({why}): the program runs several times in "
-        f"{program.folder}, for {request.minutes:g} minutes, and writes its files again each time."
-    )
+    written = recording.manifest.written if recording.manifest else None
+    request.consent(consent.warning(why, program.folder, variants, request.minutes, written))
     return False
 
 
