@@ -17,8 +17,8 @@ def warning(
     """Return why writes stay, how often and how long the program will run, and what it wrote when recorded."""
     runs = LEAST_ROUNDS * (AROUND + variants) + 1
     return (
-        f"what the runs write cannot be thrown away here ({why}). The program will run about {runs} times in {folder}, "
-        f"for about {minutes:g} minutes at most, and write its files again each time. {_wrote(written)}"
+        f"what the runs write cannot be thrown away here ({why}). The program will run about {runs} times in "
+        f"{folder}, for about {minutes:g} minutes at most, and write its files again each time. {_wrote(written)}"
     )
 
 

@@ -8,7 +8,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
-from tfdoctor.trial import consent, proposals, trial
+from tfdoctor.trial import consent, proposals, settings, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
@@ -52,7 +52,9 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     programs.must_be_unchanged(recording)
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
-    variants = distinct([variant for variant, _ in edited] + _named(request, program))
+    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
+    variants = distinct([variant for variant, _ in edited] + _named(request, program) + usual)
+    missing = [*missing, *useless]
     _check(variants, missing)
     layer = _layer(program, request, recording, len(variants))
 
@@ -69,8 +71,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
 def _named(request: Request, program: RecordedProgram) -> list[Variant]:
     """Return the variants that the user named."""
     patches = [proposals.of_patch(patch, program.folder) for patch in request.patches]
-    usual = proposals.usual_settings() if request.settings else []
-    return [*patches, *proposals.of_environment(request.environment), *usual]
+    return [*patches, *proposals.of_environment(request.environment)]
 
 
 def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:

@@ -86,7 +86,7 @@ class Runner:
         processes = own / "processes"
         processes.mkdir(parents=True)
         texts = _write_texts(own, variant)
-        plan = _agent_plan(processes, enough, {} if self.layer else texts)
+        plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
         environment = agent_environment(
             programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
         )
@@ -150,13 +150,17 @@ def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
     return texts
 
 
-def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str]) -> dict[str, object]:
+def _agent_plan(
+    processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant
+) -> dict[str, object]:
     trial = {
         "seconds": enough.seconds,
         "steps": enough.steps,
         "most_seconds": enough.most_seconds,
         "warmup": enough.warmup,
         "compare_at": enough.compare_at,
+        "settings": dict(variant.runner),
+        "environment": dict(variant.environment),
     }
     plan: dict[str, object] = {
         "processes": str(processes),
@@ -230,8 +234,9 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         why = error or "no loop of training steps was seen"
         return TrialRun(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
     timing, chosen = best
+    times = times_of(timing.loops[chosen])
     return TrialRun(
-        times_of(timing.loops[chosen]),
+        NoTimes(timing.ineffective) if timing.ineffective else times,
         timing.states[chosen],
         timing.finite,
         code,

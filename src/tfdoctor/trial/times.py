@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from tfdoctor.capture.agent.runner_settings import NO_XLA, POOL_THREADS
+
 Floats = npt.NDArray[np.float64]
 
 WARMUP = 21
@@ -26,6 +28,12 @@ FEWEST = 15
 
 SLOW_START = 3.0
 """A block at the start this many median deviations above the later ones belongs to the warm-up."""
+
+UNUSED = {
+    POOL_THREADS: "no tf.data pipeline took the setting",
+    NO_XLA: "no function was compiled with XLA",
+}
+"""What it means that the agent could make a setting nowhere."""
 
 LARGEST_RATIO = 16
 """Updates for a step, or steps for an update, above which the ratio is not taken for exact."""
@@ -125,6 +133,7 @@ class Timing:
     states: tuple[TrainedState | None, ...] = ()  # of each loop
     finite: bool | None = None
     ended_by: str = ""
+    ineffective: str = ""  # why the variant's settings did not reach the program
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -140,6 +149,7 @@ class Timing:
             tuple(_state(loop["state"]) for loop in data["loops"]),
             data["finite"],
             str(data["ended_by"]),
+            _ineffective(data.get("settings", {})),
         )
 
     def chosen(self) -> int | None:
@@ -150,6 +160,14 @@ class Timing:
         longest = max(self.loops[n].covers_ms for n in usable)
         outer = [n for n in usable if self.loops[n].covers_ms >= 0.9 * longest]
         return min(outer, key=lambda n: len(self.loops[n].starts_ms))
+
+
+def _ineffective(settings: dict[str, Any]) -> str:
+    """Return why a variant's settings did not reach the program, or ""."""
+    if replaced := settings.get("replaced"):
+        return f"the program sets {', '.join(replaced)} itself"
+    unused = [name for name, times in settings.get("reached", {}).items() if not times]
+    return UNUSED[unused[0]] if unused else ""
 
 
 def _state(state: dict[str, Any] | None) -> TrainedState | None:

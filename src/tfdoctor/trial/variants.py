@@ -11,13 +11,14 @@ AS_IS = "as it is"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A change of the program: other texts of files, other environment variables, or both."""
+    """A change of the program: other texts of files, environment variables, or settings that the agent makes."""
 
     name: str
     files: Mapping[Path, bytes] = field(
         default_factory=dict
     )  # by absolute path with links resolved
     environment: Mapping[str, str] = field(default_factory=dict)
+    runner: Mapping[str, int] = field(default_factory=dict)  # what the agent sets in the program
     action: str = ""  # what it changes, in the words of the report
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
@@ -45,11 +46,12 @@ def distinct(variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants without those that change the same files in the same way as one before."""
     kept: list[Variant] = []
     for variant in variants:
-        same = (
-            other
-            for other in kept
-            if (other.files, other.environment) == (variant.files, variant.environment)
-        )
+        same = (other for other in kept if _change(other) == _change(variant))
         if next(same, None) is None:
             kept.append(variant)
     return kept
+
+
+def _change(variant: Variant) -> tuple[Mapping[Path, bytes], Mapping[str, str], Mapping[str, int]]:
+    """Return all that a variant changes."""
+    return variant.files, variant.environment, variant.runner

@@ -280,6 +280,8 @@ class TrialPlan(TypedDict):
     most_seconds: float  # of training in all
     warmup: int  # steps
     compare_at: int  # the step before which the weights are compared
+    settings: Mapping[str, int]  # of the variant, which the agent makes in the program
+    environment: Mapping[str, str]  # of the variant
 
 
 class AgentPlan(TypedDict, total=False):

@@ -9,6 +9,7 @@ import time
 
 from . import training_state
 from .journal import guarded
+from .runner_settings import RunnerSettings
 from .steps import NEVER, StepKind
 from .tracing import State
 from .window import TraceWindow
@@ -92,6 +93,7 @@ class TimedWindow(TraceWindow):
         self.results = training_state.ReturnedLosses(self.trial["compare_at"])
         self.returned = self.results.note
         self.updates = training_state.Updates()
+        self.settings = RunnerSettings(trial["settings"], trial["environment"])
         registry.written = True  # nothing is described: hooks remember nothing
         registry.lengths.left = 0
 
@@ -186,6 +188,7 @@ class TimedWindow(TraceWindow):
                         for source, times in self.times.items()
                     ],
                     "finite": training_state.finite(),
+                    "settings": self.settings.summary(),
                 },
                 file,
             )
