@@ -179,6 +179,7 @@ class TrainingState(StrEnum):
     DIFFERENT = "different"  # other weights, where the change should not affect them
     LOSSES = "losses"  # compared by the losses of the first steps
     NOT_FINITE = "not-finite"  # infinite weights, or NaN
+    CHANGED = "changed"  # not compared: the change is one of the model or of the batch
     UNKNOWN = "unknown"
 
 
@@ -195,7 +196,7 @@ class TrainingMatch:
     losses: tuple[tuple[float, float], ...] = ()  # of the first steps: as it is, and the variant's
     apart: float | None = None  # largest relative difference of a step's loss
     usual: float | None = None  # the same between two runs of the program as it is
-    why: str = ""  # of UNKNOWN
+    why: str = ""  # of UNKNOWN; of CHANGED how
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +208,9 @@ class Trial:
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     measured: Measured | None = None
+    examples: float = (
+        1.0  # of a step, for each one of the program as it is; the saving is per example
+    )
     step_ms: float | None = None
     whole_ms: float | None = None  # with what happens between epochs
     training: TrainingMatch | None = None

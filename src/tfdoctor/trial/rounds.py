@@ -12,7 +12,7 @@ from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.running import Enough, TrialRun
 from tfdoctor.trial.statistics import Round
-from tfdoctor.trial.times import NoTimes, RunTimes
+from tfdoctor.trial.times import NoTimes, RunTimes, per_examples
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 LEAST_ROUNDS = 3
@@ -107,7 +107,7 @@ class Runs:
         self.tried.setdefault(variant.name, []).append(run)
         if isinstance(run.times, NoTimes):
             self.why[variant.name] = run.error or run.times.why
-        return run.times
+        return per_examples(run.times, variant.examples)
 
     def _other_steps(self, name: str, times: RunTimes, original: RunTimes) -> bool:
         """Say whether a variant's steps are not those of the program as it is, and note it.

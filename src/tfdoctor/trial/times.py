@@ -1,7 +1,7 @@
 """The steps of one run of a trial: when each began, and the time that one takes once it is steady."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -113,6 +113,14 @@ class NoTimes:
     """Why a run has no figure."""
 
     why: str
+
+
+def per_examples(times: RunTimes | NoTimes, ratio: Fraction) -> RunTimes | NoTimes:
+    """Return the figures of a larger step for as many examples as a step as it is has: 1 / `ratio` of its own."""
+    if isinstance(times, NoTimes):
+        return times
+    own = float(ratio)
+    return replace(times, blocks_ms=times.blocks_ms / own, whole_ms=times.whole_ms / own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,10 +43,14 @@ def reference(runs: Sequence[TrialRun]) -> Reference:
     return Reference(tuple(run.state for run in runs if run.state is not None))
 
 
-def compare(variant: Variant, runs: Sequence[TrialRun], original: Reference) -> TrainingMatch:
+def compare(  # noqa: PLR0911 - one case a state
+    variant: Variant, runs: Sequence[TrialRun], original: Reference
+) -> TrainingMatch:
     """Return how a variant's training compares with that of the program as it is."""
     if any(run.finite is False for run in runs):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
+    if variant.model:
+        return TrainingMatch(state=TrainingState.CHANGED, why=variant.model)
     states = [run.state for run in runs if run.state is not None]
     if not states or not original.states:
         return TrainingMatch(

@@ -74,12 +74,12 @@ def _check(first: TrialRun) -> None:
 
 
 def _helped(runs: Runs, variants: Sequence[Variant]) -> tuple[Variant, ...]:
-    """Return the variants that save time and do not change the model, in their order."""
+    """Return the variants that save time and may be kept, in their order."""
     measured = runs.measured([variant.name for variant in variants])
     return tuple(
         variant
         for variant in variants
-        if helps(measured.get(variant.name)) and not variant.model and not _broken(runs, variant)
+        if helps(measured.get(variant.name)) and variant.may_keep and not _broken(runs, variant)
     )
 
 
@@ -155,6 +155,7 @@ def _row(
         action=variant.action,
         rules=variant.rules,
         promised=variant.promised,
+        examples=float(variant.examples),
         measured=measured,
         step_ms=median(steps) if steps else None,
         whole_ms=median(whole) if whole else None,

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from tfdoctor.diagnosis import Saving
+from tfdoctor.edits.splice import Splice
 
 AS_IS = "as it is"
 
@@ -23,7 +25,12 @@ class Variant:
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     exact: bool = False  # the weights must be the same as without it
-    model: bool = False  # it changes what is trained
+    model: str = ""  # how it changes what is trained, as a clause
+    may_keep: bool = True  # it may be among the changes that are kept
+    examples: Fraction = Fraction(1)  # of a step, for each one of the program as it is
+    splices: tuple[
+        tuple[str, tuple[Splice, ...]], ...
+    ] = ()  # by file: changes that no finding's edit makes
 
     @property
     def fills_cache(self) -> bool:
