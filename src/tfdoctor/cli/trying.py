@@ -67,7 +67,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     usual_settings: Annotated[
         bool,
         typer.Option(
-            "--settings", help="Also try XLA, oneDNN, thread numbers and tcmalloc, each alone."
+            "--settings",
+            help="Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.",
         ),
     ] = False,
     minutes: Annotated[
@@ -80,6 +81,13 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
             metavar="FILE", help="Write the edits that proved to help as a diff for git apply."
         ),
     ] = None,
+    keep_model_changes: Annotated[
+        bool,
+        typer.Option(
+            "--keep-model-changes",
+            help="Let --keep hold changes of the batch size and of widths, which --only names.",
+        ),
+    ] = False,
     layer: Annotated[
         bool,
         typer.Option(
@@ -124,6 +132,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         environment=tuple(env or ()),
         settings=usual_settings,
         minutes=minutes,
+        keep_model_changes=keep_model_changes,
         layer=layer,
         consent=_consent(yes=yes),
         say=_say,

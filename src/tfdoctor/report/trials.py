@@ -77,7 +77,7 @@ def verdict(trials: Trials) -> str:
     speed = factor(1 / (1 - best.measured.share))
     return (
         f"Measured: {speed} as fast with {counted(len(kept), 'change')} of {len(single)} tried, "
-        f"which {saved(best.measured)} of the step."
+        f"which {_saved(best)}{'' if best.examples != 1 else ' of the step'}."
     )
 
 
@@ -105,6 +105,12 @@ def saved(measured: Measured | None) -> str:
             return "unknown, because the machine was too noisy to tell"
 
 
+def _saved(row: Trial) -> str:
+    """Return what a variant saved: of the step, or per example where a step has another number of examples."""
+    found = saved(row.measured)
+    return f"{found} per example" if found and row.examples != 1 else found
+
+
 def _named(row: Trial) -> str:
     """Return what a variant changes, and the rule that advises it."""
     name = text.prose(row.name)
@@ -120,7 +126,7 @@ def _grid(trials: Trials) -> Grid:
         (
             _named(row),
             saves(row.promised) or "nothing",
-            saved(row.measured) or f"not measured: {text.prose(row.missing)}",
+            _saved(row) or f"not measured: {text.prose(row.missing)}",
             trained(row.training),
             milliseconds(row.step_ms),
         )
@@ -130,7 +136,7 @@ def _grid(trials: Trials) -> Grid:
     return Grid(columns, ("text", "text", "text", "text", "number"), tuple(rows))
 
 
-def trained(training: TrainingMatch | None) -> str:
+def trained(training: TrainingMatch | None) -> str:  # noqa: PLR0911 - one case a state
     """Return whether a variant trains the same, as a clause."""
     if training is None:
         return "unknown: it did not run"
@@ -148,6 +154,8 @@ def trained(training: TrainingMatch | None) -> str:
                 "" if not training.usual else f", two runs as it is by {_relative(training.usual)}"
             )
             return f"losses differ by up to {_relative(training.apart)}{usual}"
+        case TrainingState.CHANGED:
+            return f"not compared, because {text.prose(training.why)}: compare the accuracy"
         case TrainingState.UNKNOWN:
             return f"unknown: {text.prose(training.why)}"
 

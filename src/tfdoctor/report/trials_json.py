@@ -47,6 +47,7 @@ def _row(row: Trial, number: Number, saving: Callable[[Saving | None], Any]) -> 
         "rules": list(row.rules),
         "promised": saving(row.promised),
         "measured": measured(row.measured, number),
+        "examples": number(row.examples),
         "step_ms": number(row.step_ms),
         "whole_ms": number(row.whole_ms),
         "training": _training(row.training, number),

@@ -8,7 +8,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
-from tfdoctor.trial import consent, proposals, settings, trial
+from tfdoctor.trial import consent, model_changes, proposals, settings, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
@@ -28,6 +28,7 @@ class Request:
     environment: tuple[str, ...] = ()
     settings: bool = False
     minutes: float = 10.0
+    keep_model_changes: bool = False
     layer: bool = True
     consent: Callable[[str], None]  # asks whether runs may write; raises where not
     say: Callable[[str], object]
@@ -53,8 +54,12 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
     usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
-    variants = distinct([variant for variant, _ in edited] + _named(request, program) + usual)
-    missing = [*missing, *useless]
+    changes = model_changes.of_report(
+        recording, diagnosis, request.only, keep=request.keep_model_changes
+    )
+    advised = [*(variant for variant, _ in edited), *changes.variants]
+    variants = distinct([*advised, *_named(request, program), *usual])
+    missing = [*missing, *changes.not_tried, *useless]
     _check(variants, missing)
     layer = _layer(program, request, recording, len(variants))
 

@@ -4,6 +4,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis, Result
@@ -105,8 +107,9 @@ def joined(
     Raises:
         Declined: they cannot be made together.
     """
-    edited = [results[rule] for part in parts for rule in part.rules]
-    files = dict(changed_files(recording, edited)) if edited else {}
+    edited = [results[rule] for part in parts if not part.splices for rule in part.rules]
+    more = [splices for part in parts for splices in part.splices]
+    files = dict(changed_files(recording, edited, more))
     environment: dict[str, str] = {}
     runner: dict[str, int] = {}
     for part in parts:
@@ -114,7 +117,7 @@ def joined(
             raise Declined("they set the same variable")
         environment |= part.environment
         runner |= part.runner
-        if part.rules:
+        if part.rules or part.splices:
             continue
         if files.keys() & part.files.keys():
             raise Declined("they change the same file")
@@ -126,6 +129,8 @@ def joined(
         runner=runner,
         rules=tuple(rule for part in parts for rule in part.rules),
         exact=all(part.exact for part in parts),
+        model=" and ".join(part.model for part in parts if part.model),
+        examples=prod((part.examples for part in parts), start=Fraction(1)),
     )
 
 

@@ -86,7 +86,11 @@ class Runner:
         processes = own / "processes"
         processes.mkdir(parents=True)
         texts = _write_texts(own, variant)
-        plan = _agent_plan(processes, enough, {} if self.layer else texts, variant)
+        plan = _agent_plan(processes, enough, {} if self.layer else texts)
+        plan["variant"] = {
+            "settings": dict(variant.runner),
+            "environment": dict(variant.environment),
+        }
         environment = agent_environment(
             programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
         )
@@ -150,17 +154,13 @@ def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
     return texts
 
 
-def _agent_plan(
-    processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant
-) -> dict[str, object]:
+def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str]) -> dict[str, object]:
     trial = {
         "seconds": enough.seconds,
         "steps": enough.steps,
         "most_seconds": enough.most_seconds,
         "warmup": enough.warmup,
         "compare_at": enough.compare_at,
-        "settings": dict(variant.runner),
-        "environment": dict(variant.environment),
     }
     plan: dict[str, object] = {
         "processes": str(processes),

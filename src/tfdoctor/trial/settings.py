@@ -17,7 +17,7 @@ Chosen = Iterator[Variant | NotTried]
 
 XLA_FLAGS = "TF_XLA_FLAGS"
 CLUSTERING = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
-"""Compiles clusters of operations of all graphs, on CPUs too (https://openxla.org/xla/tf2xla, "Auto-clustering")."""
+"""Compiles clusters of operations of all graphs, on CPUs too (https://openxla.org/xla/tf2xla, auto-clustering)."""
 
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 ONEDNN_FLAGS = frozenset(

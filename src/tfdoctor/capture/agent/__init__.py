@@ -87,7 +87,9 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         session_loop.hooks(parts),
         lending.hooks(parts),
         debugging.hooks(parts.aids),
-        window.settings.hooks() if isinstance(window, timing.TimedWindow) else {},
+        window.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
+        if isinstance(window, timing.TimedWindow)
+        else {},
     ):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)

@@ -280,8 +280,13 @@ class TrialPlan(TypedDict):
     most_seconds: float  # of training in all
     warmup: int  # steps
     compare_at: int  # the step before which the weights are compared
-    settings: Mapping[str, int]  # of the variant, which the agent makes in the program
-    environment: Mapping[str, str]  # of the variant
+
+
+class VariantPlan(TypedDict):
+    """What a variant of a trial sets."""
+
+    settings: Mapping[str, int]  # by the agent, in the program
+    environment: Mapping[str, str]  # by variables, which are set already
 
 
 class AgentPlan(TypedDict, total=False):
@@ -295,4 +300,5 @@ class AgentPlan(TypedDict, total=False):
     stop_after: bool
     watch_s: float
     trial: TrialPlan | None  # times steps and traces none
+    variant: VariantPlan  # of a trial
     changed: Mapping[str, str]  # file: the file with the text to read in its place

@@ -9,14 +9,13 @@ import functools
 import os
 import sys
 
-from . import registry, tf_hooks
 from .frames import hide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from .declared import Foreign
+    from .declared import Foreign, VariantPlan
     from .imports import Hooks
 
 POOL_THREADS, NO_XLA = "pool-threads", "no-xla"
@@ -38,12 +37,13 @@ CONFIGURED = {
 class RunnerSettings:
     """What a variant sets, and how many datasets or functions it was set on."""
 
-    def __init__(self, wanted: Mapping[str, int], environment: Mapping[str, str]) -> None:
-        self.wanted = wanted
-        self.environment = environment
-        self.reached = dict.fromkeys(wanted, 0)
+    def __init__(self, variant: VariantPlan) -> None:
+        self.wanted, self.environment = variant["settings"], variant["environment"]
+        self.reached = dict.fromkeys(self.wanted, 0)
         # TensorFlow is about to be imported: what the program has changed by now counts.
-        self.replaced = [name for name in environment if os.environ.get(name) != environment[name]]
+        self.replaced = [
+            name for name, value in self.environment.items() if os.environ.get(name) != value
+        ]
 
     def summary(self) -> dict[str, object]:
         """Return what the trial reads: how often each setting was made, and the variables that had no effect."""
@@ -55,14 +55,13 @@ class RunnerSettings:
         ]
         return {"reached": self.reached, "replaced": self.replaced + configured}
 
-    def hooks(self) -> Hooks:
-        """Return what to patch in which module."""
+    def hooks(self, of_datasets: str, of_functions: Sequence[str]) -> Hooks:
+        """Return what to patch in which module; given are those of tf.data's datasets and of tf.function."""
         hooks: dict[str, list[Foreign]] = {}
         if POOL_THREADS in self.wanted:
-            hooks[registry.DATASETS] = [lambda module: self._own_pool(module.DatasetV2)]
+            hooks[of_datasets] = [lambda module: self._own_pool(module.DatasetV2)]
         if NO_XLA in self.wanted:
-            for name in (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9):
-                hooks[name] = [self._no_xla]
+            hooks.update({name: [self._no_xla] for name in of_functions})
         return hooks
 
     def _own_pool(self, kind: Foreign) -> None:

@@ -93,7 +93,7 @@ class TimedWindow(TraceWindow):
         self.results = training_state.ReturnedLosses(self.trial["compare_at"])
         self.returned = self.results.note
         self.updates = training_state.Updates()
-        self.settings = RunnerSettings(trial["settings"], trial["environment"])
+        self.settings = RunnerSettings(plan["variant"])
         registry.written = True  # nothing is described: hooks remember nothing
         registry.lengths.left = 0
 
