@@ -173,7 +173,7 @@ class Timing:
 def _ineffective(settings: dict[str, Any]) -> str:
     """Return why a variant's settings did not reach the program, or ""."""
     if replaced := settings.get("replaced"):
-        return f"the program sets {', '.join(replaced)} itself"
+        return f"the program sets {' and '.join(replaced)} itself"
     unused = [name for name, times in settings.get("reached", {}).items() if not times]
     return UNUSED[unused[0]] if unused else ""
 

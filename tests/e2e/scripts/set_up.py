@@ -14,7 +14,7 @@ if "sets" in sys.argv:
 import tensorflow as tf
 
 if "sets" in sys.argv:
-    tf.config.threading.set_intra_op_parallelism_threads(2)
+    tf.config.threading.set_inter_op_parallelism_threads(2)
 
 weights = tf.Variable(tf.ones((32, 8)))
 data = tf.data.Dataset.from_tensor_slices(tf.ones((512, 32))).map(lambda x: x + 1.0).batch(4)
