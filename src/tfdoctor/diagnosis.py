@@ -200,6 +200,15 @@ class TrainingMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a change that helps alone saves beside others that help, or in place of those that exclude it."""
+
+    others: tuple[str, ...]  # names of variants
+    instead: bool  # it excludes them: the faster one was kept
+    measured: Measured  # share of the step with the others alone that the change saves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One variant of the program, and what running it showed."""
 
@@ -217,6 +226,7 @@ class Trial:
     runs: int = 0
     missing: str = ""  # why it has no figure
     kept: bool = False  # among the changes that proved to help together
+    beside: Beside | None = None  # of a change that was tried together with others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

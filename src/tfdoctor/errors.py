@@ -5,7 +5,8 @@ TfdoctorError               2
 ├── OutputError             2   the output cannot be written
 │   └── NotEmptyError       2   the output folder already has files
 ├── ConfigError             2   a setting, a rule name or one of the user's own rules is invalid
-└── CaptureError            2   the script could not be profiled, or no running job traced
+├── CaptureError            2   the script could not be profiled, or no running job traced
+└── InterruptedTrialError 130   Ctrl-C ended a trial before anything was measured
 """
 
 
@@ -33,3 +34,9 @@ class ConfigError(TfdoctorError):
 
 class CaptureError(TfdoctorError):
     """The script could not be profiled, or no running job traced."""
+
+
+class InterruptedTrialError(TfdoctorError):
+    """Ctrl-C ended a trial before anything was measured."""
+
+    exit_code = 130  # of Ctrl-C, as a shell shows it

@@ -11,8 +11,9 @@ import pytest
 
 from tests.capture.running import environment
 from tfdoctor.capture.plan import Kind
+from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.running import Enough, Runner, layer_possible
+from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.times import RunTimes
 from tfdoctor.trial.variants import ORIGINAL, Variant
 

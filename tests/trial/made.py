@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.trial.test_times import loop
-from tfdoctor.trial.running import Enough, TrialRun
+from tfdoctor.trial.enough import Enough
+from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
 
@@ -15,12 +16,15 @@ LOSSES = (2.0, 1.5, 1.2)
 
 @dataclass
 class Machine:
-    """Runs a made-up program: each variant multiplies its step by a factor, two multiply each other's."""
+    """Runs a made-up program: a variant multiplies its step by a factor, a set by those of its parts or its own."""
 
     factors: dict[str, float]
     seconds: float = 15.0
     errors: dict[str, str] = field(default_factory=dict)
+    late: dict[str, TrialRun] = field(default_factory=dict)  # what its second run gives
+    between: float = 0.005  # runs differ by this share
     digests: dict[str, str] = field(default_factory=dict)
+    finite: bool = True
     tick: Callable[[float], object] = lambda _: None
     order: list[str] = field(default_factory=list)
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -31,8 +35,11 @@ class Machine:
         if variant.name in self.errors:
             why = self.errors[variant.name]
             return TrialRun(NoTimes(why), exit_code=1, error=why, seconds=self.seconds)
-        factor = float(np.prod([self.factors.get(part, 1.0) for part in variant.name.split(" + ")]))
-        step = 10 * factor * np.exp(self.random.normal(0, 0.005))
+        if variant.name in self.late and self.order.count(variant.name) == 2:
+            return self.late[variant.name]
+        parts = np.prod([self.factors.get(part, 1.0) for part in variant.name.split(" + ")])
+        factor = self.factors.get(variant.name, float(parts))
+        step = 10 * factor * np.exp(self.random.normal(0, self.between))
         spans = step * np.exp(self.random.normal(0, 0.02, 300))
         digest = self.digests.get(variant.name, "same")
         return TrialRun(
@@ -40,7 +47,7 @@ class Machine:
             TrainedState(
                 20, digest, LOSSES if digest == "same" else tuple(loss + 0.1 for loss in LOSSES)
             ),
-            finite=True,
+            finite=self.finite,
             seconds=self.seconds,
         )
 

@@ -1,23 +1,45 @@
 """The schedule of a trial and its result, with runs of a program whose savings are known."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.trial.made import Machine, join
-from tfdoctor.diagnosis import Difference, TrainingState, Trial, Trials
-from tfdoctor.errors import CaptureError
-from tfdoctor.trial import rounds, trial
-from tfdoctor.trial.running import Runner
+from tfdoctor.diagnosis import (
+    Difference,
+    Order,
+    Relation,
+    Relationship,
+    Saving,
+    TrainingState,
+    Trial,
+    Trials,
+)
+from tfdoctor.errors import CaptureError, InterruptedTrialError
+from tfdoctor.trial import clock as clocks
+from tfdoctor.trial import trial
+from tfdoctor.trial.combining import Pairs, rivals
+from tfdoctor.trial.enough import Enough
+from tfdoctor.trial.running import Runner, TrialRun
+from tfdoctor.trial.schedule import LEAST_ROUNDS, by_promise
+from tfdoctor.trial.times import NoTimes, TrainedState
 from tfdoctor.trial.variants import AS_IS, NotTried, Variant
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Let time pass only by the runs."""
     now = [0.0]
-    monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def tick(seconds: float) -> None:
         now[0] += seconds
@@ -28,15 +50,28 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def conduct(
     machine: Machine, names: list[str], minutes: float = 60.0, *, exact: bool = True
 ) -> tuple[Trials, list[str]]:
-    stage = SimpleNamespace(run=machine.run, layer=True)
-    plan = trial.Agenda(
-        [Variant(name, exact=exact, rules=(name,)) for name in names],
-        join,
-        minutes,
-        [NotTried("late-shrink", "it moves code")],
+    return of_variants(
+        machine, [Variant(name, exact=exact, rules=(name,)) for name in names], minutes
     )
+
+
+def of_variants(
+    machine: Machine, variants: list[Variant], minutes: float = 60.0, rivals: Pairs = frozenset()
+) -> tuple[Trials, list[str]]:
+    stage = SimpleNamespace(run=machine.run, layer=True)
+    missing = [NotTried("late-shrink", "it moves code")]
+    plan = trial.Agenda(variants, join, minutes, missing, rivals=rivals)
     trials, kept = trial.conduct(stage_of(stage), plan)
     return trials, [variant.name for variant in kept]
+
+
+def promising(name: str, share: float | None) -> Variant:
+    saving = (
+        None
+        if share is None
+        else Saving(per_step=ms(10 * share), share=share, bound=Bound.EXPECTED, how="")
+    )
+    return Variant(name, rules=(name,), promised=saving)
 
 
 def stage_of(stage: SimpleNamespace) -> Runner:
@@ -86,10 +121,172 @@ def test_a_crash_is_a_result_and_not_run_again(clock: Callable[[float], None]) -
     assert kept == ["a"]
 
 
-def test_the_minutes_are_kept_to_within_one_run(clock: Callable[[float], None]) -> None:
-    machine = Machine({"a": 0.99, "b": 0.985, "c": 0.98}, seconds=30.0, tick=clock)
-    conduct(machine, ["a", "b", "c"], minutes=5)
-    assert len(machine.order) * 30 <= 5 * 60 + 30
+@given(
+    minutes=st.floats(0.5, 30),
+    seconds=st.floats(5, 120),
+    slower=st.lists(st.floats(0.2, 3), min_size=1, max_size=8),
+    between=st.floats(0, 0.1),
+)
+@settings(deadline=None, max_examples=60)
+def test_no_run_begins_after_the_minutes_are_over(
+    minutes: float, seconds: float, slower: list[float], between: float
+) -> None:
+    now = [0.0]
+    machine = Machine({f"v{n}": factor for n, factor in enumerate(slower)}, between=between)
+    began: list[float] = []
+
+    def tick(_: float) -> None:
+        began.append(now[0])
+        now[0] += seconds * machine.factors.get(machine.order[-1], 1.0)
+
+    machine.tick = tick
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        conduct(machine, list(machine.factors), minutes)
+    assert all(start <= 60 * minutes for start in began)
+
+
+@given(
+    promises=st.lists(st.one_of(st.none(), st.floats(0, 0.9)), min_size=2, max_size=9),
+    minutes=st.floats(1, 20),
+)
+@settings(deadline=None, max_examples=60)
+def test_those_that_promise_most_get_their_rounds_first(
+    promises: list[float | None], minutes: float
+) -> None:
+    now = [0.0]
+
+    def tick(seconds: float) -> None:
+        now[0] += seconds
+
+    machine = Machine({}, tick=tick)
+    variants = [promising(f"v{n}", share) for n, share in enumerate(promises)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        trials, _ = of_variants(machine, variants, minutes)
+    runs = {one.name: one.runs for one in trials.rows}
+    ordered = [one.name for one in by_promise(variants)]
+    begun = [name for name in ordered if runs[name]]
+    assert begun == ordered[: len(begun)]
+    if len(begun) > 1:
+        assert all(runs[name] >= LEAST_ROUNDS for name in begun)
+    for name in ordered[len(begun) :]:
+        assert row(trials, name).missing == "there was no time left for it"
+
+
+def test_what_the_user_names_comes_before_what_the_report_promises() -> None:
+    variants = [promising("unknown", None), promising("large", 0.6), Variant("mine.diff")]
+    assert [one.name for one in by_promise(variants)] == ["mine.diff", "large", "unknown"]
+
+
+def test_of_changes_that_exclude_each_other_the_faster_one_is_kept(
+    clock: Callable[[float], None],
+) -> None:
+    machine = Machine({"a": 0.8, "b": 0.7, "c": 0.9}, tick=clock)
+    variants = [Variant(name, rules=(name,)) for name in "abc"]
+    order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
+    trials, kept = of_variants(machine, variants, rivals=rivals(order))
+    assert kept == ["b", "c"]
+    assert trials.together == "b + c"
+    assert "a + b" not in machine.order
+    beside = row(trials, "a").beside
+    assert beside is not None
+    assert beside.instead
+    assert beside.others == ("b",)
+    assert beside.measured.difference is Difference.COSTS
+
+
+def test_an_excluding_change_that_is_better_beside_the_others_replaces_one(
+    clock: Callable[[float], None],
+) -> None:
+    """Alone `a` saves more than `b`, together with `c` less: the sets decide."""
+    machine = Machine({"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, tick=clock)
+    variants = [Variant(name, rules=(name,)) for name in "abc"]
+    trials, kept = of_variants(machine, variants, rivals=frozenset({frozenset("ab")}))
+    assert kept == ["a"]
+    assert row(trials, "b").beside is not None
+
+
+def test_a_set_that_trains_otherwise_is_not_kept(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.6, "b": 0.7}, digests={"a + b": "other"}, tick=clock)
+    trials, kept = conduct(machine, ["a", "b"])
+    training = row(trials, "a + b").training
+    assert training is not None
+    assert training.state is TrainingState.DIFFERENT
+    assert kept == ["a"]
+
+
+def test_a_change_that_adds_nothing_beside_another_is_not_kept(
+    clock: Callable[[float], None],
+) -> None:
+    machine = Machine({"a": 0.6, "b": 0.8, "b + a": 0.6}, tick=clock)
+    trials, kept = conduct(machine, ["b", "a"])
+    assert kept == ["a"]
+    assert trials.together == ""
+    beside = row(trials, "b").beside
+    assert beside is not None
+    assert not beside.instead
+    assert beside.measured.difference is Difference.NONE
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_crash_in_a_later_run_leaves_no_figure(
+    clock: Callable[[float], None], *, exact: bool
+) -> None:
+    machine = Machine({"a": 0.5, "b": 0.8}, tick=clock)
+    machine.late["a"] = TrialRun(NoTimes("x"), exit_code=1, error="MemoryError: no", seconds=15)
+    trials, kept = conduct(machine, ["a", "b"], exact=exact)
+    assert row(trials, "a").measured is None
+    assert row(trials, "a").missing == "run 2 failed: MemoryError: no"
+    assert machine.order.count("a") == 2
+    assert kept == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"finite": False}, TrainingState.NOT_FINITE),
+        ({"state": TrainedState(20, "same", (2.0, math.nan, 1.2))}, TrainingState.NOT_FINITE),
+        ({"state": TrainedState(20, "other", (2.0, 1.6, 1.2))}, TrainingState.DIFFERENT),
+    ],
+)
+def test_one_run_of_several_that_trains_otherwise_shows(
+    clock: Callable[[float], None], changes: dict[str, Any], state: TrainingState
+) -> None:
+    machine = Machine({"a": 0.5, "b": 0.8}, tick=clock)
+    machine.late["a"] = replace(Machine({"a": 0.5}).run(Variant("a"), Enough(), 1), **changes)
+    trials, kept = conduct(machine, ["a", "b"])
+    training = row(trials, "a").training
+    assert training is not None
+    assert training.state is state
+    assert kept == ["b"]
+
+
+def test_nan_of_the_program_as_it_is_is_no_fault_of_a_change(
+    clock: Callable[[float], None],
+) -> None:
+    machine = Machine({"a": 0.5}, tick=clock, finite=False)
+    trials, kept = conduct(machine, ["a"])
+    training = row(trials, "a").training
+    assert training is not None
+    assert training.state is TrainingState.EQUAL
+    assert kept == ["a"]
+
+
+def test_equal_programs_are_not_claimed_to_differ_by_a_whole_trial() -> None:
+    """The schedule looks at the figures to decide on further rounds; that must not make claims."""
+    claims = 0
+    for seed in range(60):
+        now = [0.0]
+        machine = Machine({}, between=0.02, random=np.random.default_rng(seed))
+        machine.tick = lambda seconds, now=now: now.__setitem__(0, now[0] + seconds)  # type: ignore[misc]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda now=now: now[0]))
+            trials, _ = conduct(machine, ["a", "b", "c"], 15)
+        claims += any(
+            one.measured and one.measured.difference is not Difference.NONE for one in trials.rows
+        )
+    assert claims <= 3
 
 
 def test_other_weights_are_never_a_saving(clock: Callable[[float], None]) -> None:
@@ -137,6 +334,20 @@ def test_ctrl_c_returns_what_was_measured(clock: Callable[[float], None]) -> Non
     measured = row(trials, "a").measured
     assert measured is not None
     assert measured.share == pytest.approx(0.3, abs=0.05)
+
+
+def test_ctrl_c_before_a_round_has_ended_is_an_error(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.7}, tick=clock)
+
+    def tick(seconds: float) -> None:
+        clock(seconds)
+        if len(machine.order) == 3:
+            raise KeyboardInterrupt
+
+    machine.tick = tick
+    with pytest.raises(InterruptedTrialError) as caught:
+        conduct(machine, ["a"])
+    assert caught.value.exit_code == 130
 
 
 def test_what_was_not_tried_says_why(clock: Callable[[float], None]) -> None:

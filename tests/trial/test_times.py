@@ -24,6 +24,8 @@ def loop(spans_ms: list[float], **changes: Any) -> dict[str, Any]:
         "epoch_ends": [],
         "epoch_steps": None,
         "state": None,
+        "warmup": 21,
+        "fewest": 15,
     }
     return entry | changes
 
@@ -68,6 +70,18 @@ def test_updates_that_were_cut_off_at_the_end_are_still_counted() -> None:
     assert figures(updates=[[20, 40], [99, 197]]).per == 2
 
 
+@pytest.mark.parametrize(
+    ("updates", "per"),
+    [
+        ([[4, 4], [15, 14]], Fraction(1)),  # the run cut one off
+        ([[20, 5], [37, 9]], None),  # one in four or in five: too few steps to say
+        ([[20, 5], [97, 24]], Fraction(1, 4)),
+    ],
+)
+def test_few_steps_do_not_make_up_a_ratio(updates: list[list[int]], per: Fraction | None) -> None:
+    assert Loop.read(loop([100.0] * 100, updates=updates)).updates_per_step() == per
+
+
 def test_too_few_steps_have_no_figure() -> None:
     times = times_of(Loop.read(loop([100.0] * 31)))
     assert isinstance(times, NoTimes)
@@ -77,5 +91,6 @@ def test_too_few_steps_have_no_figure() -> None:
 def test_of_two_loops_the_outer_one_is_timed(tmp_path: Path) -> None:
     inner, outer = loop([20.0] * 200), loop([100.0] * 40)
     path = tmp_path / "timing.json"
-    path.write_text(json.dumps({"loops": [inner, outer], "finite": True, "ended_by": "exception"}))
+    written = {"loops": [inner, outer], "finite": True, "ended_by": "exception", "enough": False}
+    path.write_text(json.dumps(written))
     assert Timing.read(path).chosen() == 1

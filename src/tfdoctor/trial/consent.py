@@ -5,7 +5,8 @@ from pathlib import Path
 from tfdoctor.humanize import counted
 from tfdoctor.recording.manifest import WrittenFiles
 from tfdoctor.text import prose
-from tfdoctor.trial.rounds import AROUND, LEAST_ROUNDS
+from tfdoctor.trial.rounds import AROUND
+from tfdoctor.trial.schedule import LEAST_ROUNDS
 
 SHOWN = 3
 """Names of written files in the sentence."""

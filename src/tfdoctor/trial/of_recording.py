@@ -8,7 +8,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
-from tfdoctor.trial import consent, model_changes, proposals, settings, trial
+from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
@@ -66,7 +66,8 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, results)
 
-    plan = trial.Agenda(variants, join, request.minutes, missing, request.say)
+    excluding = combining.rivals(diagnosis.order)
+    plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
     with Runner.of(program, layer=layer) as stage:
         trials, kept = trial.conduct(stage, plan)
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept

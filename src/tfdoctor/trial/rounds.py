@@ -1,62 +1,26 @@
-"""The rounds of a trial: which runs, in which order, until the figures are narrow or the time is up.
+"""The rounds of a trial: the runs of each, in which order, and what they measured.
 
 A round is: as it is, the variants, as it is. Every other round takes the variants in the opposite order (ABBA), so
-that a machine that gets slower or faster favors none.
+that a machine that gets slower or faster favors none. Which variants a round holds is in `schedule`.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.diagnosis import Measured
 from tfdoctor.trial import statistics
-from tfdoctor.trial.running import Enough, TrialRun
+from tfdoctor.trial.clock import TrialClock
+from tfdoctor.trial.enough import FIRST_RUN, Enough
+from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import Round
 from tfdoctor.trial.times import NoTimes, RunTimes, per_examples
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
-LEAST_ROUNDS = 3
-MOST_ROUNDS = 12
-
-NARROW = 0.02
-"""Half of an interval, in shares of the step, below which a variant needs no more rounds."""
-
-CLEARLY_WORSE = -0.10
-"""Saving below which a variant is dropped after two rounds that agree."""
-
 AROUND = 2
 """Runs of the program as it is in a round."""
 
-LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
-"""A run may take this many times as long as the first one, and this much longer."""
-
 RunOne = Callable[[Variant, Enough, int], TrialRun]
 Say = Callable[[str], object]
-
-
-@dataclass(slots=True)
-class TrialClock:
-    """The time of a trial; the limit holds to within one run."""
-
-    minutes: float
-    usual_s: float = 0.0  # of a run
-    began: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.began = time.monotonic()
-
-    @property
-    def left_s(self) -> float:
-        """The time that is left, negative when it is over."""
-        return self.minutes * 60 - (time.monotonic() - self.began)
-
-    def affordable(self) -> int:
-        """Return how many more runs are likely to end in time."""
-        return int(self.left_s / self.usual_s) if self.usual_s else 0
-
-    def took(self, seconds: float) -> None:
-        """A run has ended."""
-        self.usual_s = seconds if not self.usual_s else 0.7 * self.usual_s + 0.3 * seconds
 
 
 @dataclass(slots=True)
@@ -66,36 +30,50 @@ class Runs:
     one: RunOne
     clock: TrialClock
     say: Say
-    enough: Enough = field(default_factory=Enough)
+    enough: Enough = FIRST_RUN
     number: int = 0
-    original: list[TrialRun] = field(default_factory=list)
+    tries: list[TrialRun] = field(default_factory=list)  # all of them, the first too
+    original: list[TrialRun] = field(default_factory=list)  # as it is, in rounds
     tried: dict[str, list[TrialRun]] = field(default_factory=dict)
     rounds: list[Round] = field(default_factory=list)
+    spoiled: int = 0  # rounds without a figure of the program as it is
     why: dict[str, str] = field(default_factory=dict)  # variants without a figure
+    sets: set[str] = field(default_factory=set)  # variants that are made of others
 
     def first(self) -> TrialRun:
-        """Run the program as it is, before any round: it tells how long a run takes and whether it can be timed."""
+        """Run the program as it is, before any round: the plan of all other runs follows from its step."""
         run = self._run(ORIGINAL, "first run, as it is")
-        self.original.append(run)
-        self.enough = replace(self.enough, limit_s=LIMIT_FACTOR * run.seconds + LIMIT_S)
+        if isinstance(run.times, RunTimes):
+            step_s, call_s = run.times.loop.usual_s
+            start_s = max(0.0, run.seconds - run.times.loop.covers_ms / 1e3)
+            self.enough = Enough.of(step_s, call_s, start_s)
+            self.clock.usual_s = start_s + self.enough.planned_s(step_s, call_s)
         return run
 
     def round(self, variants: Sequence[Variant]) -> None:
-        """Run one round; without a figure of the program as it is, it is left out."""
+        """Run one round, as far as the time allows; without both runs as it is, it counts for nothing."""
         turn = list(variants)
         if len(self.rounds) % 2:
             turn.reverse()
         number = len(self.rounds) + 1
         before = self._original(number)
-        timed = {variant.name: self._variant(variant, number) for variant in turn}
-        after = self._original(number)
-        if isinstance(before, RunTimes) and isinstance(after, RunTimes):
-            blocks = {
-                name: times.blocks_ms
-                for name, times in timed.items()
-                if isinstance(times, RunTimes) and not self._other_steps(name, times, before)
-            }
-            self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks))
+        if not isinstance(before, RunTimes):
+            self.spoiled += 1
+            return
+        timed: dict[str, RunTimes | NoTimes] = {}
+        for variant in turn:
+            if self.clock.left_s >= AROUND * self.clock.usual_s:  # this run, and the last as it is
+                timed[variant.name] = self._variant(variant, number)
+        after = self._original(number) if timed and self.clock.left_s > 0 else None
+        if not isinstance(after, RunTimes):
+            self.spoiled += 1
+            return
+        blocks = {
+            name: times.blocks_ms
+            for name, times in timed.items()
+            if isinstance(times, RunTimes) and not self._other_steps(name, times, before)
+        }
+        self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks))
 
     def _original(self, number: int) -> RunTimes | NoTimes:
         run = self._run(ORIGINAL, f"round {number}, as it is")
@@ -104,9 +82,13 @@ class Runs:
 
     def _variant(self, variant: Variant, number: int) -> RunTimes | NoTimes:
         run = self._run(variant, f"round {number}, {variant.name}")
-        self.tried.setdefault(variant.name, []).append(run)
-        if isinstance(run.times, NoTimes):
-            self.why[variant.name] = run.error or run.times.why
+        own = self.tried.setdefault(variant.name, [])
+        own.append(run)
+        why = run.times.why if isinstance(run.times, NoTimes) else ""
+        if not any(one.error for one in self.original):  # else it fails as it is, too
+            why = run.error or why
+        if why:
+            self.why[variant.name] = why if len(own) == 1 else f"run {len(own)} failed: {why}"
         return per_examples(run.times, variant.examples)
 
     def _other_steps(self, name: str, times: RunTimes, original: RunTimes) -> bool:
@@ -128,68 +110,25 @@ class Runs:
         self.say(f"{what} ({left:.0f} of {self.clock.minutes:.0f} minutes left)")
         self.number += 1
         run = self.one(variant, self.enough, self.number)
+        self.tries.append(run)
         self.clock.took(run.seconds)
         return run
 
-    def open_variants(self, variants: Sequence[Variant]) -> list[Variant]:
-        """Return the variants that need another round."""
-        return [variant for variant in variants if self._needs_more(variant)]
+    def with_both(self, name: str, other: str) -> int:
+        """Return the number of rounds that have both variants."""
+        return sum(name in one.variants and other in one.variants for one in self.rounds)
 
-    def _needs_more(self, variant: Variant) -> bool:
-        if variant.name in self.why:
-            return False
-        measured = statistics.saving(self.rounds, variant.name)
-        if measured is None:
-            return True
-        done = len(measured.rounds)
-        if done >= 2 and max(measured.rounds) < CLEARLY_WORSE:  # noqa: PLR2004 - two that agree
-            return False
-        return done < LEAST_ROUNDS or (measured.high - measured.low) / 2 > NARROW
+    def done(self, name: str) -> int:
+        """Return the number of rounds that have a variant."""
+        return self.with_both(name, name)
+
+    def saving(self, name: str) -> Measured | None:
+        """Return what was measured of a variant; None of one that failed in any of its runs."""
+        if name in self.why:
+            return None
+        return statistics.saving(self.rounds, name, max(1, len(self.tried.keys() - self.sets)))
 
     def measured(self, names: Sequence[str]) -> Mapping[str, Measured]:
         """Return what was measured of each variant that has a figure."""
-        found = {name: statistics.saving(self.rounds, name) for name in names}
+        found = {name: self.saving(name) for name in names}
         return {name: measured for name, measured in found.items() if measured is not None}
-
-
-def run_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
-    """Run rounds until every variant's figure is narrow enough, or the time is up."""
-    begun = len(runs.rounds)
-    while len(runs.rounds) - begun < MOST_ROUNDS:
-        left = runs.open_variants(variants)
-        affordable = runs.clock.affordable() - AROUND
-        if not left or affordable < 1:
-            return
-        left = left[:affordable]  # of little time, those that promise most get a figure
-        known = len(runs.rounds)
-        runs.round(left)
-        if len(runs.rounds) == known and not runs.open_variants(variants):
-            return
-
-
-Join = Callable[[Sequence[Variant]], Variant | None]
-"""Makes one variant of several; None where they do not go together."""
-
-
-def together(runs: Runs, helped: Sequence[Variant], join: Join) -> Variant | None:
-    """Add the variants that helped one by one, in their order; return the largest set that helps most.
-
-    A variant stays when the set with it is not slower than the set without: the two run in the same rounds.
-    """
-    kept, best = [helped[0]], helped[0]
-    for variant in helped[1:]:
-        candidate = join([*kept, variant])
-        if candidate is None:
-            continue
-        run_rounds(runs, [best, candidate] if len(kept) > 1 else [candidate])
-        measured = runs.measured([best.name, candidate.name])
-        if candidate.name not in measured:
-            continue
-        if measured[candidate.name].share > measured[best.name].share:
-            kept, best = [*kept, variant], candidate
-    return best if len(kept) > 1 else None
-
-
-def helps(measured: Measured | None) -> bool:
-    """Say whether a variant was shown to save time."""
-    return measured is not None and measured.difference is Difference.SAVES

@@ -18,6 +18,7 @@ from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import SITE, agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial import program as programs
+from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
@@ -30,18 +31,6 @@ LAYER_SHARE = 0.5
 
 GRACE_S = 5.0
 """Time for a program to end by itself after it was asked to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Enough:
-    """When a run has enough; times in s."""
-
-    seconds: float = 6.0  # of training after the warm-up
-    steps: int = 50
-    most_seconds: float = 40.0  # of training in all
-    warmup: int = 10
-    compare_at: int = 20
-    limit_s: float = 300.0  # of the whole run
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +144,14 @@ def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
 
 
 def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str]) -> dict[str, object]:
-    trial = {
-        "seconds": enough.seconds,
-        "steps": enough.steps,
-        "most_seconds": enough.most_seconds,
-        "warmup": enough.warmup,
-        "compare_at": enough.compare_at,
-    }
     plan: dict[str, object] = {
         "processes": str(processes),
         "steps": enough.steps,
-        "warmup": enough.warmup,
+        "warmup": enough.compare_at,
         "seconds": None,
         "stop_after": True,
         "watch_s": enough.limit_s,
-        "trial": trial,
+        "trial": enough.for_agent(),
     }
     return plan | ({"changed": dict(changed)} if changed else {})
 
@@ -222,17 +204,18 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialRun:
     """Return what a run gave, from what the agent of its training process wrote."""
-    error = _last_line(own / "log") if code not in (0, None) else ""
+    if code is None:
+        why = NoTimes("the run took too long")
+        return TrialRun(why, exit_code=-1, error="the run took too long", seconds=seconds)
     timings = [Timing.read(path) for path in sorted(own.glob(f"processes/*/{TIMING}"))]
     trained = [(timing, timing.chosen()) for timing in timings]
     best = next(((timing, n) for timing, n in trained if n is not None), None)
-    if code is None:
-        return TrialRun(
-            NoTimes("the run took too long"), exit_code=-1, error="time limit", seconds=seconds
-        )
+    # What fails after the agent has ended the run is the end of threads that are still at work:
+    ended = best is not None and best[0].enough
+    error = "" if code == 0 or ended else _error(code, own / "log")
     if best is None:
-        why = error or "no loop of training steps was seen"
-        return TrialRun(NoTimes(why), exit_code=code, error=error, seconds=seconds, foreign=foreign)
+        why = NoTimes(error or "no loop of training steps was seen")
+        return TrialRun(why, exit_code=code, error=error, seconds=seconds, foreign=foreign)
     timing, chosen = best
     times = times_of(timing.loops[chosen])
     return TrialRun(
@@ -244,6 +227,15 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         seconds,
         foreign,
     )
+
+
+def _error(code: int, log: Path) -> str:
+    """Return why a program failed: the last line that it printed, or the signal that killed it."""
+    if code == 128 + signal.SIGKILL:
+        return "it was killed, as the kernel does where memory runs out"
+    if code - 128 in set(signal.Signals):
+        return f"it crashed with {signal.Signals(code - 128).name}; {_last_line(log)}"
+    return _last_line(log)
 
 
 def _last_line(log: Path) -> str:

@@ -1,14 +1,21 @@
-"""How much a variant saves, and how sure that is: ratios within rounds, with an interval.
+"""How much a variant saves, and how sure that is: ratios within rounds, with Student's t.
 
 A round runs the program as it is, the variants, and the program as it is again. A variant's figure in a round
-is its step over the geometric mean of the two. Two things make it uncertain: the steps within a run, which a
-bootstrap over blocks and rounds shows, and the runs themselves (memory layout, which cores, other load), which
-three rounds cannot show by resampling: a bootstrap of three values is much too narrow. So the spread between runs
-is estimated from all runs of the trial together, and the interval is the wider of the two.
+is its step over the geometric mean of the two. Runs of the same program differ (memory layout, which cores, other
+load), and each round shows that once more, together with what differs from step to step. So the figure is
+the mean of the logarithms over rounds, and its interval comes from their spread:
+
+- *by itself*: from the variant's own rounds, n - 1 degrees of freedom. It holds however much its runs differ;
+- *with all runs as it is*, whose pairs within rounds show how much runs differ: more degrees of freedom, but
+  right only where the variant's runs differ as much. It is made so wide that the intervals of all variants of the
+  trial hold together (Bonferroni): one of ten variants without effect must not be claimed to save time.
+
+The wider of the two is reported.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +24,21 @@ from tfdoctor.diagnosis import Difference, Measured
 
 Floats = npt.NDArray[np.float64]
 
-RESAMPLES = 2000
-CONFIDENCE = 0.95
+OUTSIDE = 0.05
+"""Share of the intervals that need not hold the truth."""
 
-STUDENT = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-)
-"""Quantiles 0.975 of Student's t with 1 to 20 degrees of freedom; 1.96 (1 + 1.2 / n) is within 0.5 % beyond."""
+ANGLES = 20_001
+"""Points of the integral for a quantile: within 1e-4 of printed tables up to 1,000 degrees of freedom."""
+
+RATIO, DIFFERENCE = 1.5, 2.0
+"""Variance of a variant's ratio to the mean of two runs, and of the difference of two, in variances of a run."""
 
 NOISY = 0.15
 """Half of an interval above which the machine is too noisy to tell."""
+
+FEWEST_ROUNDS = 2
+"""Rounds below which there is no figure: one shows nothing of how much a variant's own runs differ. With intervals
+from the runs as it is alone, 5 to 16 of 100 simulated trials of equal programs claimed a difference."""
 
 SMALLEST = 0.005
 """Share of the step below which a difference is not claimed, however narrow the interval."""
@@ -46,6 +57,11 @@ class Round:
         """The logarithm of the step as it is: the mean of both runs'."""
         return (_log(self.before) + _log(self.after)) / 2
 
+    @property
+    def drift(self) -> float:
+        """The logarithm of the last run as it is over the first."""
+        return _log(self.after) - _log(self.before)
+
     def ratio(self, name: str) -> float:
         """The logarithm of a variant's step over that of the program as it is."""
         return _log(self.variants[name]) - self.as_is
@@ -55,92 +71,74 @@ def _log(blocks: Floats) -> float:
     return float(np.log(np.median(blocks)))
 
 
-def spread(rounds: Sequence[Round]) -> tuple[float, int]:
-    """Return the standard deviation between runs of the same program, as a share, and its degrees of freedom.
+@lru_cache(maxsize=256)
+def student(freedom: int, outside: float = OUTSIDE) -> float:
+    """Return the quantile 1 - outside / 2 of Student's t.
 
-    Two runs as it is in a round differ by a variance of 2 s²; a variant's ratio to their mean has 1.5 s².
+    With t = sqrt(n) tan(a), the density of `a` is proportional to cos(a)^(n - 1): an integral with bounds.
     """
-    squares, freedom = 0.0, 0
-    for one in rounds:
-        squares += (_log(one.after) - _log(one.before)) ** 2 / 2
-        freedom += 1
-    for name in {name for one in rounds for name in one.variants}:
-        ratios = [one.ratio(name) for one in rounds if name in one.variants]
-        squares += float(np.var(ratios)) * len(ratios) / 1.5
-        freedom += len(ratios) - 1
-    return float(np.sqrt(squares / max(1, freedom))), freedom
+    angles = np.linspace(0, np.pi / 2, ANGLES)
+    density = np.cos(angles) ** (freedom - 1)
+    below = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    angle = np.interp((1 - outside) * below[-1], below, angles)
+    return float(np.sqrt(freedom) * np.tan(angle))
 
 
-def student(freedom: int) -> float:
-    """Return the quantile 0.975 of Student's t."""
-    if freedom < 1:
-        return STUDENT[0]
-    return STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 * (1 + 1.2 / freedom)
-
-
-def drift(rounds: Sequence[Round]) -> Measured:
+def drift(rounds: Sequence[Round]) -> Measured | None:
     """Return how the program as it is differs from itself (A/A): its last run in a round from the first."""
-    differences = np.array([_log(one.after) - _log(one.before) for one in rounds])
-    deviation, freedom = spread(rounds)
-    half = student(freedom) * deviation * np.sqrt(2 / len(rounds))
-    middle = float(np.mean(differences))
-    return _measured(middle, middle - half, middle + half, tuple(differences))
-
-
-def saving(rounds: Sequence[Round], name: str, seed: int = 0) -> Measured | None:
-    """Return what a variant saves of the step; None of no round that has it."""
-    own = [one for one in rounds if name in one.variants]
-    if not own:
+    differences = np.array([one.drift for one in rounds])
+    if len(differences) < FEWEST_ROUNDS:
         return None
-    ratios = np.array([one.ratio(name) for one in own])
-    middle = float(np.median(ratios))
-    low, high = bootstrap(own, name, np.random.default_rng(seed))
-    deviation, freedom = spread(rounds)
-    half = student(freedom) * deviation * np.sqrt(1.5 / len(own))
-    apart = _systematic(rounds)
-    return _measured(
-        middle, min(low, middle - half) - apart, max(high, middle + half) + apart, tuple(ratios)
-    )
+    return _measured(differences, _half_alone(differences))
+
+
+def saving(rounds: Sequence[Round], name: str, chances: int = 1) -> Measured | None:
+    """Return what a variant saves of the step, one of `chances` that are tried; None of fewer than two rounds."""
+    ratios = np.array([one.ratio(name) for one in rounds if name in one.variants])
+    if len(ratios) < FEWEST_ROUNDS:
+        return None
+    return _measured(ratios, _half(ratios, RATIO, rounds, chances) + _systematic(rounds))
+
+
+def against(rounds: Sequence[Round], name: str, other: str) -> Measured | None:
+    """Return what a variant saves of the step of another; None where fewer than two rounds have both."""
+    both = [one.variants for one in rounds if name in one.variants and other in one.variants]
+    if len(both) < FEWEST_ROUNDS:
+        return None
+    differences = np.array([_log(one[name]) - _log(one[other]) for one in both])
+    return _measured(differences, _half(differences, DIFFERENCE, rounds, 1))
+
+
+def _half(logs: Floats, variance: float, rounds: Sequence[Round], chances: int) -> float:
+    """Return half of the interval of the mean; `variance` is that of one of them in variances of a run."""
+    own, count = float(np.sum((logs - logs.mean()) ** 2)) / variance, len(logs)
+    as_is = sum(one.drift**2 for one in rounds) / DIFFERENCE
+    freedom = len(rounds) + count - 1
+    error = float(np.sqrt(variance * (own + as_is) / freedom / count))
+    return max(_half_alone(logs), student(freedom, OUTSIDE / chances) * error)
+
+
+def _half_alone(logs: Floats) -> float:
+    """Return half of the interval of the mean by the spread of its values alone."""
+    return student(len(logs) - 1) * float(np.std(logs, ddof=1)) / float(np.sqrt(len(logs)))
 
 
 def _systematic(rounds: Sequence[Round]) -> float:
     """Return by how much the program as it is differs from itself, where it does: nothing smaller is claimed."""
     itself = drift(rounds)
-    return abs(itself.share) if itself.difference in (Difference.SAVES, Difference.COSTS) else 0.0
+    differs = itself is not None and itself.difference in (Difference.SAVES, Difference.COSTS)
+    return abs(itself.share) if itself is not None and differs else 0.0
 
 
-def bootstrap(
-    rounds: Sequence[Round], name: str, random: np.random.Generator
-) -> tuple[float, float]:
-    """Return the interval of the median over rounds when rounds and blocks are drawn again."""
-    drawn = np.stack([_redrawn(one, name, random) for one in rounds])  # (rounds, resamples)
-    chosen = random.integers(len(rounds), size=(len(rounds), RESAMPLES))
-    medians = np.median(np.take_along_axis(drawn, chosen, axis=0), axis=0)
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(medians, (outside, 1 - outside))
-    return float(low), float(high)
-
-
-def _redrawn(one: Round, name: str, random: np.random.Generator) -> Floats:
-    """Return the ratio of a round for blocks drawn again, shape (resamples,)."""
-
-    def medians(blocks: Floats) -> Floats:
-        drawn = random.integers(len(blocks), size=(RESAMPLES, len(blocks)))
-        return np.log(np.median(blocks[drawn], axis=1))
-
-    as_is = (medians(one.before) + medians(one.after)) / 2
-    ratios: Floats = medians(one.variants[name]) - as_is
-    return ratios
-
-
-def _measured(middle: float, low: float, high: float, logs: tuple[float, ...]) -> Measured:
+def _measured(logs: Floats, half: float) -> Measured:
     """Turn logarithms of ratios into savings: the share of the step that is gone."""
-    share, least, most = 1 - np.exp(middle), 1 - np.exp(high), 1 - np.exp(low)
+    middle = float(logs.mean())
+    share, least, most = (float(1 - np.exp(log)) for log in (middle, middle + half, middle - half))
     return Measured(
-        share=float(share),
-        low=float(least),
-        high=float(most),
-        difference=_difference(float(least), float(most)),
+        share=share,
+        low=least,
+        high=most,
+        difference=_difference(least, most),
         rounds=tuple(float(1 - np.exp(log)) for log in logs),
     )
 

@@ -1,6 +1,7 @@
 """The steps of one run of a trial: when each began, and the time that one takes once it is steady."""
 
 import json
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,18 +14,11 @@ from tfdoctor.capture.agent.runner_settings import NO_XLA, POOL_THREADS
 
 Floats = npt.NDArray[np.float64]
 
-WARMUP = 21
-"""Steps left out at the start: graphs are built, buffers filled, parallelism tuned, and the weights are read before
-the last of them."""
-
 BLOCKS = 20
 """Blocks that the steady steps of a run are cut into: their spread shows how steady it was."""
 
 BLOCK_MS = 50.0
 """Shortest block: a pause of the operating system is a small part of it."""
-
-FEWEST = 15
-"""Calls after the warm-up below which a loop has no figure."""
 
 SLOW_START = 3.0
 """A block at the start this many median deviations above the later ones belongs to the warm-up."""
@@ -47,6 +41,8 @@ class Loop:
     at: tuple[Any, ...] | None  # its line
     starts_ms: Floats  # when each call began, shape (calls,)
     sizes: npt.NDArray[np.int64]  # steps of each call, shape (calls,)
+    warmup: int  # steps left out at the start, as the agent's plan said
+    fewest: int  # calls after them without which there is no figure, as it said
     epoch_steps: int | None = None
     updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
 
@@ -58,6 +54,8 @@ class Loop:
             tuple(loop["at"]) if loop["at"] else None,
             np.asarray(loop["starts_ns"], dtype=np.float64) / 1e6,
             np.asarray(loop["sizes"], dtype=np.int64),
+            int(loop["warmup"]),
+            int(loop["fewest"]),
             loop["epoch_steps"] or next(iter(loop["epoch_ends"]), None),
             tuple((int(step), int(count)) for step, count in loop["updates"]),
         )
@@ -67,6 +65,12 @@ class Loop:
         """The time from its first step to its last."""
         return float(self.starts_ms[-1] - self.starts_ms[0]) if len(self.starts_ms) else 0.0
 
+    @property
+    def usual_s(self) -> tuple[float, float]:
+        """The median time of a steady step and of a steady call, in s."""
+        spans, sizes = self.steady()
+        return float(np.median(spans / sizes)) / 1e3, float(np.median(spans)) / 1e3
+
     def updates_per_step(self) -> Fraction | None:
         """Return how many updates of the weights a step makes; None where that was not counted exactly."""
         if len(self.updates) < 2:  # noqa: PLR2004 - a difference needs two
@@ -74,19 +78,20 @@ class Loop:
         (first, before), (last, after) = self.updates[0], self.updates[-1]
         if last <= first or after <= before:
             return None
-        ratio = Fraction(after - before, last - first)
-        near = ratio.limit_denominator(LARGEST_RATIO)
-        exact = near > 0 and abs(near - ratio) * 25 <= ratio  # the end of a run cuts a step off
-        return near if exact else None
+        steps = last - first
+        ratio = Fraction(after - before, steps)
+        # The end of a run cuts a step off. Of fractions with such denominators, one at most is so near:
+        near = ratio.limit_denominator(max(1, min(LARGEST_RATIO, math.isqrt(steps // 2))))
+        return near if near > 0 and abs(near - ratio) * steps <= max(Fraction(1), near) else None
 
     def steady(self) -> tuple[Floats, Floats]:
         """Return the time of each steady call in ms, and its steps."""
         spans, sizes = np.diff(self.starts_ms), self.sizes[:-1]
         begun = np.cumsum(sizes) - sizes
-        warm = int(np.searchsorted(begun, WARMUP))
+        warm = int(np.searchsorted(begun, self.warmup))
         if self.epoch_steps:
             after_first = int(np.searchsorted(begun, self.epoch_steps))
-            if len(spans) - after_first >= FEWEST:
+            if len(spans) - after_first >= self.fewest:
                 warm = max(warm, after_first)
         return spans[warm:], sizes[warm:].astype(np.float64)
 
@@ -141,6 +146,7 @@ class Timing:
     states: tuple[TrainedState | None, ...] = ()  # of each loop
     finite: bool | None = None
     ended_by: str = ""
+    enough: bool = False  # whether the agent ended the process, because it had enough
     ineffective: str = ""  # why the variant's settings did not reach the program
 
     @classmethod
@@ -157,12 +163,13 @@ class Timing:
             tuple(_state(loop["state"]) for loop in data["loops"]),
             data["finite"],
             str(data["ended_by"]),
+            bool(data["enough"]),
             _ineffective(data.get("settings", {})),
         )
 
     def chosen(self) -> int | None:
         """Return the loop to time: the one that covers the run; of several, the one of the fewest calls."""
-        usable = [n for n, loop in enumerate(self.loops) if len(loop.starts_ms) > FEWEST]
+        usable = [n for n, loop in enumerate(self.loops) if len(loop.starts_ms) > loop.fewest]
         if not usable:
             return None
         longest = max(self.loops[n].covers_ms for n in usable)
@@ -189,9 +196,9 @@ def _state(state: dict[str, Any] | None) -> TrainedState | None:
 def times_of(loop: Loop) -> RunTimes | NoTimes:
     """Return the figures of a loop; without enough steps, why there are none."""
     spans, sizes = loop.steady()
-    if len(spans) < FEWEST:
+    if len(spans) < loop.fewest:
         return NoTimes(
-            f"only {len(spans)} steps came after the warm-up, and a figure needs {FEWEST}"
+            f"only {len(spans)} steps came after the warm-up, and a figure needs {loop.fewest}"
         )
     counted = loop.updates_per_step()
     per = counted or Fraction(1)

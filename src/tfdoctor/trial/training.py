@@ -1,5 +1,6 @@
 """Whether a variant still trains the same: equal weights where they must be, or the losses beside each other."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,12 +12,23 @@ from tfdoctor.trial.variants import Variant
 EXAMPLES = 5
 """Losses that the report shows."""
 
+WORSE = (
+    TrainingState.EQUAL,
+    TrainingState.LOSSES,
+    TrainingState.CHANGED,
+    TrainingState.UNKNOWN,
+    TrainingState.DIFFERENT,
+    TrainingState.NOT_FINITE,
+)
+"""From good to bad: of several runs, the worst one is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What the program as it is does by the step at which weights are compared."""
 
     states: tuple[TrainedState, ...]
+    finite: bool = True  # its own weights do not become infinite or NaN
 
     @property
     def repeats(self) -> bool:
@@ -40,49 +52,75 @@ class Reference:
 
 def reference(runs: Sequence[TrialRun]) -> Reference:
     """Return the reference of the runs of the program as it is."""
-    return Reference(tuple(run.state for run in runs if run.state is not None))
+    states = tuple(run.state for run in runs if run.state is not None)
+    return Reference(states, finite=all(run.finite is not False for run in runs))
 
 
-def compare(  # noqa: PLR0911 - one case a state
-    variant: Variant, runs: Sequence[TrialRun], original: Reference
+def compare(
+    variant: Variant, runs: Sequence[TrialRun], originals: Sequence[TrialRun]
 ) -> TrainingMatch:
-    """Return how a variant's training compares with that of the program as it is."""
-    if any(run.finite is False for run in runs):
+    """Return how a variant's training compares with that of the program as it is: the worst of its runs."""
+    original = reference(originals)
+    matches = [_compare(variant, run, original) for run in runs]
+    return max(matches, key=lambda match: (WORSE.index(match.state), match.apart or 0.0))
+
+
+def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMatch:
+    """Return how one run compares with those of the program as it is."""
+    mine, its = run.state, next(iter(original.states), None)
+    if original.finite and (run.finite is False or (mine and its and _lost(its, mine))):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
     if variant.model:
         return TrainingMatch(state=TrainingState.CHANGED, why=variant.model)
-    states = [run.state for run in runs if run.state is not None]
-    if not states or not original.states:
-        return TrainingMatch(
-            state=TrainingState.UNKNOWN, why="no step at which the weights could be read"
-        )
-    mine, its = states[0], original.states[0]
-    losses = tuple(zip(its.losses, mine.losses, strict=False))[:EXAMPLES]
-    shown = tuple((a, b) for a, b in losses if a is not None and b is not None)
-    same_step = mine.step == its.step
-    if original.repeats and same_step and mine.digest == its.digest:
-        return TrainingMatch(state=TrainingState.EQUAL, step=its.step, losses=shown)
-    if original.repeats and same_step and variant.exact:
-        return TrainingMatch(state=TrainingState.DIFFERENT, step=its.step, losses=shown)
+    if mine is None or its is None:
+        why = "no step at which the weights could be read"
+        return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
+    same = _same(mine, its) if original.repeats else None
+    if same is None or not (same or variant.exact):
+        return _by_losses(mine, its, original.spread)
+    state = TrainingState.EQUAL if same else TrainingState.DIFFERENT
+    return TrainingMatch(state=state, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
+
+
+def _same(mine: TrainedState, its: TrainedState) -> bool | None:
+    """Say whether the weights are the same; None where they were not read at the same step."""
+    if mine.step != its.step or mine.digest is None:
+        return None
+    return mine.digest == its.digest
+
+
+def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> TrainingMatch:
     apart = _apart(its, mine)
     if apart is None:
-        return TrainingMatch(
-            state=TrainingState.UNKNOWN, why="the steps return no loss", step=its.step
-        )
+        why = "the steps return no loss"
+        return TrainingMatch(state=TrainingState.UNKNOWN, why=why, step=its.step)
     return TrainingMatch(
         state=TrainingState.LOSSES,
         step=its.step,
-        losses=shown,
+        losses=tuple(_pairs(its, mine)[:EXAMPLES]),
         apart=apart,
-        usual=original.spread,
+        usual=usual,
+    )
+
+
+def _pairs(first: TrainedState, second: TrainedState) -> list[tuple[float, float]]:
+    """Return the losses of the same steps, where both have one that is a finite number."""
+    return [
+        (a, b)
+        for a, b in zip(first.losses, second.losses, strict=False)
+        if a is not None and b is not None and math.isfinite(a) and math.isfinite(b)
+    ]
+
+
+def _lost(its: TrainedState, mine: TrainedState) -> bool:
+    """Say whether a loss is infinite or NaN where that of the program as it is is not."""
+    return any(
+        a is not None and b is not None and math.isfinite(a) and not math.isfinite(b)
+        for a, b in zip(its.losses, mine.losses, strict=False)
     )
 
 
 def _apart(first: TrainedState, second: TrainedState) -> float | None:
     """Return the largest relative difference of the losses of a step; None where there are none."""
-    pairs = [
-        (a, b)
-        for a, b in zip(first.losses, second.losses, strict=False)
-        if a is not None and b is not None
-    ]
+    pairs = _pairs(first, second)
     return max((abs(a - b) / max(abs(a), abs(b), 1e-12) for a, b in pairs), default=None)

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import median
 
 from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, Trial, Trials
 from tfdoctor.edits.splice import Declined
-from tfdoctor.errors import CaptureError
-from tfdoctor.trial import rounds, statistics, training
-from tfdoctor.trial.rounds import Runs, TrialClock, helps
+from tfdoctor.errors import CaptureError, InterruptedTrialError
+from tfdoctor.trial import schedule, statistics, training
+from tfdoctor.trial.clock import TrialClock
+from tfdoctor.trial.combining import Combination, Pairs
+from tfdoctor.trial.rounds import Runs
 from tfdoctor.trial.running import Runner, TrialRun
-from tfdoctor.trial.times import NoTimes, RunTimes
+from tfdoctor.trial.times import RunTimes
 from tfdoctor.trial.variants import NotTried, Variant
 
 Join = Callable[[Sequence[Variant]], Variant]
@@ -26,6 +29,7 @@ class Agenda:
     minutes: float = 10.0
     not_tried: Sequence[NotTried] = ()
     say: Callable[[str], object] = field(default=lambda _: None)
+    rivals: Pairs = frozenset()
 
 
 def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
@@ -35,121 +39,121 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
 
     Raises:
         CaptureError: the program cannot be timed even as it is.
+        InterruptedTrialError: Ctrl-C came before a round had ended.
     """
-    clock = TrialClock(plan.minutes)
-    runs = Runs(stage.run, clock, plan.say)
-    _check(runs.first())
-    kept: tuple[Variant, ...] = ()
-    extra: list[Variant] = []
+    runs = Runs(stage.run, TrialClock(plan.minutes), plan.say)
+    combination = Combination(
+        runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals
+    )
     interrupted = False
     try:
-        rounds.run_rounds(runs, plan.variants)
-        kept = _helped(runs, plan.variants)
-        if len(kept) > 1:
-            best = rounds.together(runs, kept, _joining(plan.join, extra))
-            kept = _parts(kept, best)
-    except KeyboardInterrupt:
+        _run_all(runs, combination, plan.variants)
+    except KeyboardInterrupt as error:
+        if not runs.rounds:
+            raise InterruptedTrialError("Nothing was measured before the interrupt.") from error
         interrupted = True
-        kept = kept or _helped(runs, plan.variants)[:1]
-    trials = _trials(stage, plan, runs, [*plan.variants, *extra], kept)
+    kept = _kept(runs, combination)
+    trials = _trials(stage, plan, runs, combination, kept)
     return replace(trials, ended_early=interrupted), kept
 
 
-def _check(first: TrialRun) -> None:
+def _run_all(runs: Runs, combination: Combination, variants: Sequence[Variant]) -> None:
+    _check(runs.first())
+    schedule.first_rounds(runs, variants)
+    if not runs.rounds and runs.original:
+        _check(runs.original[-1])
+    combination.add(_helped(runs, variants))
+    schedule.narrow(runs, [*variants, *combination.made.values()])
+    combination.add(_helped(runs, variants))  # some are shown to help only now
+
+
+def _check(run: TrialRun) -> None:
     """Refuse a program that cannot be timed.
 
     Raises:
         CaptureError: why not.
     """
-    if isinstance(first.times, RunTimes):
+    if isinstance(run.times, RunTimes):
         return
-    why = first.error or first.times.why
+    why = run.error or run.times.why
     if "EOFError" in why:
         raise CaptureError(
             "The program asks for input: a trial runs it without a terminal, so give its answers as arguments."
         )
-    if first.error:
+    if run.error:
         raise CaptureError(f"The program failed when it ran as it is ({why}): run it by itself.")
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
 
 
-def _helped(runs: Runs, variants: Sequence[Variant]) -> tuple[Variant, ...]:
-    """Return the variants that save time and may be kept, in their order."""
+def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
+    """Return the variants that save time and may be kept, the largest saving first."""
     measured = runs.measured([variant.name for variant in variants])
-    return tuple(
+    helped = [
         variant
         for variant in variants
-        if helps(measured.get(variant.name)) and variant.may_keep and not _broken(runs, variant)
-    )
+        if schedule.helps(measured.get(variant.name))
+        and variant.may_keep
+        and not _broken(runs, variant)
+    ]
+    return sorted(helped, key=lambda variant: -measured[variant.name].share)
 
 
 def _broken(runs: Runs, variant: Variant) -> bool:
     """Say whether a variant trains something else than it should."""
-    reference = training.reference(runs.original)
-    compared = training.compare(variant, runs.tried.get(variant.name, ()), reference)
+    compared = training.compare(variant, runs.tried.get(variant.name, ()), runs.original)
     return compared.state in BROKEN
 
 
-def _joining(join: Join, extra: list[Variant]) -> rounds.Join:
+def _joining(join: Join) -> Callable[[Sequence[Variant]], Variant | None]:
     def joined(parts: Sequence[Variant]) -> Variant | None:
         try:
-            variant = join(parts)
+            return join(parts)
         except Declined:
             return None
-        extra.append(variant)
-        return variant
 
     return joined
 
 
-def _parts(helped: Sequence[Variant], best: Variant | None) -> tuple[Variant, ...]:
-    """Return the variants that the best set is made of; without a set, the first alone."""
-    if best is None:
-        return tuple(helped[:1])
-    names = best.name.split(" + ")
-    return tuple(variant for variant in helped if variant.name in names)
+def _kept(runs: Runs, combination: Combination) -> tuple[Variant, ...]:
+    """Return the variants that proved to help together; the best one alone where their set did not."""
+    best = combination.best
+    if best is not None and schedule.helps(runs.saving(best.name)) and not _broken(runs, best):
+        return tuple(combination.kept)
+    return tuple(_helped(runs, combination.variants)[:1])
 
 
 def _trials(
-    stage: Runner, plan: Agenda, runs: Runs, variants: Sequence[Variant], kept: Sequence[Variant]
+    stage: Runner, plan: Agenda, runs: Runs, combination: Combination, kept: Sequence[Variant]
 ) -> Trials:
-    measured = runs.measured([variant.name for variant in variants])
-    reference = training.reference(runs.original)
-    names = {variant.name for variant in kept}
-    joined = " + ".join(variant.name for variant in kept) if len(kept) > 1 else ""
+    sets = [one for one in combination.made.values() if one.name in runs.tried]
+    names = [variant.name for variant in kept]
+    best = combination.best
     rows = [
-        _row(runs, variant, measured.get(variant.name), reference, kept=variant.name in names)
-        for variant in variants
-        if variant.name in runs.tried or variant in plan.variants
+        replace(
+            _row(runs, variant),
+            kept=variant.name in names,
+            beside=combination.beside.get(variant.name),
+        )
+        for variant in [*plan.variants, *sets]
     ]
-    originals = _steps(runs.original)
-    everything = [*runs.original, *(run for tried in runs.tried.values() for run in tried)]
+    originals = _times(runs.original)
     return Trials(
         rows=tuple(rows),
-        as_is_ms=median(originals) if originals else None,
-        as_is=statistics.drift(runs.rounds) if runs.rounds else None,
+        as_is_ms=median(one.step_ms for one in originals) if originals else None,
+        as_is=statistics.drift(runs.rounds),
         rounds=len(runs.rounds),
-        runs=len(everything),
-        minutes=sum(run.seconds for run in everything) / 60,
-        foreign=median([run.foreign for run in everything]),
+        runs=len(runs.tries),
+        minutes=sum(run.seconds for run in runs.tries) / 60,
+        foreign=median(run.foreign for run in runs.tries),
         layer=stage.layer,
         not_tried=tuple((missing.name, missing.why) for missing in plan.not_tried),
-        together=joined,
+        together=best.name if best is not None and len(kept) > 1 else "",
     )
 
 
-def _row(
-    runs: Runs,
-    variant: Variant,
-    measured: Measured | None,
-    reference: training.Reference,
-    *,
-    kept: bool,
-) -> Trial:
+def _row(runs: Runs, variant: Variant) -> Trial:
     own = runs.tried.get(variant.name, [])
-    steps = _steps(own)
-    whole = [run.times.whole_ms for run in own if isinstance(run.times, RunTimes)]
-    missing = "" if measured else runs.why.get(variant.name, "there was no time left for it")
+    times, measured = _times(own), runs.saving(variant.name)
     return Trial(
         name=variant.name,
         action=variant.action,
@@ -157,17 +161,25 @@ def _row(
         promised=variant.promised,
         examples=float(variant.examples),
         measured=measured,
-        step_ms=median(steps) if steps else None,
-        whole_ms=median(whole) if whole else None,
-        training=training.compare(variant, own, reference) if own else None,
+        step_ms=median(one.step_ms for one in times) if times else None,
+        whole_ms=median(one.whole_ms for one in times) if times else None,
+        training=training.compare(variant, own, runs.original) if own else None,
         runs=len(own),
-        missing=missing,
-        kept=kept,
+        missing="" if measured else _missing(runs, variant.name),
     )
 
 
-def _steps(runs: Sequence[TrialRun]) -> list[float]:
-    return [run.times.step_ms for run in runs if not isinstance(run.times, NoTimes)]
+def _missing(runs: Runs, name: str) -> str:
+    """Return why a variant has no figure."""
+    if name in runs.why:
+        return runs.why[name]
+    if runs.done(name):
+        return f"only one round ended in time, and a figure needs {statistics.FEWEST_ROUNDS}"
+    return "there was no time left for it"
+
+
+def _times(runs: Sequence[TrialRun]) -> list[RunTimes]:
+    return [run.times for run in runs if isinstance(run.times, RunTimes)]
 
 
 def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:

@@ -277,6 +277,7 @@ class TrialPlan(TypedDict):
 
     seconds: float  # of training after the warm-up
     steps: int  # of them, at least
+    fewest: int  # calls of them without which there is no figure
     most_seconds: float  # of training in all
     warmup: int  # steps
     compare_at: int  # the step before which the weights are compared

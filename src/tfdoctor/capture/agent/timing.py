@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import bisect
 import json
 import os
 import time
@@ -49,17 +50,20 @@ class StepTimes:
         self.starts.append(time.perf_counter_ns())
         self.sizes.append(k)
 
-    def seconds(self, warmup: int) -> tuple[float, int]:
-        """Return the time and the number of steps since the warm-up."""
+    def since(self, warmup: int) -> tuple[float, int, int]:
+        """Return the seconds, the steps and the calls since the warm-up."""
         numbers = self.numbers
-        first = next((i for i, number in enumerate(numbers) if number >= warmup), None)
-        if first is None:
-            return 0.0, 0
-        return (self.starts[-1] - self.starts[first]) / 1e9, numbers[-1] - numbers[first]
+        first = bisect.bisect_left(numbers, warmup)
+        if first == len(numbers):
+            return 0.0, 0, 0
+        seconds = (self.starts[-1] - self.starts[first]) / 1e9
+        return seconds, numbers[-1] - numbers[first], len(numbers) - 1 - first
 
-    def summary(self, epoch_steps: int | None) -> dict[str, object]:
+    def summary(self, epoch_steps: int | None, plan: TrialPlan) -> dict[str, object]:
         """Return what the trial reads; `epoch_steps` is how many steps an epoch has, as far as it is known."""
         return {
+            "warmup": plan["warmup"],
+            "fewest": plan["fewest"],
             "source": self.source.kind.value,
             "at": self.source.at,
             "rounds": self.source.rounds,
@@ -72,8 +76,8 @@ class StepTimes:
         }
 
 
-EVERY = 16
-"""Calls from one look at the clock of the whole run to the next."""
+LOOK_NS = 50_000_000
+"""Time from one look at whether the run has enough to the next: a look costs microseconds, a slow step seconds."""
 
 
 class TimedWindow(TraceWindow):
@@ -88,6 +92,8 @@ class TimedWindow(TraceWindow):
         self.trial: TrialPlan = trial
         self.times: dict[StepCounter, StepTimes] = {}
         self.began = 0.0  # when the first step began, on the monotonic clock
+        self.ended_it = False  # whether the run ends because it has enough
+        self.looked = 0  # when the last look was, on the clock of the steps
         self.epoch_steps: dict[StepCounter, int] = {}
         super().__init__(plan, log, registry, program)
         self.results = training_state.ReturnedLosses(self.trial["compare_at"])
@@ -124,9 +130,11 @@ class TimedWindow(TraceWindow):
             self._count(times, number)
             times.count_at = 2 * number
         times.note(number, k)
-        if len(times.starts) % EVERY == 0 and self._enough(times):
-            self._count(times, number)
-            self.leave = True
+        if times.starts[-1] - self.looked >= LOOK_NS:
+            self.looked = times.starts[-1]
+            if self._enough(times):
+                self._count(times, number)
+                self.leave = self.ended_it = True
         return None
 
     def _count(self, times: StepTimes, number: int) -> None:
@@ -145,7 +153,9 @@ class TimedWindow(TraceWindow):
         warmup = self.trial["warmup"]
         if spent < most / 2:  # a first epoch that is longer is no reason to wait for its end
             warmup = max(warmup, self.epoch_steps.get(times.source, 0))
-        seconds, steps = times.seconds(warmup)
+        seconds, steps, calls = times.since(warmup)
+        if calls < self.trial["fewest"]:
+            return False
         enough = seconds >= self.trial["seconds"] and steps >= self.trial["steps"]
         return enough or spent >= most
 
@@ -183,8 +193,9 @@ class TimedWindow(TraceWindow):
             json.dump(
                 {
                     "ended_by": reason,
+                    "enough": self.ended_it,
                     "loops": [
-                        times.summary(self.epoch_steps.get(source))
+                        times.summary(self.epoch_steps.get(source), self.trial)
                         for source, times in self.times.items()
                     ],
                     "finite": training_state.finite(),

@@ -1,0 +1,33 @@
+"""The plan of a trial's runs follows from the step: slow steps need no minute a run."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfdoctor.trial.enough import FEWEST_TIMED, FEWEST_WARM, Enough
+
+START_S = 8.0
+
+
+@pytest.mark.parametrize("step_s", [0.5, 1.0, 1.5, 3.0, 5.0])
+def test_ten_minutes_hold_three_rounds_of_slow_steps(step_s: float) -> None:
+    """A first run, then as it is, a variant and as it is."""
+    plan = Enough.of(step_s, step_s, START_S)
+    assert 10 * (START_S + plan.planned_s(step_s, step_s)) <= 600
+
+
+@given(st.floats(1e-5, 100.0), st.integers(1, 100))
+def test_every_plan_can_be_fulfilled(step_s: float, calls_of: int) -> None:
+    call_s = step_s * calls_of
+    plan = Enough.of(step_s, call_s, START_S)
+    assert FEWEST_TIMED <= plan.fewest <= plan.steps
+    assert plan.compare_at >= FEWEST_WARM
+    assert plan.for_agent()["warmup"] > plan.compare_at
+    planned_s = plan.planned_s(step_s, call_s)
+    assert planned_s < plan.most_seconds
+    assert START_S + planned_s < plan.limit_s
+
+
+def test_short_steps_are_compared_after_twenty() -> None:
+    plan = Enough.of(0.01, 0.01, START_S)
+    assert (plan.compare_at, plan.fewest, plan.steps) == (20, 15, 50)
