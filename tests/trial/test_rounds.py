@@ -279,7 +279,7 @@ def test_equal_programs_are_not_claimed_to_differ_by_a_whole_trial() -> None:
     for seed in range(60):
         now = [0.0]
         machine = Machine({}, between=0.02, random=np.random.default_rng(seed))
-        machine.tick = lambda seconds, now=now: now.__setitem__(0, now[0] + seconds)  # type: ignore[misc]
+        machine.tick = lambda seconds, now=now: now.__setitem__(0, now[0] + seconds)  # type: ignore[misc] # no type for the default
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda now=now: now[0]))
             trials, _ = conduct(machine, ["a", "b", "c"], 15)

@@ -65,7 +65,7 @@ def test_intervals_hold_however_much_the_runs_of_a_variant_differ(
         measured([Round(run(0.02), run(0.02), {"v": run(own)}) for _ in range(count)], "v")
         for _ in range(300)
     ]
-    assert sum(one.low <= 0 <= one.high for one in trials) >= 0.93 * 300
+    assert sum(one.low <= 0 <= one.high for one in trials) >= 0.92 * 300
     assert sum(one.difference in (Difference.SAVES, Difference.COSTS) for one in trials) <= 15
 
 

@@ -92,6 +92,7 @@ class TimedWindow(TraceWindow):
         self.trial: TrialPlan = trial
         self.times: dict[StepCounter, StepTimes] = {}
         self.began = 0.0  # when the first step began, on the monotonic clock
+        self.finite: bool | None = None  # whether the weights are, when they were last there
         self.ended_it = False  # whether the run ends because it has enough
         self.looked = 0  # when the last look was, on the clock of the steps
         self.epoch_steps: dict[StepCounter, int] = {}
@@ -134,8 +135,14 @@ class TimedWindow(TraceWindow):
             self.looked = times.starts[-1]
             if self._enough(times):
                 self._count(times, number)
+                self._look_at_weights()  # before the script's functions return: the weights may be theirs
                 self.leave = self.ended_it = True
         return None
+
+    @guarded("weights")
+    def _look_at_weights(self) -> None:
+        finite = training_state.finite()
+        self.finite = self.finite if finite is None else finite
 
     def _count(self, times: StepTimes, number: int) -> None:
         count = self.updates.count()
@@ -144,6 +151,7 @@ class TimedWindow(TraceWindow):
 
     def _state(self, number: int) -> Mapping[str, object]:
         self.returned = None
+        self._look_at_weights()
         return {"step": number, **training_state.weights(), "losses": self.results.losses()}
 
     def _enough(self, times: StepTimes) -> bool:
@@ -181,7 +189,8 @@ class TimedWindow(TraceWindow):
         self._write(reason)
 
     def _finish(self) -> None:
-        """The script ended by itself: note how far its optimizers got."""
+        """The script ended by itself: note how far its optimizers got, and what its weights are."""
+        self._look_at_weights()
         for times in self.times.values():
             if times.state is not None:
                 self._count(times, times.source.seen)
@@ -198,7 +207,7 @@ class TimedWindow(TraceWindow):
                         times.summary(self.epoch_steps.get(source), self.trial)
                         for source, times in self.times.items()
                     ],
-                    "finite": training_state.finite(),
+                    "finite": self.finite,
                     "settings": self.settings.summary(),
                 },
                 file,
