@@ -16,7 +16,7 @@ FOLDER = Path(tfdoctor.capture.__file__).parent
 FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
-    "array", "atexit", "builtins", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib",
+    "array", "atexit", "bisect", "builtins", "collections", "enum", "functools", "gc", "glob", "gzip", "hashlib",
     "importlib", "io", "itertools", "json", "math", "os", "random", "re", "runpy", "shutil", "struct", "sys",
     "threading", "time", "weakref",
 }  # fmt: skip

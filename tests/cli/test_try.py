@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.trial_recording import content, made
 from tfdoctor import cli
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
@@ -65,3 +66,44 @@ def test_nothing_named_is_refused() -> None:
     code, output = run()
     assert code == 2
     assert "SCRIPT" in output
+
+
+def test_arguments_after_a_recording_are_refused(tmp_path: Path) -> None:
+    code, output = run(str(tmp_path), "--epochs-of-mine", "3")
+    assert code == 2
+    assert "No such option" in output
+    code, output = run(str(tmp_path), "--minutes", "3", "epochs", "4")
+    assert code == 2
+    assert f"{tmp_path} is a recording" in output
+    assert "remove `epochs 4`" in output
+
+
+def test_a_module_after_a_recording_is_refused(tmp_path: Path) -> None:
+    code, output = run(str(tmp_path), "-m", "package")
+    assert code == 2
+    assert "remove `-m package`" in output
+
+
+def test_a_module_may_have_a_folder_as_its_argument(tmp_path: Path) -> None:
+    code, output = run("-m", "not a module", str(tmp_path), "--yes")
+    assert code != 0
+    assert "not a module is not a module name" in output
+
+
+def test_several_workers_are_refused(tmp_path: Path) -> None:
+    recording = made(tmp_path, worker={"name": "worker-0", "rank": 0, "size": 2})
+    before = content(tmp_path)
+    code, output = run(str(recording), "--env", "A=1")
+    assert code != 0
+    assert "A job of several workers cannot be tried" in output
+    assert content(tmp_path) == before
+
+
+def test_a_recording_whose_sources_are_elsewhere_is_refused(tmp_path: Path) -> None:
+    recording = made(tmp_path)
+    shutil.copy(SAMPLES / "cpu-float32-convnet" / "program.json.gz", recording)
+    before = content(tmp_path)
+    _, output = run(str(recording), "--env", "A=1")
+    assert "float32_convnet.py cannot be read (No such file or directory)" in output
+    assert "run the trial where the source is" in output
+    assert content(tmp_path) == before

@@ -24,6 +24,63 @@ SCRIPT = Path(__file__).with_name("scripts") / "repeats.py"
 MANY, FEW = "REPEATS = 40\n", "REPEATS = 4\n"
 
 
+EMPTY_PROMISE = '''
+"""The time between steps is long.
+
+## What it checks
+
+The time between steps.
+
+## Why it matters
+
+It is long.
+
+## How to fix
+
+Compile the step, which does not help.
+
+## Holds for
+
+This script.
+
+## Sources
+
+- [Nothing](https://example.org)
+"""
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms
+from tfdoctor.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
+
+TOPIC = Topic.EXECUTION
+
+
+def check(breakdown: Breakdown) -> Verdict:
+    """Promise all of the time between steps."""
+    between = breakdown["between"]
+    if between < 1.0:
+        return Healthy(summary="the time between steps is short")
+    return Finding(
+        summary="the time between steps is long",
+        evidence=(Measure("time between steps", ms(between)),),
+        remedies=(Remedy("Compile the step", edit_id="jit-compile"),),
+        effects=(Effect(Stage.BETWEEN, scales=0.0),),
+    )
+
+
+def sick() -> Verdict:
+    """10 ms between steps."""
+    return check(Breakdown.of(between=10.0, device=20.0))
+
+
+def healthy() -> Verdict:
+    """Next to nothing between steps."""
+    return check(Breakdown.of(between=0.1, device=20.0))
+'''
+"""A rule whose edit does not save what it promises."""
+
+
 def diff() -> str:
     """Return a patch after which the loop does a tenth of its work."""
     before = SCRIPT.read_text().splitlines(keepends=True)
@@ -44,16 +101,28 @@ def content(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def test_a_patch_is_measured_and_nothing_is_written(project: Path, tmp_path: Path) -> None:
+def test_a_patch_and_a_promise_are_measured_and_nothing_is_written(
+    project: Path, tmp_path: Path
+) -> None:
     if layer_possible(project):
         pytest.skip("this kernel allows no layer")
     patch = tmp_path / "less.diff"
     patch.write_text(diff())
     out = tmp_path / "recording"
     before = content(project)
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "empty_promise.py").write_text(EMPTY_PROMISE)
     command = [sys.executable, "-m", "tfdoctor", "try", "--minutes", "1.2", "--out", str(out)]
+    options = [
+        "--rules",
+        str(tmp_path / "rules"),
+        "--only",
+        "empty-promise",
+        "--fail-on-promise",
+        "10%",
+    ]
     done = subprocess.run(
-        [*command, "--patch", str(patch), "--format", "json,html,md", "train.py", "100000"],
+        [*command, *options, "--patch", str(patch), "--format", "json,html,md", "train.py", "150"],
         capture_output=True,
         text=True,
         cwd=project,
@@ -61,10 +130,15 @@ def test_a_patch_is_measured_and_nothing_is_written(project: Path, tmp_path: Pat
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr  # by the promise, which is not kept
     assert content(project) == before
     trials: dict[str, Any] = json.loads((out / "report.json").read_text())["trials"]
-    (row,) = [row for row in trials["variants"] if row["name"] == "less.diff"]
+    row, promised = (
+        next(row for row in trials["variants"] if row["name"] == name)
+        for name in ("less.diff", "empty-promise")
+    )
+    assert promised["promised"]["share"] > 0.5
+    assert promised["measured"]["high"] < promised["promised"]["share"] - 0.1
     assert trials["writes_thrown_away"]
     assert 0.5 < row["measured"]["share"] < 0.95
     assert row["training"]["state"] == "equal"

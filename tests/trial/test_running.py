@@ -69,7 +69,7 @@ for name, text in zip(("a", "b"), sys.argv[1:]):
 def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) -> None:
     """Their folders have the numbers of processes, whose order is chance."""
     texts = [
-        json.dumps({"loops": [loop([step] * 200)], "finite": True, "ended_by": "end-of-run"})
+        json.dumps({"loops": [loop([step] * 200)], "finite": True, "ended_by": "", "enough": True})
         for step in (1.0, 5.0)
     ]
     program = RecordedProgram(
@@ -82,7 +82,7 @@ def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) 
 
 
 def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
-    text = json.dumps({"loops": [loop([1.0] * 11)], "finite": True, "ended_by": "end-of-run"})
+    text = json.dumps({"loops": [loop([1.0] * 11)], "finite": True, "ended_by": "", "enough": True})
     program = RecordedProgram(
         (sys.executable, "-S", "-c", TWO_PROCESSES, text), temporary, Kind.COMMAND
     )

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -15,6 +15,7 @@ from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.progress import Title, fresh_line
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
+from tfdoctor.capture.written_files import written_since
 from tfdoctor.errors import CaptureError, OutputError
 from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
 from tfdoctor.recording.manifest import Manifest, TracedWindow
@@ -86,7 +87,9 @@ def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingT
     try:
         recorded = processes.read(folder.out)
         ended = manifest.end(state, returncode, samples.stop(), recorded)
-        return assemble(folder, ended, recorded)
+        began_ns = state.clock[0].unix_ns
+        written = written_since(Path(state.cwd), began_ns, folder.shared or folder.out)
+        return assemble(folder, replace(ended, written=written), recorded)
     except OSError as error:
         raise OutputError(
             f"{folder.out} can no longer be written ({error.strerror}); "

@@ -7,7 +7,7 @@ from tfdoctor.capture.cgroup import cpu_quota
 from tfdoctor.recording.manifest import HostMachine
 
 FLAGS = (
-    *("avx2", "avx512f", "avx512_bf16", "avx512_fp16", "avx512_vnni"),
+    *("avx2", "avx_vnni", "avx512f", "avx512_bf16", "avx512_fp16", "avx512_vnni"),
     *("amx_bf16", "amx_fp16", "amx_tile", "amx_int8"),
 )
 """CPU features that decide how fast a data type computes."""

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.cli.profile_parser import SEPARATOR, ProfileCommand
+from tfdoctor.cli.profile_parser import ProfileCommand
+
+RECORDING = "tfdoctor.recording"
+"""Entry of the context: the first argument is a recording."""
 
 
 class TryCommand(ProfileCommand):
@@ -13,7 +16,7 @@ class TryCommand(ProfileCommand):
         """Parse our options, wherever they stand."""
         own, module = self._own(args)
         if not module and args[own : own + 1] and Path(args[own]).is_dir():
-            args = [*args[:own], *args[own + 1 :], SEPARATOR, args[own]]
+            ctx.meta[RECORDING] = ctx.allow_interspersed_args = True
             return super(ProfileCommand, self).parse_args(ctx, args)
         return super().parse_args(ctx, args)
 

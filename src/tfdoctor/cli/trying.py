@@ -11,11 +11,18 @@ from tfdoctor.cli.options import Formats, Scrub, parse_formats
 from tfdoctor.cli.outcome import diagnose, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.cli.try_parser import RECORDING
 from tfdoctor.errors import CaptureError, InputError
 
 if TYPE_CHECKING:
+    from tfdoctor.capture import Kind
     from tfdoctor.recording import Recording
     from tfdoctor.trial.variants import Variant
+
+UNASKED = (
+    "Nothing was run, because the writes of the runs cannot be thrown away and there is no terminal to ask at: "
+    "give --yes to run the program nevertheless."
+)
 
 
 def _finite(minutes: float) -> float:
@@ -62,7 +69,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     usual_settings: Annotated[
         bool,
         typer.Option(
-            "--settings", help="Also try XLA, oneDNN, thread numbers and tcmalloc, each alone."
+            "--settings",
+            help="Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.",
         ),
     ] = False,
     minutes: Annotated[
@@ -75,6 +83,13 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
             metavar="FILE", help="Write the edits that proved to help as a diff for git apply."
         ),
     ] = None,
+    keep_model_changes: Annotated[
+        bool,
+        typer.Option(
+            "--keep-model-changes",
+            help="Let --keep hold changes of the batch size and of widths, which --only names.",
+        ),
+    ] = False,
     layer: Annotated[
         bool,
         typer.Option(
@@ -109,7 +124,10 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     wanted, applied = parse_formats(formats), book(settings(config, select, ignore, rules))
     limit = _percent(fail_on_promise)
     _writable(keep)
-    recording = _recorded(ctx, command or [], module, out)
+    recording = _opened(ctx, module, command or [])
+    if recording is None:
+        _may_begin(yes=yes, layer=layer)
+        recording = _profiled(what(ctx, module, command or []), out)
     diagnosis = diagnose(recording, _title(recording), applied)
     request = of_recording.Request(
         only=_rules(only),
@@ -117,6 +135,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         environment=tuple(env or ()),
         settings=usual_settings,
         minutes=minutes,
+        keep_model_changes=keep_model_changes,
         layer=layer,
         consent=_consent(yes=yes),
         say=_say,
@@ -130,21 +149,46 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
 
 
-def _recorded(
-    ctx: typer.Context, command: list[str], module: str | None, out: Path | None
-) -> "Recording":
-    """Return the recording that was named, or make one.
+def _opened(ctx: typer.Context, module: str | None, command: list[str]) -> "Recording | None":
+    """Return the recording that was named; None where a program was.
 
     Raises:
-        CaptureError: the script failed or could not be profiled.
+        BadParameter: the arguments of a program follow the recording.
         InputError: the recording cannot be read.
     """
-    from tfdoctor.capture import Plan, profile  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.recording import Recording  # noqa: PLC0415 - same
+    from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
 
-    if module is None and len(command) == 1 and Path(command[0]).is_dir():
-        return Recording.open(command[0])
-    kind, script, args = what(ctx, module, command)
+    if RECORDING not in ctx.meta:
+        return None
+    more = [*(("-m", module) if module else ()), *command[1:]]
+    if more:
+        raise typer.BadParameter(
+            f"{command[0]} is a recording, which contains its program and the arguments: remove `{' '.join(more)}`"
+        )
+    return Recording.open(command[0])
+
+
+def _may_begin(*, yes: bool, layer: bool) -> None:
+    """Refuse to profile what could not be tried afterwards: runs whose writes stay, and nobody to ask.
+
+    Raises:
+        CaptureError: so it is.
+    """
+    from tfdoctor.trial.running import layer_possible  # noqa: PLC0415 - keeps --help fast
+
+    if not yes and not sys.stdin.isatty() and (not layer or layer_possible(Path.cwd())):
+        raise CaptureError(UNASKED)
+
+
+def _profiled(target: tuple["Kind", str, tuple[str, ...]], out: Path | None) -> "Recording":
+    """Return a new recording of a program.
+
+    Raises:
+        CaptureError: the program failed or could not be profiled.
+    """
+    from tfdoctor.capture import Plan, profile  # noqa: PLC0415 - keeps --help fast
+
+    kind, script, args = target
     plan = Plan(script=script, args=args, kind=kind, out=out, stop_after=True)
     outcome = profile(plan, stderr=sys.stderr)
     if outcome.exit_code:
@@ -209,7 +253,7 @@ def _consent(*, yes: bool) -> Callable[[str], None]:
         if yes:
             return
         if not sys.stdin.isatty():
-            raise CaptureError("Nothing was run: give --yes to run the program nevertheless.")
+            raise CaptureError(UNASKED)
         if not typer.confirm("Run it?", err=True):
             raise InputError("Nothing was run.")
 

@@ -1,20 +1,25 @@
 """The files as chosen findings change them: for a trial, which runs the program with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tfdoctor.diagnosis import Result
 from tfdoctor.edits.patch import Draft
 from tfdoctor.edits.source import Sources
-from tfdoctor.edits.splice import Declined, spliced
+from tfdoctor.edits.splice import Declined, Splice, spliced
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Finding
 
 
-def changed_files(recording: Recording, results: Sequence[Result]) -> Mapping[Path, bytes]:
+def changed_files(
+    recording: Recording,
+    results: Sequence[Result],
+    more: Iterable[tuple[str, Sequence[Splice]]] = (),
+) -> Mapping[Path, bytes]:
     """Return the files that the first edits of these findings change, by absolute path with links resolved.
 
     Of each finding, the edits of one kind are taken: its other remedies are other ways to the same end.
+    ``more`` are further replacements, each with the name of its file in reports.
 
     Raises:
         Declined: why a finding has no edit, or does not go with those before it.
@@ -22,6 +27,9 @@ def changed_files(recording: Recording, results: Sequence[Result]) -> Mapping[Pa
     draft = Draft(Sources(recording))
     for result in results:
         _add(draft, result)
+    for path, splices in more:
+        if why := draft.add(draft.sources[path], list(splices)):
+            raise Declined(why)
     return {
         _path(draft, name): source.encoded(spliced(source.text, draft.splices[name]))
         for name, source in draft.named.items()

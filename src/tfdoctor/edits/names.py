@@ -92,7 +92,7 @@ class Names:
             for name in self.module.all(cst.Name)
             if name.value == function.name.value
             and name is not function.name
-            and not _is_label(self.module, name)
+            and not is_label(self.module, name)
             and any(node is function for node in self.module.bound(name))
         ]
         calls = [self.module.parent(name) for name in uses]
@@ -157,7 +157,7 @@ def part_of(value: cst.BaseExpression, place: int) -> cst.BaseExpression | None:
     return None
 
 
-def _is_label(module: SyntaxTree, name: cst.Name) -> bool:
+def is_label(module: SyntaxTree, name: cst.Name) -> bool:
     """Say whether a name is that of an attribute or of an argument, and stands for no variable."""
     parent = module.parent(name)
     if isinstance(parent, cst.Attribute):

@@ -109,6 +109,14 @@ class EndedProcess:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """The files below the folder of the run that changed while it ran: their number and the first names."""
+
+    count: Count = 0
+    names: tuple[str, ...] = ()
+
+
 SCRIPT = ".py"
 """How the word of a command ends that names a training script."""
 
@@ -137,6 +145,7 @@ class Manifest:
     processes: tuple[EndedProcess, ...] = ()
     worker: WorkerRank | None = None  # which worker of several this is
     workers: tuple[str, ...] = ()  # the names of all workers, whose recordings lie below `workers`
+    written: WrittenFiles | None = None  # None: not recorded
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -204,5 +213,6 @@ __all__ = [
     "StepsSeen",
     "TracedWindow",
     "WorkerRank",
+    "WrittenFiles",
     "fold",
 ]

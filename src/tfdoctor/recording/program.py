@@ -201,6 +201,8 @@ class RunSettings:
     strategy: str | None = None
     replicas: Size | None = None
     devices: tuple[str, ...] | None = None
+    inter_op_threads: Number | None = None  # 0: the program sets none
+    intra_op_threads: Number | None = None  # same
     debugging: tuple[DebugAid, ...] | None = None
 
 

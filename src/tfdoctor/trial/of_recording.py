@@ -8,7 +8,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
-from tfdoctor.trial import combining, proposals, trial
+from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
@@ -28,6 +28,7 @@ class Request:
     environment: tuple[str, ...] = ()
     settings: bool = False
     minutes: float = 10.0
+    keep_model_changes: bool = False
     layer: bool = True
     consent: Callable[[str], None]  # asks whether runs may write; raises where not
     say: Callable[[str], object]
@@ -52,9 +53,15 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     programs.must_be_unchanged(recording)
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
-    variants = distinct([variant for variant, _ in edited] + _named(request, program, diagnosis))
+    usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
+    changes = model_changes.of_report(
+        recording, diagnosis, request.only, keep=request.keep_model_changes
+    )
+    advised = [*(variant for variant, _ in edited), *changes.variants]
+    variants = distinct([*advised, *_named(request, program, diagnosis), *usual])
+    missing = [*missing, *changes.not_tried, *useless]
     _check(variants, missing)
-    layer = _layer(program, request)
+    layer = _layer(program, request, recording, len(variants))
 
     def join(parts: Sequence[Variant]) -> Variant:
         return proposals.joined(recording, parts, results)
@@ -70,8 +77,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
 def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> list[Variant]:
     """Return the variants that the user named."""
     patches = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
-    usual = proposals.usual_settings() if request.settings else []
-    return [*patches, *proposals.of_environment(request.environment), *usual]
+    return [*patches, *proposals.of_environment(request.environment)]
 
 
 def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
@@ -105,7 +111,7 @@ def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:
     )
 
 
-def _layer(program: RecordedProgram, request: Request) -> bool:
+def _layer(program: RecordedProgram, request: Request, recording: Recording, variants: int) -> bool:
     """Say whether the runs' writes are thrown away; where they cannot be, ask.
 
     Raises:
@@ -119,10 +125,8 @@ def _layer(program: RecordedProgram, request: Request) -> bool:
             f"A command can be tried only where writes can be thrown away, which is not possible here ({why}): "
             "try the script that it starts."
         )
-    request.consent(
-        f"what the runs write cannot be thrown away here ({why}): the program runs several times in "
-        f"{program.folder}, for {request.minutes:g} minutes, and writes its files again each time."
-    )
+    written = recording.manifest.written if recording.manifest else None
+    request.consent(consent.warning(why, program.folder, variants, request.minutes, written))
     return False
 
 

@@ -4,6 +4,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis, Result
@@ -31,16 +33,6 @@ EXACT = frozenset(
     }
 )
 """Edits that move work without changing its arithmetic, so that the weights must stay the same."""
-
-SETTINGS: Mapping[str, Mapping[str, str]] = {
-    "XLA for all graphs": {"TF_XLA_FLAGS": "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"},
-    "oneDNN off": {"TF_ENABLE_ONEDNN_OPTS": "0"},
-    "one inter-op thread": {"TF_NUM_INTEROP_THREADS": "1"},
-    "one intra-op thread": {"TF_NUM_INTRAOP_THREADS": "1"},
-}
-"""Settings worth a try on most machines; each is an environment variable that TensorFlow reads at its start."""
-
-TCMALLOC = ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4")
 
 
 def edits(
@@ -131,12 +123,17 @@ def joined(
     Raises:
         Declined: they cannot be made together.
     """
-    edited = [results[rule] for part in parts for rule in part.rules]
-    files = dict(changed_files(recording, edited)) if edited else {}
+    edited = [results[rule] for part in parts if not part.splices for rule in part.rules]
+    more = [splices for part in parts for splices in part.splices]
+    files = dict(changed_files(recording, edited, more))
     environment: dict[str, str] = {}
+    runner: dict[str, int] = {}
     for part in parts:
+        if environment.keys() & part.environment.keys():
+            raise Declined("they set the same variable")
         environment |= part.environment
-        if part.rules:
+        runner |= part.runner
+        if part.rules or part.splices:
             continue
         if files.keys() & part.files.keys():
             raise Declined("they change the same file")
@@ -145,8 +142,11 @@ def joined(
         name=" + ".join(part.name for part in parts),
         files=files,
         environment=environment,
+        runner=runner,
         rules=tuple(rule for part in parts for rule in part.rules),
         exact=all(part.exact for part in parts),
+        model=" and ".join(part.model for part in parts if part.model),
+        examples=prod((part.examples for part in parts), start=Fraction(1)),
     )
 
 
@@ -232,19 +232,3 @@ def of_environment(settings: Iterable[str]) -> list[Variant]:
             raise InputError(f"--env {setting}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
         variants.append(Variant(name=setting, environment={name: value}))
     return variants
-
-
-def usual_settings() -> list[Variant]:
-    """Return the settings of `SETTINGS`, and tcmalloc where it is installed."""
-    variants = [Variant(name, environment=settings) for name, settings in SETTINGS.items()]
-    library = _tcmalloc()
-    if library:
-        variants.append(Variant("tcmalloc", environment={"LD_PRELOAD": library}))
-    return variants
-
-
-def _tcmalloc() -> str:
-    """Return the path of the tcmalloc library, or ""."""
-    folders = ("/usr/lib", "/usr/lib64", *map(str, Path("/usr/lib").glob("*-linux-gnu")))
-    paths = (Path(folder, name) for folder in folders for name in TCMALLOC)
-    return next((str(path) for path in paths if path.exists()), "")

@@ -13,7 +13,7 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.enough import FIRST_RUN, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import Round
-from tfdoctor.trial.times import NoTimes, RunTimes
+from tfdoctor.trial.times import NoTimes, RunTimes, per_examples
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 AROUND = 2
@@ -89,7 +89,7 @@ class Runs:
             why = run.error or why
         if why:
             self.why[variant.name] = why if len(own) == 1 else f"run {len(own)} failed: {why}"
-        return run.times
+        return per_examples(run.times, variant.examples)
 
     def _other_steps(self, name: str, times: RunTimes, original: RunTimes) -> bool:
         """Say whether a variant's steps are not those of the program as it is, and note it.

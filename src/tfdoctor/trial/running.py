@@ -76,6 +76,10 @@ class Runner:
         processes.mkdir(parents=True)
         texts = _write_texts(own, variant)
         plan = _agent_plan(processes, enough, {} if self.layer else texts)
+        plan["variant"] = {
+            "settings": dict(variant.runner),
+            "environment": dict(variant.environment),
+        }
         environment = agent_environment(
             programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
         )
@@ -217,8 +221,9 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         why = NoTimes(error or _too_few(timings))
         return TrialRun(why, exit_code=code, error=error, seconds=seconds, foreign=foreign)
     timing, chosen = best
+    times = times_of(timing.loops[chosen])
     return TrialRun(
-        times_of(timing.loops[chosen]),
+        NoTimes(timing.ineffective) if timing.ineffective else times,
         timing.states[chosen],
         timing.finite,
         code,

@@ -2,13 +2,15 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from tfdoctor.capture.agent.runner_settings import NO_XLA, POOL_THREADS
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,6 +22,12 @@ BLOCK_MS = 50.0
 
 SLOW_START = 3.0
 """A block at the start this many median deviations above the later ones belongs to the warm-up."""
+
+UNUSED = {
+    POOL_THREADS: "no tf.data pipeline took the setting",
+    NO_XLA: "no function was compiled with XLA",
+}
+"""What it means that the agent could make a setting nowhere."""
 
 LARGEST_RATIO = 16
 """Updates for a step, or steps for an update, above which the ratio is not taken for exact."""
@@ -112,6 +120,14 @@ class NoTimes:
     why: str
 
 
+def per_examples(times: RunTimes | NoTimes, ratio: Fraction) -> RunTimes | NoTimes:
+    """Return the figures of a larger step for as many examples as a step as it is has: 1 / `ratio` of its own."""
+    if isinstance(times, NoTimes):
+        return times
+    own = float(ratio)
+    return replace(times, blocks_ms=times.blocks_ms / own, whole_ms=times.whole_ms / own)
+
+
 @dataclass(frozen=True, slots=True)
 class TrainedState:
     """What training had done before a certain step."""
@@ -131,6 +147,7 @@ class Timing:
     finite: bool | None = None
     ended_by: str = ""
     enough: bool = False  # whether the agent ended the process, because it had enough
+    ineffective: str = ""  # why the variant's settings did not reach the program
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -147,6 +164,7 @@ class Timing:
             data["finite"],
             str(data["ended_by"]),
             bool(data["enough"]),
+            _ineffective(data.get("settings", {})),
         )
 
     def chosen(self) -> int | None:
@@ -157,6 +175,14 @@ class Timing:
         longest = max(self.loops[n].covers_ms for n in usable)
         outer = [n for n in usable if self.loops[n].covers_ms >= 0.9 * longest]
         return min(outer, key=lambda n: len(self.loops[n].starts_ms))
+
+
+def _ineffective(settings: dict[str, Any]) -> str:
+    """Return why a variant's settings did not reach the program, or ""."""
+    if replaced := settings.get("replaced"):
+        return f"the program sets {' and '.join(replaced)} itself"
+    unused = [name for name, times in settings.get("reached", {}).items() if not times]
+    return UNUSED[unused[0]] if unused else ""
 
 
 def _state(state: dict[str, Any] | None) -> TrainedState | None:

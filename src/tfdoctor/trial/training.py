@@ -15,6 +15,7 @@ EXAMPLES = 5
 WORSE = (
     TrainingState.EQUAL,
     TrainingState.LOSSES,
+    TrainingState.CHANGED,
     TrainingState.UNKNOWN,
     TrainingState.DIFFERENT,
     TrainingState.NOT_FINITE,
@@ -69,6 +70,8 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     mine, its = run.state, next(iter(original.states), None)
     if original.finite and (run.finite is False or (mine and its and _lost(its, mine))):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
+    if variant.model:
+        return TrainingMatch(state=TrainingState.CHANGED, why=variant.model)
     if mine is None or its is None:
         why = "no step at which the weights could be read"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)

@@ -91,13 +91,13 @@ def _check(run: TrialRun, *, layer: bool) -> None:
 
 
 def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants that save time and do not change the model, the largest saving first."""
+    """Return the variants that save time and may be kept, the largest saving first."""
     measured = runs.measured([variant.name for variant in variants])
     helped = [
         variant
         for variant in variants
         if schedule.helps(measured.get(variant.name))
-        and not variant.model
+        and variant.may_keep
         and not _broken(runs, variant)
     ]
     return sorted(helped, key=lambda variant: -measured[variant.name].share)
@@ -164,6 +164,7 @@ def _row(runs: Runs, variant: Variant) -> Trial:
         action=variant.action,
         rules=variant.rules,
         promised=variant.promised,
+        examples=float(variant.examples),
         measured=measured,
         step_ms=median(one.step_ms for one in times) if times else None,
         whole_ms=median(one.whole_ms for one in times) if times else None,

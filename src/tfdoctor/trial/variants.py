@@ -2,27 +2,35 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from tfdoctor.diagnosis import Saving
+from tfdoctor.edits.splice import Splice
 
 AS_IS = "as it is"
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A change of the program: other texts of files, other environment variables, or both."""
+    """A change of the program: other texts of files, environment variables, or settings that the agent makes."""
 
     name: str
     files: Mapping[Path, bytes] = field(
         default_factory=dict
     )  # by absolute path with links resolved
     environment: Mapping[str, str] = field(default_factory=dict)
+    runner: Mapping[str, int] = field(default_factory=dict)  # what the agent sets in the program
     action: str = ""  # what it changes, in the words of the report
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     exact: bool = False  # the weights must be the same as without it
-    model: bool = False  # it changes what is trained
+    model: str = ""  # how it changes what is trained, as a clause
+    may_keep: bool = True  # it may be among the changes that are kept
+    examples: Fraction = Fraction(1)  # of a step, for each one of the program as it is
+    splices: tuple[
+        tuple[str, tuple[Splice, ...]], ...
+    ] = ()  # by file: changes that no finding's edit makes
 
     @property
     def fills_cache(self) -> bool:
@@ -45,11 +53,12 @@ def distinct(variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants without those that change the same files in the same way as one before."""
     kept: list[Variant] = []
     for variant in variants:
-        same = (
-            other
-            for other in kept
-            if (other.files, other.environment) == (variant.files, variant.environment)
-        )
+        same = (other for other in kept if _change(other) == _change(variant))
         if next(same, None) is None:
             kept.append(variant)
     return kept
+
+
+def _change(variant: Variant) -> tuple[Mapping[Path, bytes], Mapping[str, str], Mapping[str, int]]:
+    """Return all that a variant changes."""
+    return variant.files, variant.environment, variant.runner

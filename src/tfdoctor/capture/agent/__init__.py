@@ -72,12 +72,14 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         registry,
         session_loop,
         tf_hooks,
+        timing,
         training_state,
     )
 
     trainers = keras_loop.trainers(parts)
     parts.trainers = list(trainers.values())
     every: dict[str, list[Hook]] = {}
+    window = parts.window
     for hooks in (
         tf_hooks.hooks(parts),
         registry.hooks(parts.registry),
@@ -85,6 +87,9 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         session_loop.hooks(parts),
         lending.hooks(parts),
         debugging.hooks(parts.aids),
+        window.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
+        if isinstance(window, timing.TimedWindow)
+        else {},
     ):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)

@@ -283,6 +283,13 @@ class TrialPlan(TypedDict):
     compare_at: int  # the step before which the weights are compared
 
 
+class VariantPlan(TypedDict):
+    """What a variant of a trial sets."""
+
+    settings: Mapping[str, int]  # by the agent, in the program
+    environment: Mapping[str, str]  # by variables, which are set already
+
+
 class AgentPlan(TypedDict, total=False):
     """What tfdoctor asks of the agent."""
 
@@ -294,4 +301,5 @@ class AgentPlan(TypedDict, total=False):
     stop_after: bool
     watch_s: float
     trial: TrialPlan | None  # times steps and traces none
+    variant: VariantPlan  # of a trial
     changed: Mapping[str, str]  # file: the file with the text to read in its place

@@ -9,6 +9,7 @@ import time
 
 from . import training_state
 from .journal import guarded
+from .runner_settings import RunnerSettings
 from .steps import NEVER, StepKind
 from .tracing import State
 from .window import TraceWindow
@@ -98,6 +99,7 @@ class TimedWindow(TraceWindow):
         self.results = training_state.ReturnedLosses(self.trial["compare_at"])
         self.returned = self.results.note
         self.updates = training_state.Updates()
+        self.settings = RunnerSettings(plan["variant"])
         registry.written = True  # nothing is described: hooks remember nothing
         registry.lengths.left = 0
 
@@ -205,6 +207,7 @@ class TimedWindow(TraceWindow):
                         for source, times in self.times.items()
                     ],
                     "finite": self.finite,
+                    "settings": self.settings.summary(),
                 },
                 file,
             )

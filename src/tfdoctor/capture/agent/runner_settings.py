@@ -1,0 +1,104 @@
+"""Settings of a trial that no environment variable can make, and whether those of the environment arrived.
+
+A setting that reaches nothing must not be timed: its run would be one of the program as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+from .frames import hide
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .declared import Foreign, VariantPlan
+    from .imports import Hooks
+
+POOL_THREADS, NO_XLA = "pool-threads", "no-xla"
+"""Threads of a pool of its own for each tf.data pipeline; no function is compiled with XLA."""
+
+KEPT = "_tfdoctor_with_options"
+"""Attribute of a dataset: the same with a pool of its own, for a loop is known by its dataset."""
+
+TENSORFLOW = "tensorflow."
+"""How the modules of functions begin that TensorFlow has for itself: no program needs to call them."""
+
+CONFIGURED = {
+    "TF_NUM_INTEROP_THREADS": "get_inter_op_parallelism_threads",
+    "TF_NUM_INTRAOP_THREADS": "get_intra_op_parallelism_threads",
+}
+"""Variables that TensorFlow ignores where the program has set a number by `tf.config.threading`."""
+
+
+class RunnerSettings:
+    """What a variant sets, and how many datasets or functions it was set on."""
+
+    def __init__(self, variant: VariantPlan) -> None:
+        self.wanted, self.environment = variant["settings"], variant["environment"]
+        self.reached = dict.fromkeys(self.wanted, 0)
+        # TensorFlow is about to be imported: what the program has changed by now counts.
+        self.replaced = [
+            name for name, value in self.environment.items() if os.environ.get(name) != value
+        ]
+
+    def summary(self) -> dict[str, object]:
+        """Return what the trial reads: how often each setting was made, and the variables that had no effect."""
+        config: Foreign = sys.modules.get("tensorflow.python.framework.config")
+        configured = [
+            name
+            for name, ask in CONFIGURED.items()
+            if name in self.environment and config is not None and getattr(config, ask)()
+        ]
+        return {"reached": self.reached, "replaced": self.replaced + configured}
+
+    def hooks(self, of_datasets: str, of_functions: Sequence[str]) -> Hooks:
+        """Return what to patch in which module; given are those of tf.data's datasets and of tf.function."""
+        hooks: dict[str, list[Foreign]] = {}
+        if POOL_THREADS in self.wanted:
+            hooks[of_datasets] = [lambda module: self._own_pool(module.DatasetV2)]
+        if NO_XLA in self.wanted:
+            hooks.update({name: [self._no_xla] for name in of_functions})
+        return hooks
+
+    def _own_pool(self, kind: Foreign) -> None:
+        """Iterate, wherever a dataset is iterated, over the same with a pool of threads of its own."""
+        original, number = kind._apply_debug_options, self.wanted[POOL_THREADS]
+
+        @functools.wraps(original)
+        def _apply_debug_options(self_: Foreign) -> Foreign:
+            dataset = original(self_)
+            if dataset.options().threading.private_threadpool_size is not None:
+                return dataset
+            known = vars(dataset).get(KEPT)
+            if known is None:
+                options: Foreign = sys.modules["tensorflow.python.data.ops.options"]
+                own = options.Options()
+                own.threading.private_threadpool_size = number
+                known = vars(dataset)[KEPT] = dataset.with_options(own)
+                self.reached[POOL_THREADS] += 1
+            return known
+
+        kind._apply_debug_options = hide(_apply_debug_options)
+
+    def _no_xla(self, module: Foreign) -> None:
+        """Make each tf.function without XLA, Keras' included."""
+        kind: Foreign = getattr(module, "Function", None)
+        if (
+            kind is None or kind.__module__ != module.__name__
+        ):  # a later version's other name for it
+            return
+        original = kind.__init__
+
+        @functools.wraps(original)
+        def __init__(self_: Foreign, *args: object, **kwargs: object) -> None:
+            original(self_, *args, **kwargs)
+            if self_._jit_compile:
+                self_._jit_compile = False
+                module_of: str = getattr(self_.python_function, "__module__", None) or ""
+                self.reached[NO_XLA] += not module_of.startswith(TENSORFLOW)
+
+        kind.__init__ = hide(__init__)

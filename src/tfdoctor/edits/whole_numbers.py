@@ -1,0 +1,79 @@
+"""A whole number replaced in a file: a literal, or a constant that is used for nothing else."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import libcst as cst
+
+from tfdoctor.edits.module import SyntaxTree
+from tfdoctor.edits.names import is_label
+from tfdoctor.edits.splice import Declined, Splice
+
+IsUse = Callable[[cst.Name], bool]
+"""Says whether the file uses a constant at this place for what is to be changed."""
+
+
+def replaced(
+    module: SyntaxTree,
+    node: cst.BaseExpression,
+    values: tuple[int, int],
+    is_use: IsUse,
+    others: Sequence[str],
+) -> list[Splice]:
+    """Return the splices after which an expression is the second of two values instead of the first.
+
+    ``others`` are the texts of the other files of the run, which may import the constant.
+
+    Raises:
+        Declined: it is neither, or has another value than the run had.
+    """
+    before, after = values
+    literal = _constant(module, node, is_use, others) if isinstance(node, cst.Name) else node
+    if not isinstance(literal, cst.Integer):
+        raise Declined(f"`{module.written(node)}` is not a number that the file contains")
+    if literal.evaluated_value != before:
+        raise Declined(f"the file has {module.written(literal)} where the run had {before}")
+    start, end = module.span(literal)
+    return [Splice(start, end, 0, str(after))]
+
+
+def is_value(module: SyntaxTree, node: cst.BaseExpression, value: int) -> bool:
+    """Say whether an expression is a number, or a name that the file gives it."""
+    if isinstance(node, cst.Name):
+        assigned = _assigned(module, node)
+        return assigned is not None and is_value(module, assigned[1], value)
+    return isinstance(node, cst.Integer) and node.evaluated_value == value
+
+
+def _constant(
+    module: SyntaxTree, name: cst.Name, is_use: IsUse, others: Sequence[str]
+) -> cst.BaseExpression:
+    """Return what the file assigns to a constant."""
+    assigned = _assigned(module, name)
+    if assigned is None:
+        raise Declined(f"`{name.value}` is not a number that the file assigns once, in no block")
+    target, value = assigned
+    uses = [
+        node
+        for node in module.all(cst.Name)
+        if node.value == name.value
+        and not is_label(module, node)
+        and target in module.bound(node)
+        and node is not target
+    ]
+    word = re.compile(rf"\b{re.escape(name.value)}\b")
+    if not all(map(is_use, uses)) or any(word.search(text) for text in others):
+        raise Declined(f"`{name.value}` is used for something else, too")
+    return value
+
+
+def _assigned(module: SyntaxTree, name: cst.Name) -> tuple[cst.CSTNode, cst.BaseExpression] | None:
+    """Return the only name that gets a value in the file itself, and the value; None where it is not so."""
+    bound = module.bound(name)
+    target = module.parent(bound[0]) if len(bound) == 1 else None
+    assignment = module.parent(target) if isinstance(target, cst.AssignTarget) else None
+    line = module.parent(assignment) if assignment is not None else None
+    top = line is not None and module.parent(line) is module.tree
+    if not (top and isinstance(assignment, cst.Assign) and len(assignment.targets) == 1):
+        return None
+    return bound[0], assignment.value

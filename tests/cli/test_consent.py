@@ -1,0 +1,106 @@
+"""Before runs whose writes stay: what is said, and what each answer does, at a real terminal and without one."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.capture.running import environment
+from tests.cli.trial_recording import content, made
+
+QUESTION = b"Run it? [y/N]: "
+
+
+def command(recording: Path, *options: str) -> list[str]:
+    program = [sys.executable, "-m", "tfdoctor", "try", str(recording), "--no-layer"]
+    return [*program, "--env", "A=1", "--minutes", "2", *options]
+
+
+def answered(recording: Path, answer: bytes) -> tuple[int, str]:
+    """Run the command at a terminal of its own and type an answer; return its exit code and what it showed."""
+    words = command(recording)
+    child, terminal = pty.fork()
+    if not child:
+        os.execve(words[0], words, environment())
+    shown = b""
+    while QUESTION not in shown:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, answer)
+    try:
+        while more := os.read(terminal, 4096):
+            shown += more
+    except OSError:  # the terminal of a process that has ended
+        pass
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), " ".join(shown.decode().split())
+
+
+def test_it_says_what_will_happen_before_anything_does(tmp_path: Path) -> None:
+    recording = made(tmp_path)
+    before = content(tmp_path)
+    code, shown = answered(recording, b"n\n")
+    assert code == 2
+    assert "cannot be thrown away here (--no-layer)" in shown
+    assert f"will run about 10 times in {tmp_path}, for about 2 minutes at most" in shown
+    assert "four files in this folder changed (a.ckpt, b.ckpt, c.ckpt and 1 more)" in shown
+    assert shown.endswith("tfdoctor: Nothing was run.")
+    assert content(tmp_path) == before
+
+
+def test_ctrl_c_at_the_question_runs_nothing(tmp_path: Path) -> None:
+    recording = made(tmp_path, written=None)
+    before = content(tmp_path)
+    code, shown = answered(recording, b"\x03")
+    assert code == 130
+    assert "Which files it writes is not recorded." in shown
+    assert "Traceback" not in shown
+    assert content(tmp_path) == before
+
+
+def test_yes_runs_the_program(tmp_path: Path) -> None:
+    recording = made(tmp_path, written={"count": 0, "names": []})
+    code, shown = answered(recording, b"y\n")
+    assert "no file in this folder changed" in shown
+    assert (tmp_path / "ran.txt").read_text() == "ran\n"
+    assert code == 2  # this program has no steps
+    assert "no loop of training steps was seen" in shown
+
+
+@pytest.mark.parametrize("target", ["recording", "script"])
+def test_without_a_terminal_it_stops_with_a_sentence(tmp_path: Path, target: str) -> None:
+    recording = made(tmp_path)
+    before = content(tmp_path)
+    words = command(recording)
+    if target == "script":
+        words[words.index(str(recording))] = "--no-layer"
+        words.append("train.py")
+    done = subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("tfdoctor: Nothing was run, because")
+    assert "--yes" in done.stderr
+    assert content(tmp_path) == before
+
+
+def test_yes_in_advance_asks_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(made(tmp_path), "--yes"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert "will run about 10 times" in done.stderr
+    assert (tmp_path / "ran.txt").read_text() == "ran\n"
