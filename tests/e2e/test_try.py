@@ -51,7 +51,7 @@ def test_a_patch_is_measured_and_nothing_is_written(project: Path, tmp_path: Pat
     patch.write_text(diff())
     out = tmp_path / "recording"
     before = content(project)
-    command = [sys.executable, "-m", "tfdoctor", "try", "--minutes", "1.2", "--out", str(out)]
+    command = [sys.executable, "-m", "tfdoctor", "try", "--minutes", "1.3", "--out", str(out)]
     done = subprocess.run(
         [*command, "--patch", str(patch), "--format", "json,html,md", "train.py", "100000"],
         capture_output=True,
