@@ -193,7 +193,7 @@ class TrainingMatch:
 
     state: TrainingState
     step: int = 0
-    losses: tuple[tuple[float, float], ...] = ()  # of the first steps: as it is, and the variant's
+    losses: tuple[tuple[int, float, float], ...] = ()  # step, its loss as it is, and the variant's
     apart: float | None = None  # largest relative difference of a step's loss
     usual: float | None = None  # the same between two runs of the program as it is
     why: str = ""  # of UNKNOWN; of CHANGED how

@@ -236,12 +236,12 @@ def tried() -> Diagnosis:
 LOSSES = TrainingMatch(
     state=TrainingState.LOSSES,
     step=20,
-    losses=((2.0, 2.1), (1.5, 1.6)),
+    losses=((1, 2.0, 2.1), (2, 1.5, 1.6)),
     apart=0.05,
     usual=0.0002,
 )
 CHANGED = TrainingMatch(state=TrainingState.CHANGED, why="the batch is twice as large")
-DIFFERENT = TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((2.0, 2.1),))
+DIFFERENT = TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((1, 2.0, 2.1),))
 
 
 def trial(  # noqa: PLR0913 - the fields that differ

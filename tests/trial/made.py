@@ -12,6 +12,7 @@ from tfdoctor.trial.times import Loop, NoTimes, TrainedState, times_of
 from tfdoctor.trial.variants import Variant
 
 LOSSES = (2.0, 1.5, 1.2)
+OTHER_LOSSES = (2.1, 1.6, 1.3)
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Machine:
         return TrialRun(
             times_of(Loop.read(loop(spans.tolist()))),
             TrainedState(
-                20, digest, LOSSES if digest == "same" else tuple(loss + 0.1 for loss in LOSSES)
+                20, digest, dict(enumerate(LOSSES if digest == "same" else OTHER_LOSSES, 1))
             ),
             finite=self.finite,
             seconds=self.seconds,

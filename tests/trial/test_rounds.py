@@ -248,8 +248,11 @@ def test_a_crash_in_a_later_run_leaves_no_figure(
     ("changes", "state"),
     [
         ({"finite": False}, TrainingState.NOT_FINITE),
-        ({"state": TrainedState(20, "same", (2.0, math.nan, 1.2))}, TrainingState.NOT_FINITE),
-        ({"state": TrainedState(20, "other", (2.0, 1.6, 1.2))}, TrainingState.DIFFERENT),
+        (
+            {"state": TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2})},
+            TrainingState.NOT_FINITE,
+        ),
+        ({"state": TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2})}, TrainingState.DIFFERENT),
     ],
 )
 def test_one_run_of_several_that_trains_otherwise_shows(
@@ -303,7 +306,7 @@ def test_a_change_of_the_arithmetic_shows_its_losses(clock: Callable[[float], No
     training = row(trials, "a").training
     assert training is not None
     assert training.state is TrainingState.LOSSES
-    assert training.losses[0] == (2.0, 2.1)
+    assert training.losses[0] == (1, 2.0, 2.1)
     assert training.usual == 0.0
     assert kept == ["a"]
 

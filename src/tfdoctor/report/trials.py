@@ -1,6 +1,6 @@
 """What `tfdoctor try` measured, as the page shows it: promised beside measured, and whether it trains the same."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfdoctor import text
@@ -213,14 +213,18 @@ def _losses(rows: Sequence[Trial]) -> Grid | None:
     ]
     if not compared:
         return None
-    steps = max(len(losses) for _, losses in compared)
-    kinds = ("text", *("number" for _ in range(steps)))
+    steps = sorted({step for _, losses in compared for step, _, _ in losses})
+    kinds = ("text", *("number" for _ in steps))
     cells: list[tuple[str, ...]] = []
     for name, losses in compared:
-        missing = [""] * (steps - len(losses))
-        cells.append((f"as it is ({text.prose(name)})", *(f"{a:.6g}" for a, _ in losses), *missing))
-        cells.append((text.prose(name), *(f"{b:.6g}" for _, b in losses), *missing))
-    return Grid(("loss", *(f"step {n + 1}" for n in range(steps))), kinds, tuple(cells))
+        as_is, own = ({loss[0]: loss[n] for loss in losses} for n in (1, 2))
+        cells.append((f"as it is ({text.prose(name)})", *_in_columns(as_is, steps)))
+        cells.append((text.prose(name), *_in_columns(own, steps)))
+    return Grid(("loss", *(f"step {step}" for step in steps)), kinds, tuple(cells))
+
+
+def _in_columns(losses: Mapping[int, float], steps: Sequence[int]) -> list[str]:
+    return [f"{losses[step]:.6g}" if step in losses else "" for step in steps]
 
 
 def _notes(trials: Trials) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def _training(training: TrainingMatch | None, number: Number) -> Object | None:
     return {
         "state": training.state.value,
         "step": training.step,
-        "losses": [[number(a), number(b)] for a, b in training.losses],
+        "losses": [[step, number(a), number(b)] for step, a, b in training.losses],
         "apart": number(training.apart),
         "usual": number(training.usual),
         "why": training.why,

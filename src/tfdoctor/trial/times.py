@@ -2,8 +2,10 @@
 
 import json
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
@@ -134,7 +136,7 @@ class TrainedState:
 
     step: int
     digest: str | None = None  # of the weights
-    losses: tuple[float | None, ...] = ()
+    losses: Mapping[int, float] = field(default_factory=dict)  # by steps done
     why: str = ""  # why there is no digest
 
 
@@ -160,7 +162,7 @@ class Timing:
         data = json.loads(path.read_text("utf-8"))
         return cls(
             tuple(Loop.read(loop) for loop in data["loops"]),
-            tuple(_state(loop["state"]) for loop in data["loops"]),
+            tuple(_state(loop["state"], loop["sizes"]) for loop in data["loops"]),
             data["finite"],
             str(data["ended_by"]),
             bool(data["enough"]),
@@ -185,12 +187,13 @@ def _ineffective(settings: dict[str, Any]) -> str:
     return UNUSED[unused[0]] if unused else ""
 
 
-def _state(state: dict[str, Any] | None) -> TrainedState | None:
+def _state(state: dict[str, Any] | None, sizes: Sequence[int]) -> TrainedState | None:
+    """Return what training had done; a call of several steps returns the loss after the last of them."""
     if state is None:
         return None
-    return TrainedState(
-        int(state["step"]), state.get("digest"), tuple(state["losses"]), str(state.get("why", ""))
-    )
+    by_steps = zip(accumulate(sizes), state["losses"], strict=False)
+    losses = {steps: loss for steps, loss in by_steps if loss is not None}
+    return TrainedState(int(state["step"]), state.get("digest"), losses, str(state.get("why", "")))
 
 
 def times_of(loop: Loop) -> RunTimes | NoTimes:

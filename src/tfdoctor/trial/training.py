@@ -92,7 +92,7 @@ def _same(mine: TrainedState, its: TrainedState) -> bool | None:
 def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> TrainingMatch:
     apart = _apart(its, mine)
     if apart is None:
-        why = "the steps return no loss"
+        why = "no loss was returned after the same steps"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why, step=its.step)
     return TrainingMatch(
         state=TrainingState.LOSSES,
@@ -103,24 +103,24 @@ def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> Tr
     )
 
 
-def _pairs(first: TrainedState, second: TrainedState) -> list[tuple[float, float]]:
-    """Return the losses of the same steps, where both have one that is a finite number."""
+def _pairs(first: TrainedState, second: TrainedState) -> list[tuple[int, float, float]]:
+    """Return the losses after the same steps, where both have one that is a finite number."""
     return [
-        (a, b)
-        for a, b in zip(first.losses, second.losses, strict=False)
-        if a is not None and b is not None and math.isfinite(a) and math.isfinite(b)
+        (step, loss, second.losses[step])
+        for step, loss in first.losses.items()
+        if step in second.losses and math.isfinite(loss) and math.isfinite(second.losses[step])
     ]
 
 
 def _lost(its: TrainedState, mine: TrainedState) -> bool:
     """Say whether a loss is infinite or NaN where that of the program as it is is not."""
     return any(
-        a is not None and b is not None and math.isfinite(a) and not math.isfinite(b)
-        for a, b in zip(its.losses, mine.losses, strict=False)
+        math.isfinite(loss) and not math.isfinite(mine.losses.get(step, 0.0))
+        for step, loss in its.losses.items()
     )
 
 
 def _apart(first: TrainedState, second: TrainedState) -> float | None:
-    """Return the largest relative difference of the losses of a step; None where there are none."""
+    """Return the largest relative difference of the losses after a step; None where there are none."""
     pairs = _pairs(first, second)
-    return max((abs(a - b) / max(abs(a), abs(b), 1e-12) for a, b in pairs), default=None)
+    return max((abs(a - b) / max(abs(a), abs(b), 1e-12) for _, a, b in pairs), default=None)

@@ -1,0 +1,46 @@
+"""Whether two runs train the same, from what the agent wrote of each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trial.test_times import loop
+from tfdoctor.diagnosis import TrainingState
+from tfdoctor.trial.running import TrialRun
+from tfdoctor.trial.times import NoTimes, Timing
+from tfdoctor.trial.training import compare
+from tfdoctor.trial.variants import Variant
+
+
+def run(folder: Path, digest: str, losses: list[float], sizes: list[int]) -> TrialRun:
+    """Return a run whose agent wrote these losses, one for each call."""
+    state: dict[str, Any] = {"step": sum(sizes), "digest": digest, "losses": losses}
+    text = {
+        "loops": [loop([1.0] * (len(sizes) - 1), sizes=sizes, state=state)],
+        "finite": True,
+        "ended_by": "",
+        "enough": True,
+    }
+    path = folder / f"{digest}.json"
+    path.write_text(json.dumps(text))
+    return TrialRun(NoTimes("not needed"), Timing.read(path).states[0], finite=True)
+
+
+def test_losses_are_compared_after_the_same_steps(tmp_path: Path) -> None:
+    """A call of four steps returns the loss after the fourth, not that of a first step."""
+    as_is = run(tmp_path, "one", [2.0, 1.9, 1.8, 1.7, 1.6, 1.5, 1.4, 1.3], [1] * 8)
+    fewer_calls = run(tmp_path, "two", [1.7, 1.43], [4, 4])
+    found = compare(Variant("steps-per-execution"), [fewer_calls], [as_is, as_is])
+    assert found.state is TrainingState.LOSSES
+    assert found.losses == ((4, 1.7, 1.7), (8, 1.3, 1.43))
+    assert found.apart == pytest.approx(0.1, rel=0.1)
+
+
+def test_losses_after_other_steps_are_not_compared(tmp_path: Path) -> None:
+    as_is = run(tmp_path, "one", [2.0, 1.9, 1.8], [3, 3, 3])
+    other = run(tmp_path, "two", [2.0, 1.9], [4, 4])
+    found = compare(Variant("steps-per-execution"), [other], [as_is, as_is])
+    assert found.state is TrainingState.UNKNOWN
+    assert "after the same steps" in found.why
