@@ -1,15 +1,16 @@
 """Compares what `tfdoctor try` measures with a plain timer: ``python -m benchmarks.trials ROUND [NAME ...]``.
 
 For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before that, both
-scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the trial. The
-table says whether the interval of the trial holds that saving, how wide it is, and whether the program as it is
-differs from itself.
+scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the trial: the
+median step of the second half, when caches are full. The table says whether the interval of the trial holds that
+saving, how wide it is, and whether the program as it is differs from itself.
 """
 
 import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks.strangers.__main__ import QUIET, timed
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
@@ -27,8 +28,13 @@ class Compared:
     """One case: the saving by the timer, by the trial, and of the program against itself."""
 
     case: Case
-    truth: float | None
+    turns: list[float]  # the saving by the timer in each turn, sorted
     trials: Trials
+
+    @property
+    def truth(self) -> float | None:
+        """The saving by the timer: the median over the turns."""
+        return median(self.turns) if self.turns else None
 
     @property
     def measured(self) -> Measured | None:
@@ -44,16 +50,20 @@ class Compared:
     def line(self) -> str:
         """Return one line of the table."""
         one, itself = self.measured, self.trials.as_is
-        truth = "-" if self.truth is None else f"{self.truth:.1%}"
+        truth = (
+            "-"
+            if self.truth is None
+            else f"{self.truth:.1%} ({self.turns[0]:.0%} to {self.turns[-1]:.0%})"
+        )
         if one is None:
             return (
-                f"{self.case.name:<34} timer {truth:>6}  no figure: {self.trials.rows[0].missing}"
+                f"{self.case.name:<34} timer {truth:<20}  no figure: {self.trials.rows[0].missing}"
             )
         interval = f"{one.share:>6.1%} ({one.low:.1%} to {one.high:.1%})"
         against = "-" if itself is None else f"{itself.share:+.1%} {itself.difference.value}"
         training = self.trials.rows[0].training
         return (
-            f"{self.case.name:<34} timer {truth:>6}  try {interval:<28} {'holds' if self.holds else 'MISSES'}"
+            f"{self.case.name:<34} timer {truth:<20}  try {interval:<28} {'holds' if self.holds else 'MISSES'}"
             f"  half {(one.high - one.low) / 2:.1%}  A/A {against}"
             f"  {self.trials.rounds} rounds, {self.trials.minutes:.1f} min"
             f"  {training.state.value if training else '-'}"
@@ -62,13 +72,13 @@ class Compared:
 
 def compare(case: Case, minutes: float, rounds: int) -> Compared:
     """Time the twins of a case plainly, then try the fix."""
-    truth = case.saving(timed(case, rounds))
+    turns = case.shares(timed(case, rounds), "late_median_ms")
     sick, healthy = (case.folder / f"{twin}.py" for twin in (SICK, HEALTHY))
     program = RecordedProgram((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
     with Runner.of(program, layer=True) as stage:
         trials, _ = trial.conduct(stage, trial.Agenda([fix], lambda parts: parts[0], minutes))
-    return Compared(case, truth, trials)
+    return Compared(case, turns, trials)
 
 
 def comparable(case: Case) -> bool:

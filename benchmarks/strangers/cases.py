@@ -75,15 +75,18 @@ class Case:
 
     def saving(self, times: list[dict[str, dict[str, float]]]) -> float | None:
         """Return the share of the step that the fix saves: the median of the rounds' ratios; None of no rounds."""
-        figure = "mean_ms" if self.by_mean else "median_ms"
-        shares = sorted(
+        shares = self.shares(times, "mean_ms" if self.by_mean else "median_ms")
+        return shares[len(shares) // 2] if shares else None
+
+    def shares(self, times: list[dict[str, dict[str, float]]], figure: str) -> list[float]:
+        """Return the share of the step that the fix saves in each round by one of the timer's figures, sorted."""
+        return sorted(
             1.0
             - self._per_unit(round_[HEALTHY][figure], HEALTHY)
             / self._per_unit(round_[SICK][figure], SICK)
             for round_ in times
             if all(round_.get(twin, {}).get(figure) for twin in (SICK, HEALTHY))
         )
-        return shares[len(shares) // 2] if shares else None
 
     def _per_unit(self, ms: float, twin: str) -> float:
         return ms / self.per_mark.get(twin, 1.0)
