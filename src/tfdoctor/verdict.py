@@ -111,13 +111,14 @@ class Remedy:
     """One change to make.
 
     ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``edit_id`` the name
-    under which ``tfdoctor try`` will know the change.
+    of the change among the edits, ``width`` the width of a layer in the file and the one to choose.
     """
 
     action: str
     code: str = ""
     at: Location | None = None
     edit_id: str = ""
+    width: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ BATCHES = [
 def remedy(line: int) -> Remedy:
     return Remedy(
         f"Choose 128 instead of 130 in dense_{line}",
-        "130  ->  128    # fewer tiles",
-        Location("train.py", line),
+        at=Location("train.py", line),
+        width=(130, 128),
     )
 
 

@@ -1,6 +1,5 @@
 """Larger batches and other widths: they change what is trained, so they are tried only when their rule is named."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,9 +23,6 @@ BATCH_RULES = ("small-batch", "small-replica-batch")
 """The rules that advise a larger batch for the sake of the step."""
 
 WIDTH_RULE = "unaligned-dimension"
-
-WIDTHS = re.compile(r"(\d+) +-> +(\d+)\b")
-"""The widths in the example of such a remedy: "33  ->  32"."""
 
 ARRAYS = "arrays"
 """The kind of input for which Keras makes the batches."""
@@ -168,13 +164,11 @@ def _width_of(sources: Sources, remedy: Remedy) -> tuple[str, tuple[Splice, ...]
     Raises:
         Declined: the file does not show the width.
     """
-    widths = WIDTHS.match(remedy.code)
-    if widths is None or remedy.at is None:
+    if remedy.width is None or remedy.at is None:
         raise Declined("the line to change is unknown")
     path = remedy.at.path
     module = SyntaxTree(sources[path].text)
-    before_after = int(widths[1]), int(widths[2])
-    return path, tuple(width(module, remedy.at.line, before_after, _other_texts(sources, path)))
+    return path, tuple(width(module, remedy.at.line, remedy.width, _other_texts(sources, path)))
 
 
 def _other_texts(sources: Sources, path: str) -> list[str]:
