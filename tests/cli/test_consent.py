@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.capture.running import environment
 from tests.cli.trial_recording import content, made
 
+CTRL_C = b"\x03"
 QUESTION = b"Run it? [y/N]: "
 
 
@@ -30,8 +32,11 @@ def answered(recording: Path, answer: bytes) -> tuple[int, str]:
         shown += os.read(terminal, 4096)
     os.write(terminal, answer)
     try:
-        while more := os.read(terminal, 4096):
-            shown += more
+        while True:
+            if select.select([terminal], [], [], 2.0)[0]:
+                shown += os.read(terminal, 4096)
+            elif answer == CTRL_C:  # came before Python waited for input, which does not look again
+                os.write(terminal, answer)
     except OSError:  # the terminal of a process that has ended
         pass
     _, status = os.waitpid(child, 0)
@@ -45,7 +50,7 @@ def test_it_says_what_will_happen_before_anything_does(tmp_path: Path) -> None:
     code, shown = answered(recording, b"n\n")
     assert code == 2
     assert "cannot be thrown away here (--no-layer)" in shown
-    assert f"will run about 10 times in {tmp_path}, for about 2 minutes at most" in shown
+    assert f"will run in {tmp_path} 10 times or more, as far as 2 minutes allow" in shown
     assert "four files in this folder changed (a.ckpt, b.ckpt, c.ckpt and 1 more)" in shown
     assert shown.endswith("tfdoctor: Nothing was run.")
     assert content(tmp_path) == before
@@ -54,7 +59,7 @@ def test_it_says_what_will_happen_before_anything_does(tmp_path: Path) -> None:
 def test_ctrl_c_at_the_question_runs_nothing(tmp_path: Path) -> None:
     recording = made(tmp_path, written=None)
     before = content(tmp_path)
-    code, shown = answered(recording, b"\x03")
+    code, shown = answered(recording, CTRL_C)
     assert code == 130
     assert "Which files it writes is not recorded." in shown
     assert "Traceback" not in shown
@@ -102,5 +107,5 @@ def test_yes_in_advance_asks_nothing(tmp_path: Path) -> None:
         env=environment(),
         check=False,
     )
-    assert "will run about 10 times" in done.stderr
+    assert "10 times or more" in done.stderr
     assert (tmp_path / "ran.txt").read_text() == "ran\n"

@@ -6,10 +6,12 @@ import pytest
 
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.trial import of_recording, proposals
+from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import Variant, distinct
 
 DIFF = """--- a/train.py
@@ -118,3 +120,16 @@ def test_a_patch_that_adds_or_deletes_a_file_is_refused(tmp_path: Path, side: st
     patch.write_text(DIFF.replace(side, f"{side[:4]}/dev/null"))
     with pytest.raises(InputError, match="adds or deletes a file"):
         proposals.of_patch(patch, tmp_path)
+
+
+def test_variants_of_one_name_keep_their_own_figures() -> None:
+    one, other = (Variant("fix.diff", environment={"A": value}) for value in "12")
+    assert [variant.name for variant in distinct([one, other])] == ["fix.diff", "fix.diff (2)"]
+
+
+def test_changes_of_other_lines_of_one_file_go_together() -> None:
+    base = b"a = 1\n" + b"x = 0\n" * 8 + b"b = 1\n"
+    one, other = base.replace(b"a = 1", b"a = 2"), base.replace(b"b = 1", b"b = 2")
+    assert merged(base, one, other) == one.replace(b"b = 1", b"b = 2")
+    with pytest.raises(Declined, match="the same lines"):
+        merged(base, one, base.replace(b"a = 1", b"a = 3"))

@@ -11,7 +11,7 @@ from tfdoctor.diagnosis import (
     TrainingState,
     Trial,
 )
-from tfdoctor.humanize import percent
+from tfdoctor.humanize import counted, percent
 from tfdoctor.report.sentences import is_known
 from tfdoctor.verdict import Bound
 
@@ -22,6 +22,9 @@ NARROW = 0.04
 
 SMALL = 0.01
 """Ends of an interval below it need a decimal: in full percents they would be zero."""
+
+ENOUGH_ROUNDS = 4
+"""Rounds from which on it is their spread that makes an interval wide: with three, Student's t alone doubles it."""
 
 LEAST = 0.001
 """Relative difference of losses below which the figure says nothing."""
@@ -49,7 +52,14 @@ def saved(measured: Measured | None, training: TrainingMatch | None = None) -> s
         case Difference.NONE:
             return f"no difference that this could show ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"unknown: the machine was too noisy to tell ({interval(measured)})"
+            return f"unknown: {_unclear(measured)} ({interval(measured)})"
+
+
+def _unclear(measured: Measured) -> str:
+    """Return why an interval is too wide: rounds that are few, or that differ."""
+    if len(measured.rounds) < ENOUGH_ROUNDS:
+        return f"{counted(len(measured.rounds), 'round')} are too few to tell, allow more minutes"
+    return "the rounds differ too much to tell"
 
 
 def saved_by(row: Trial) -> str:
@@ -164,6 +174,6 @@ def against_itself(measured: Measured) -> str:
         case Difference.NONE:
             return f"no difference ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"too different from run to run to compare ({interval(measured)})"
+            return f"unknown, {_unclear(measured)} ({interval(measured)})"
         case _:
             return f"its last run in a round {saved(measured)} against its first, so no smaller saving is claimed"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tfdoctor import text
-from tfdoctor.diagnosis import Diagnosis, Difference, TrainingState, Trial, Trials
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, TrainingState, Trial, Trials
 from tfdoctor.humanize import counted, factor, milliseconds, share
 from tfdoctor.report.sentences import saves
 from tfdoctor.report.tables import Grid
@@ -113,15 +113,37 @@ def verdict(trials: Trials) -> str:
     best = next((row for row in trials.rows if row.name == trials.together), None)
     best = best or next(iter(kept), None)
     tried = sum(bool(row.runs) for row in _single(trials.rows))
-    if best is None or best.measured is None:
-        proved = f"{_none_of(tried)} shown to save time."
+    other = [row for row in trials.rows if _saves_otherwise(row)]
+    if best is not None and best.measured is not None:
+        proved = _faster(best, best.measured, _some_of(len(kept), tried))
     else:
-        speed, one = factor(1 / (1 - best.measured.share)), best.measured
-        proved = (
-            f"{speed} as fast with {_some_of(len(kept), tried)}: "
-            f"a step is {number(one.share)} % shorter ({interval(one)})."
-        )
-    return " ".join(filter(None, (f"Measured: {proved}", _no_savings(trials.rows))))
+        proved = f"{_none_of(tried)} shown to save time." if tried > len(other) else ""
+    parts = (proved, _changing(other), _no_savings(trials.rows))
+    return f"Measured: {' '.join(filter(None, parts))}"
+
+
+def _faster(row: Trial, measured: Measured, changes: str) -> str:
+    """Return how much faster the program is with the changes that are kept."""
+    speed, share = factor(1 / (1 - measured.share)), f"{number(measured.share)} %"
+    per_example = f"an example takes {share} less time"
+    shorter = f"a step is {share} shorter" if row.examples == 1 else per_example
+    return f"{speed} as fast with {changes}: {shorter} ({interval(measured)})."
+
+
+def _saves_otherwise(row: Trial) -> bool:
+    """Say whether a variant saves time and is not kept, because it changes what is trained."""
+    changed = row.training is not None and row.training.state is TrainingState.CHANGED
+    saves_time = row.measured is not None and row.measured.difference is Difference.SAVES
+    return changed and saves_time and not row.kept
+
+
+def _changing(rows: Sequence[Trial]) -> str:
+    """Name the variants that save time and change what is trained; "" of none."""
+    if not rows:
+        return ""
+    names = " and ".join(f"{text.prose(row.name)} ({saved_by(row)})" for row in rows)
+    verb = "saves time and changes" if len(rows) == 1 else "save time and change"
+    return f"{names} {verb} what is trained: compare the accuracy."
 
 
 def _single(rows: Sequence[Trial]) -> list[Trial]:
@@ -168,9 +190,10 @@ def _why(trials: Trials) -> str:
     """Return why no variant has a figure."""
     if trials.ended_early:
         return "the trial was interrupted."
-    if trials.rounds or any(row.runs for row in trials.rows):
-        return "no variant could be timed."
-    return "the time was over before the first round ended; allow more with --minutes."
+    reasons = {row.missing for row in trials.rows if row.runs}
+    if not reasons:
+        return "the time was over before the first round ended; allow more with --minutes."
+    return f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
 
 
 def _line(row: Trial, scale: SavingScale) -> TrialLine:

@@ -18,8 +18,8 @@ def warning(
     """Return why writes stay, how often and how long the program will run, and what it wrote when recorded."""
     runs = LEAST_ROUNDS * (AROUND + variants) + 1
     return (
-        f"what the runs write cannot be thrown away here ({why}). The program will run about {runs} times in "
-        f"{folder}, for about {minutes:g} minutes at most, and write its files again each time. {_wrote(written)}"
+        f"what the runs write cannot be thrown away here ({why}). The program will run in {folder} {runs} times or "
+        f"more, as far as {minutes:g} minutes allow, and write its files again each time. {_wrote(written)}"
     )
 
 

@@ -59,7 +59,8 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     )
     advised = [*(variant for variant, _ in edited), *changes.variants]
     variants = distinct([*advised, *_named(request, program, diagnosis), *usual])
-    missing = [*missing, *changes.not_tried, *useless]
+    named = {one.name for one in changes.variants} | {one.name for one in changes.not_tried}
+    missing = [*(one for one in missing if one.name not in named), *changes.not_tried, *useless]
     _check(variants, missing)
     layer = _layer(program, request, recording, len(variants))
 

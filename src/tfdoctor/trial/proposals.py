@@ -14,6 +14,7 @@ from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.rule import Topic
+from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import NotTried, Variant
 from tfdoctor.verdict import Finding
 
@@ -135,9 +136,8 @@ def joined(
         runner |= part.runner
         if part.rules or part.splices:
             continue
-        if files.keys() & part.files.keys():
-            raise Declined("they change the same file")
-        files |= part.files
+        for path, data in part.files.items():
+            files[path] = merged(path.read_bytes(), files[path], data) if path in files else data
     return Variant(
         name=" + ".join(part.name for part in parts),
         files=files,

@@ -107,7 +107,7 @@ class Runs:
 
     def _run(self, variant: Variant, what: str) -> TrialRun:
         left = max(0.0, self.clock.left_s) / 60
-        self.say(f"{what} ({left:.0f} of {self.clock.minutes:.0f} minutes left)")
+        self.say(f"{what} ({left:.1f} of {self.clock.minutes:g} minutes left)")
         self.number += 1
         run = self.one(variant, self.enough, self.number)
         self.tries.append(run)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.trial.rounds import AROUND, Runs
+from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.variants import Variant
 
 LEAST_ROUNDS, MOST_ROUNDS = 3, 12
@@ -62,7 +63,8 @@ def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
     for variant in waiting:
         if variant not in begun and LEAST_ROUNDS * (len(batch) + 1 + AROUND) <= affordable:
             batch.append(variant)
-    return batch or ([] if runs.rounds else list(waiting[:1]))
+    alone = not runs.rounds and affordable >= FEWEST_ROUNDS * (AROUND + 1)
+    return batch or (list(waiting[:1]) if alone else [])
 
 
 def narrow(runs: Runs, variants: Sequence[Variant]) -> None:

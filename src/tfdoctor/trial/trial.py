@@ -179,7 +179,8 @@ def _missing(runs: Runs, name: str) -> str:
     if name in runs.why:
         return runs.why[name]
     if runs.done(name):
-        return f"only one round ended in time, and a figure needs {statistics.FEWEST_ROUNDS}"
+        needed = statistics.FEWEST_ROUNDS
+        return f"only one round ended in time, and a figure needs {needed}: allow more minutes"
     return "there was no time left for it"
 
 

@@ -1,8 +1,9 @@
 """The variants of a trial: what each changes, and what the report promises of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain, count
 from pathlib import Path
 
 from tfdoctor.diagnosis import Saving
@@ -50,13 +51,18 @@ class NotTried:
 
 
 def distinct(variants: Sequence[Variant]) -> list[Variant]:
-    """Return the variants without those that change the same files in the same way as one before."""
+    """Return the variants without those that change the same as one before, each with a name of its own."""
     kept: list[Variant] = []
     for variant in variants:
-        same = (other for other in kept if _change(other) == _change(variant))
-        if next(same, None) is None:
-            kept.append(variant)
+        if all(_change(other) != _change(variant) for other in kept):
+            kept.append(replace(variant, name=_free(variant.name, {other.name for other in kept})))
     return kept
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that no other variant has: results are kept by name."""
+    names = chain([name], (f"{name} ({number})" for number in count(2)))
+    return next(one for one in names if one not in taken)
 
 
 def _change(variant: Variant) -> tuple[Mapping[Path, bytes], Mapping[str, str], Mapping[str, int]]:
