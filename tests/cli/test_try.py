@@ -107,3 +107,32 @@ def test_a_recording_whose_sources_are_elsewhere_is_refused(tmp_path: Path) -> N
     assert "float32_convnet.py cannot be read (No such file or directory)" in output
     assert "run the trial where the source is" in output
     assert content(tmp_path) == before
+
+
+DIFF = """--- a/train.py
++++ b/train.py
+@@ -1,2 +1,2 @@
+-x = 1
++x = 2
+ y = 3
+"""
+
+EDITS_ITSELF = """x = 1
+y = 3
+with open("train.py", "a") as file:
+    file.write("z = 1\\n")
+"""
+
+
+def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
+    """The runs as it is would see the edit, and the variants not; nothing is written."""
+    recording, patch, kept = made(tmp_path), tmp_path / "mine.diff", tmp_path / "kept.diff"
+    (tmp_path / "train.py").write_text(EDITS_ITSELF)
+    patch.write_text(DIFF)
+    before = content(recording)
+    options = ("--no-layer", "--yes", "--patch", str(patch), "--keep", str(kept))
+    code, output = run(str(recording), *options)
+    assert code != 0
+    assert "train.py changed while the trial ran, so nothing is claimed" in output
+    assert content(recording) == before
+    assert not kept.exists()

@@ -17,7 +17,7 @@ from tfdoctor.errors import CaptureError, InputError
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind
     from tfdoctor.recording import Recording
-    from tfdoctor.trial.variants import Variant
+    from tfdoctor.trial.of_recording import Tried
 
 UNASKED = (
     "Nothing was run, because the writes of the runs cannot be thrown away and there is no terminal to ask at: "
@@ -145,7 +145,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     write(shown, recording.root or Path(), wanted, scrubbed=scrub)
     if keep is not None:
-        _keep(keep, tried.kept, recording)
+        _keep(keep, tried, recording)
     raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
 
 
@@ -234,11 +234,11 @@ def _writable(keep: Path | None) -> None:
         check_target(keep)
 
 
-def _keep(target: Path, kept: tuple["Variant", ...], recording: "Recording") -> None:
+def _keep(target: Path, tried: "Tried", recording: "Recording") -> None:
     from tfdoctor.cli.patching import write_file  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.trial.keeping import diff  # noqa: PLC0415 - same
 
-    write_file(target, diff(kept, recording))
+    write_file(target, diff(tried.kept, tried.before, recording))
 
 
 def _say(text: str) -> None:

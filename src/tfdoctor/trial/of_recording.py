@@ -10,6 +10,7 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
 from tfdoctor.trial import program as programs
+from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
@@ -40,6 +41,7 @@ class Tried:
 
     diagnosis: Diagnosis
     kept: tuple[Variant, ...]
+    before: Originals  # the files that the variants change, as they were when the trial began
 
 
 def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
@@ -50,7 +52,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
         CaptureError: the program cannot be timed as it is.
     """
     program = programs.of(recording)
-    programs.must_be_unchanged(recording)
+    programs.originals(recording)
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
     usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
@@ -61,6 +63,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     variants = distinct([*advised, *_named(request, program, diagnosis), *usual])
     missing = [*missing, *changes.not_tried, *useless]
     _check(variants, missing)
+    before = programs.originals(recording, (path for one in variants for path in one.files))
     layer = _layer(program, request, recording, len(variants))
 
     def join(parts: Sequence[Variant]) -> Variant:
@@ -68,10 +71,11 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
 
     excluding = combining.rivals(diagnosis.order)
     plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
-    with Runner.of(program, layer=layer) as stage:
+    with Runner.of(program, layer=layer, check=before.must_be_unchanged) as stage:
         trials, kept = trial.conduct(stage, plan)
+    before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
-    return Tried(trial.with_measured(diagnosis, trials), all_kept)
+    return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
 
 
 def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> list[Variant]:

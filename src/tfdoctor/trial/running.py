@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,15 +53,18 @@ class Runner:
     program: RecordedProgram
     folder: Path  # of the trial: logs and what the agent writes
     layer: bool
+    check: Callable[[], None] = lambda: None  # before and after each run; raises to end the trial
 
     @classmethod
     @contextmanager
-    def of(cls, program: RecordedProgram, *, layer: bool) -> Iterator[Self]:
+    def of(
+        cls, program: RecordedProgram, *, layer: bool, check: Callable[[], None] = lambda: None
+    ) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
         _sweep()
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")).resolve()
         try:
-            yield cls(program, folder, layer)
+            yield cls(program, folder, layer, check)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -70,7 +73,14 @@ class Runner:
 
         Raises:
             OSError: the folder for the runs cannot be written.
+            InputError: a file of the program changed meanwhile.
         """
+        self.check()
+        result = self._run(variant, enough, number)
+        self.check()
+        return result
+
+    def _run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
         own = self.folder / f"run{number}"
         processes = own / "processes"
         processes.mkdir(parents=True)
