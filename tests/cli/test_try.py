@@ -136,3 +136,10 @@ def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
     assert "train.py changed while the trial ran, so nothing is claimed" in output
     assert content(recording) == before
     assert not kept.exists()
+
+
+def test_a_credential_is_in_no_output(tmp_path: Path) -> None:
+    recording = made(tmp_path)
+    _, output = run(str(recording), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
+    assert "as it is" in output
+    assert "very-secret" not in output

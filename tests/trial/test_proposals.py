@@ -88,6 +88,28 @@ def test_an_environment_variable_is_a_variant() -> None:
     assert variant.environment == {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (["HF_TOKEN=mine"], ["HF_TOKEN=***"]),
+        (["A_URL=https://me:pw1@host/x"], ["A_URL=https://me:***@host/x"]),
+        (["HF_TOKEN=mine", "A=1", "HF_TOKEN=yours"], ["HF_TOKEN=***", "A=1", "HF_TOKEN=*** (2)"]),
+    ],
+)
+def test_a_credential_is_set_and_not_shown(settings: list[str], names: list[str]) -> None:
+    """Trap: figures are kept by name, so two values of a hidden variable need two names."""
+    variants = proposals.of_environment(settings)
+    assert [variant.name for variant in variants] == names
+    set_to = [f"{name}={value}" for one in variants for name, value in one.environment.items()]
+    assert set_to == settings
+
+
+def test_a_credential_is_not_shown_where_it_is_refused() -> None:
+    with pytest.raises(InputError, match="NAME=VALUE") as raised:
+        proposals.of_environment(["MY-TOKEN=mine"])
+    assert "mine" not in str(raised.value)
+
+
 @pytest.mark.parametrize("setting", ["NAME", "=1", "A B=1"])
 def test_what_is_no_environment_variable_is_refused(setting: str) -> None:
     with pytest.raises(InputError, match="NAME=VALUE"):

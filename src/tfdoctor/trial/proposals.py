@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import prod
 from pathlib import Path
 
+from tfdoctor.capture.agent.masking import masked
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
@@ -220,15 +221,25 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def of_environment(settings: Iterable[str]) -> list[Variant]:
-    """Return a variant for each NAME=VALUE.
+    """Return a variant for each NAME=VALUE, whose name shows no credential.
 
     Raises:
         InputError: one is not of that form.
     """
-    variants = []
-    for setting in settings:
+    variants: list[Variant] = []
+    for setting in dict.fromkeys(settings):
         name, equals, value = setting.partition("=")
+        (shown,) = masked([setting])
         if not equals or not name.isidentifier():
-            raise InputError(f"--env {setting}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
-        variants.append(Variant(name=setting, environment={name: value}))
+            raise InputError(f"--env {shown}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
+        same = sum(masked([one]) == [shown] for one in _set_by(variants))
+        title = f"{shown} ({same + 1})" if same else shown
+        variants.append(Variant(name=title, environment={name: value}))
     return variants
+
+
+def _set_by(variants: Iterable[Variant]) -> list[str]:
+    """Return NAME=VALUE of the variables that variants set."""
+    return [
+        f"{name}={value}" for variant in variants for name, value in variant.environment.items()
+    ]
