@@ -1,13 +1,18 @@
 """``tfdoctor try``: what it takes, and how it refuses."""
 
+import errno
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.cli.trial_recording import content, made
+from tests.report.diagnoses import tried
 from tfdoctor import cli
+from tfdoctor.trial import of_recording, stored
+from tfdoctor.trial.originals import Originals
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -143,3 +148,51 @@ def test_a_credential_is_in_no_output(tmp_path: Path) -> None:
     _, output = run(str(recording), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
     assert "as it is" in output
     assert "very-secret" not in output
+
+
+def test_a_recording_that_cannot_be_written_is_refused_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = made(tmp_path)
+    before = content(tmp_path)
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    code, output = run(str(recording), "--no-layer", "--yes", "--env", "A=1")
+    assert code != 0
+    assert f"{recording} cannot be written (Read-only file system): copy the" in output
+    assert content(tmp_path) == before
+
+
+def test_a_file_to_keep_that_cannot_be_written_is_refused_before_any_run(tmp_path: Path) -> None:
+    recording = made(tmp_path)
+    before = content(tmp_path)
+    code, output = run(
+        str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff"
+    )
+    assert code != 0
+    assert "/proc/kept.diff cannot be written" in output
+    assert content(tmp_path) == before
+
+
+def test_a_file_that_cannot_be_written_loses_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder for the kept diff goes away meanwhile, and the reports cannot be written."""
+    recording, kept = made(tmp_path), tmp_path / "gone" / "kept.diff"
+    kept.parent.mkdir()
+
+    def conduct(*_: object) -> of_recording.Tried:
+        kept.parent.rmdir()
+        (recording / "report.html").mkdir()
+        return of_recording.Tried(tried(), (), Originals.of([]))
+
+    monkeypatch.setattr(of_recording, "conduct", conduct)
+    code, output = run(str(recording), "--env", "A=1", "--keep", str(kept))
+    assert code != 0
+    assert (recording / stored.FILE).is_file()
+    assert "saves" in output
+    assert f"tfdoctor: {recording} cannot be written (Is a directory)" in output
+    assert f"{kept.parent} is no folder" in output
