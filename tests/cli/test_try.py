@@ -3,6 +3,7 @@
 import errno
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from tests.cli.trial_recording import content, made
 from tests.report.diagnoses import tried
 from tfdoctor import cli
+from tfdoctor.recording import Recording
 from tfdoctor.trial import of_recording, stored
 from tfdoctor.trial.originals import Originals
 
@@ -196,3 +198,20 @@ def test_a_file_that_cannot_be_written_loses_no_other(
     assert "saves" in output
     assert f"tfdoctor: {recording} cannot be written (Is a directory)" in output
     assert f"{kept.parent} is no folder" in output
+
+
+def test_a_trial_without_figures_says_that_the_earlier_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording, earlier = made(tmp_path), tried().trials
+    assert earlier is not None
+    stored.keep(earlier, Recording.open(recording))
+    before = (recording / stored.FILE).read_text()
+    none = of_recording.Tried(
+        replace(tried(), trials=replace(earlier, rows=())), (), Originals.of([])
+    )
+    monkeypatch.setattr(of_recording, "conduct", lambda *_: none)
+    code, output = run(str(recording), "--env", "A=1")
+    assert code == 0
+    assert "this trial has no figure, so trials.json in the recording keeps" in output
+    assert (recording / stored.FILE).read_text() == before

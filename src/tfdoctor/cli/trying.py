@@ -146,7 +146,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     _all_of(
         lambda: _keep(keep, tried, recording),
-        lambda: stored.keep(tried.diagnosis.trials, recording),
+        lambda: _store(tried, recording),
         lambda: _report(shown, recording, wanted, scrubbed=scrub),
     )
     raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
@@ -257,6 +257,16 @@ def _all_of(*writes: Callable[[], object]) -> None:
         _say(str(other))
     if failed:
         raise failed[0]
+
+
+def _store(tried: "Tried", recording: "Recording") -> None:
+    from tfdoctor.trial import stored  # noqa: PLC0415 - keeps --help fast
+
+    if not stored.keep(tried.diagnosis.trials, recording):
+        _say(
+            f"this trial has no figure, so {stored.FILE} in the recording keeps those of an earlier trial, "
+            "which `tfdoctor report` shows"
+        )
 
 
 def _report(
