@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.trial_recording import content, made
-from tests.report.diagnoses import tried
+from tests.report.diagnoses import full, tried
 from tfdoctor import cli
 from tfdoctor.recording import Recording
 from tfdoctor.trial import of_recording, stored
@@ -215,3 +215,16 @@ def test_a_trial_without_figures_says_that_the_earlier_one_stays(
     assert code == 0
     assert "this trial has no figure, so trials.json in the recording keeps" in output
     assert (recording / stored.FILE).read_text() == before
+
+
+def test_a_damaged_earlier_trial_does_not_stop_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tfdoctor report` refuses it, and says that a new trial replaces it."""
+    recording = made(tmp_path)
+    (recording / stored.FILE).write_text("{")
+    done = of_recording.Tried(tried(), (), Originals.of([]))
+    monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
+    code, output = run(str(recording), "--env", "A=1")
+    assert code == 0, output
+    assert stored.with_last(full(), Recording.open(recording)) == tried()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.options import Formats, Scrub, parse_formats
-from tfdoctor.cli.outcome import diagnose, without_names, write
+from tfdoctor.cli.outcome import untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.cli.try_parser import RECORDING
@@ -130,7 +130,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         _may_begin(yes=yes, layer=layer)
         recording = _profiled(what(ctx, module, command or []), out)
     stored.must_be_writable(recording)
-    diagnosis = diagnose(recording, _title(recording), applied)
+    diagnosis = untried(recording, _title(recording), applied)
     request = of_recording.Request(
         only=_rules(only),
         patches=tuple(patch or ()),
