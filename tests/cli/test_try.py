@@ -15,6 +15,7 @@ from tfdoctor import cli
 from tfdoctor.recording import Recording
 from tfdoctor.trial import of_recording, stored
 from tfdoctor.trial.originals import Originals
+from tfdoctor.trial.variants import Variant
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -228,3 +229,23 @@ def test_a_damaged_earlier_trial_does_not_stop_a_new_one(
     code, output = run(str(recording), "--env", "A=1")
     assert code == 0, output
     assert stored.with_last(full(), Recording.open(recording)) == tried()
+
+
+def test_a_kept_change_that_is_not_in_the_diff_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    script = tmp_path / "train.py"
+    recording = made(tmp_path, cwd=str(tmp_path / "work"), command=["python", "../jobs/train.py"])
+    (folder / "train.py").write_text("x = 1\n")
+    paths = [folder / "train.py", script]
+    kept = Variant("a", dict.fromkeys(paths, b"x = 2\n"))
+    done = of_recording.Tried(tried(), (kept,), Originals.of(paths))
+    monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
+    target = tmp_path / "kept.diff"
+    code, output = run(str(recording), "--env", "A=1", "--keep", str(target))
+    assert code == 0, output
+    assert f"not in the patch: {script} is outside {folder}: change it by hand" in output
+    assert f"apply it with `git apply` in {folder}" in output
+    assert target.read_bytes().startswith(b"--- a/train.py")

@@ -42,6 +42,6 @@ def test_the_kept_changes_do_not_revert_an_edit_made_meanwhile(tmp_path: Path) -
     path.write_text("x = 1\ny = 1\n")
     originals = Originals.of([path])
     path.write_text("x = 1\ny = 1\nmine = 1\n")
-    diff = keeping.diff([Variant("a", {path: b"x = 2\ny = 1\n"})], originals, recording)
+    diff = keeping.diff([Variant("a", {path: b"x = 2\ny = 1\n"})], originals, recording).diff
     assert b"mine" not in diff
     assert b"-x = 1\n+x = 2\n" in diff

@@ -284,8 +284,13 @@ def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
     from tfdoctor.cli.patching import write_file  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.trial.keeping import diff  # noqa: PLC0415 - same
 
-    if target is not None:
-        write_file(target, diff(tried.kept, tried.before, recording))
+    if target is None:
+        return
+    kept = diff(tried.kept, tried.before, recording)
+    for path in kept.left_out:
+        _say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
+    run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
+    write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
 
 
 def _say(text: str) -> None:
