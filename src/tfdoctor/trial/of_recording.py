@@ -93,6 +93,8 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     rule, equals, path = str(patch).partition("=")
     if not equals or patch.exists():
         return proposals.of_patch(patch, folder)
+    if not rule or not path:
+        raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
     result = proposals.finding(diagnosis, rule)
     return replace(proposals.of_patch(Path(path), folder), promised=result.saving)
 
