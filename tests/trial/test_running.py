@@ -13,7 +13,7 @@ from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.running import PREFIX, Runner
+from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
 from tfdoctor.trial.times import NoTimes, RunTimes
 from tfdoctor.trial.variants import ORIGINAL
 
@@ -36,7 +36,9 @@ def ended_process() -> int:
 
 def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
     """Also its processes in sessions of their own; those of a trial that runs are left alone."""
-    dead, living = (temporary / f"{PREFIX}{number}-x" for number in (ended_process(), os.getpid()))
+    dead, living = (
+        temporary / f"{folder_prefix(number)}x" for number in (ended_process(), os.getpid())
+    )
     processes = []
     for folder in (dead, living):
         (folder / "run1" / "processes").mkdir(parents=True)
@@ -55,6 +57,16 @@ def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
         for process in processes:
             process.kill()
             process.wait()
+
+
+def test_a_trial_of_another_container_is_left_alone(temporary: Path) -> None:
+    """Trap: its process has a number there, and none here."""
+    others = [temporary / f"{PREFIX}{ended_process()}-{where}x" for where in ("0123456789ab-", "")]
+    for folder in others:
+        (folder / "run1").mkdir(parents=True)
+    with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
+        assert stage.folder.name.startswith(folder_prefix(os.getpid()))
+        assert all(folder.exists() for folder in others)
 
 
 TWO_PROCESSES = """

@@ -1,5 +1,6 @@
 """One run of a variant: a process of its own, which sees its files changed and ends when it has its figures."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_
 from tfdoctor.trial.variants import Variant
 
 PREFIX = "tfdoctor-try-"
-"""Of the folders of trials; the number of tfdoctor's process follows."""
+"""Of the folders of trials; the number of tfdoctor's process follows, and where that number holds."""
 
 LAYER_SHARE = 0.5
 """Share of the free memory that what a run writes may take."""
@@ -62,7 +63,7 @@ class Runner:
     ) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
         _sweep()
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")).resolve()
+        folder = Path(tempfile.mkdtemp(prefix=folder_prefix(os.getpid()))).resolve()
         try:
             yield cls(program, folder, layer, check)
         finally:
@@ -115,11 +116,24 @@ class Runner:
         }
 
 
+def folder_prefix(number: int) -> str:
+    """Return the beginning of the names of folders of the trials of a process, seen from here."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    where = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    return f"{PREFIX}{number}-{hashlib.sha256(where.encode()).hexdigest()[:12]}-"
+
+
 def _sweep() -> None:
-    """Remove what earlier trials of this user that were killed have left: processes, then folders."""
+    """Remove what earlier trials of this user that were killed have left: processes, then folders.
+
+    Containers and machines may share the folder for temporary files: of the trials of others, whose processes are
+    not seen here, nothing is removed.
+    """
     for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*-*"):
         number = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if number.isdecimal() and not Path("/proc", number).exists():
+        if not number.isdecimal() or not folder.name.startswith(folder_prefix(int(number))):
+            continue
+        if not Path("/proc", number).exists():
             _end_processes(folder)
             shutil.rmtree(folder, ignore_errors=True)
 

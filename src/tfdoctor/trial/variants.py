@@ -32,11 +32,6 @@ class Variant:
         tuple[str, tuple[Splice, ...]], ...
     ] = ()  # by file: changes that no finding's edit makes
 
-    @property
-    def fills_cache(self) -> bool:
-        """Whether its first epoch is slower than the later ones."""
-        return b".cache(" in b"".join(self.files.values())
-
 
 ORIGINAL = Variant(AS_IS)
 
