@@ -15,7 +15,7 @@ from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
 from tfdoctor.trial.times import NoTimes, RunTimes
-from tfdoctor.trial.variants import ORIGINAL
+from tfdoctor.trial.variants import ORIGINAL, Variant
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -102,3 +102,23 @@ def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
         run = stage.run(ORIGINAL, Enough(), 0)
     assert isinstance(run.times, NoTimes)
     assert run.times.why.startswith("its longest loop has 12 steps, and a figure needs 36")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("HF_TOKEN", "mine-own", "bad: ***"),
+        ("USE_AUTH", "1", "bad: 1"),
+        ("PLAIN", "text", "bad: text"),
+    ],
+)
+def test_the_error_of_a_run_shows_no_credential(
+    temporary: Path, name: str, value: str, shown: str
+) -> None:
+    """The run itself gets the value."""
+    script = f"import os, sys; sys.exit('bad: ' + os.environ['{name}'])"
+    program = RecordedProgram((sys.executable, "-S", "-c", script), temporary, Kind.COMMAND)
+    with Runner.of(program, layer=False) as stage:
+        run = stage.run(Variant("a", environment={name: value}), Enough(), 0)
+    assert isinstance(run.times, NoTimes)
+    assert run.error == run.times.why == shown

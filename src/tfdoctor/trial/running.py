@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from tfdoctor.capture.agent.masking import MASK
 from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
@@ -100,7 +101,7 @@ class Runner:
         code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
         seconds = time.monotonic() - started
         foreign = _foreign(before, _cpu_seconds(), own_cpu, seconds)
-        return _read(own, code, seconds, foreign)
+        return _hiding(_read(own, code, seconds, foreign), variant.credentials)
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
         if not self.layer:
@@ -255,6 +256,15 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         seconds,
         foreign,
     )
+
+
+def _hiding(run: TrialRun, credentials: Iterable[str]) -> TrialRun:
+    """Return what a run gave, without these values in what the program printed."""
+    for value in credentials:
+        run = replace(run, error=run.error.replace(value, MASK))
+        if isinstance(run.times, NoTimes):
+            run = replace(run, times=NoTimes(run.times.why.replace(value, MASK)))
+    return run
 
 
 def _longest(timings: Sequence[Timing]) -> tuple[Timing, int] | None:

@@ -5,10 +5,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from tfdoctor.capture.agent.masking import masked
 from tfdoctor.diagnosis import Saving
 from tfdoctor.edits.splice import Splice
 
 AS_IS = "as it is"
+
+FEWEST_HIDDEN = 4
+"""Characters of a credential that is looked for in what a program prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,16 @@ class Variant:
     splices: tuple[
         tuple[str, tuple[Splice, ...]], ...
     ] = ()  # by file: changes that no finding's edit makes
+
+    @property
+    def credentials(self) -> list[str]:
+        """The values of its variables that are not to be shown; of the shortest, every text would have some."""
+        pairs = [(f"{name}={value}", value) for name, value in self.environment.items()]
+        return [
+            value
+            for pair, value in pairs
+            if len(value) >= FEWEST_HIDDEN and masked([pair]) != [pair]
+        ]
 
 
 ORIGINAL = Variant(AS_IS)
