@@ -1,13 +1,21 @@
 """``tfdoctor try``: what it takes, and how it refuses."""
 
+import errno
 import shutil
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.cli.trial_recording import content, made
+from tests.report.diagnoses import full, tried
 from tfdoctor import cli
+from tfdoctor.recording import Recording
+from tfdoctor.trial import of_recording, stored
+from tfdoctor.trial.originals import Originals
+from tfdoctor.trial.variants import Variant
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
@@ -107,3 +115,137 @@ def test_a_recording_whose_sources_are_elsewhere_is_refused(tmp_path: Path) -> N
     assert "float32_convnet.py cannot be read (No such file or directory)" in output
     assert "run the trial where the source is" in output
     assert content(tmp_path) == before
+
+
+DIFF = """--- a/train.py
++++ b/train.py
+@@ -1,2 +1,2 @@
+-x = 1
++x = 2
+ y = 3
+"""
+
+EDITS_ITSELF = """x = 1
+y = 3
+with open("train.py", "a") as file:
+    file.write("z = 1\\n")
+"""
+
+
+def test_an_edit_during_the_trial_ends_it(tmp_path: Path) -> None:
+    """The runs as it is would see the edit, and the variants not; nothing is written."""
+    recording, patch, kept = made(tmp_path), tmp_path / "mine.diff", tmp_path / "kept.diff"
+    (tmp_path / "train.py").write_text(EDITS_ITSELF)
+    patch.write_text(DIFF)
+    before = content(recording)
+    options = ("--no-layer", "--yes", "--patch", str(patch), "--keep", str(kept))
+    code, output = run(str(recording), *options)
+    assert code != 0
+    assert "train.py changed while the trial ran, so nothing is claimed" in output
+    assert content(recording) == before
+    assert not kept.exists()
+
+
+def test_a_credential_is_in_no_output(tmp_path: Path) -> None:
+    recording = made(tmp_path)
+    _, output = run(str(recording), "--no-layer", "--yes", "--env", "HF_TOKEN=very-secret")
+    assert "as it is" in output
+    assert "very-secret" not in output
+
+
+def test_a_recording_that_cannot_be_written_is_refused_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = made(tmp_path)
+    before = content(tmp_path)
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    code, output = run(str(recording), "--no-layer", "--yes", "--env", "A=1")
+    assert code != 0
+    assert f"{recording} cannot be written (Read-only file system): copy the" in output
+    assert content(tmp_path) == before
+
+
+def test_a_file_to_keep_that_cannot_be_written_is_refused_before_any_run(tmp_path: Path) -> None:
+    recording = made(tmp_path)
+    before = content(tmp_path)
+    code, output = run(
+        str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff"
+    )
+    assert code != 0
+    assert "/proc/kept.diff cannot be written" in output
+    assert content(tmp_path) == before
+
+
+def test_a_file_that_cannot_be_written_loses_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder for the kept diff goes away meanwhile, and the reports cannot be written."""
+    recording, kept = made(tmp_path), tmp_path / "gone" / "kept.diff"
+    kept.parent.mkdir()
+
+    def conduct(*_: object) -> of_recording.Tried:
+        kept.parent.rmdir()
+        (recording / "report.html").mkdir()
+        return of_recording.Tried(tried(), (), Originals.of([]))
+
+    monkeypatch.setattr(of_recording, "conduct", conduct)
+    code, output = run(str(recording), "--env", "A=1", "--keep", str(kept))
+    assert code != 0
+    assert (recording / stored.FILE).is_file()
+    assert "saves" in output
+    assert f"tfdoctor: {recording} cannot be written (Is a directory)" in output
+    assert f"{kept.parent} is no folder" in output
+
+
+def test_a_trial_without_figures_says_that_the_earlier_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording, earlier = made(tmp_path), tried().trials
+    assert earlier is not None
+    stored.keep(earlier, Recording.open(recording))
+    before = (recording / stored.FILE).read_text()
+    none = of_recording.Tried(
+        replace(tried(), trials=replace(earlier, rows=())), (), Originals.of([])
+    )
+    monkeypatch.setattr(of_recording, "conduct", lambda *_: none)
+    code, output = run(str(recording), "--env", "A=1")
+    assert code == 0
+    assert "this trial has no figure, so trials.json in the recording keeps" in output
+    assert (recording / stored.FILE).read_text() == before
+
+
+def test_a_damaged_earlier_trial_does_not_stop_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tfdoctor report` refuses it, and says that a new trial replaces it."""
+    recording = made(tmp_path)
+    (recording / stored.FILE).write_text("{")
+    done = of_recording.Tried(tried(), (), Originals.of([]))
+    monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
+    code, output = run(str(recording), "--env", "A=1")
+    assert code == 0, output
+    assert stored.with_last(full(), Recording.open(recording)) == tried()
+
+
+def test_a_kept_change_that_is_not_in_the_diff_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    script = tmp_path / "train.py"
+    recording = made(tmp_path, cwd=str(tmp_path / "work"), command=["python", "../jobs/train.py"])
+    (folder / "train.py").write_text("x = 1\n")
+    paths = [folder / "train.py", script]
+    kept = Variant("a", dict.fromkeys(paths, b"x = 2\n"))
+    done = of_recording.Tried(tried(), (kept,), Originals.of(paths))
+    monkeypatch.setattr(of_recording, "conduct", lambda *_: done)
+    target = tmp_path / "kept.diff"
+    code, output = run(str(recording), "--env", "A=1", "--keep", str(target))
+    assert code == 0, output
+    assert f"not in the patch: {script} is outside {folder}: change it by hand" in output
+    assert f"apply it with `git apply` in {folder}" in output
+    assert target.read_bytes().startswith(b"--- a/train.py")

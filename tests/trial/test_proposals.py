@@ -90,6 +90,28 @@ def test_an_environment_variable_is_a_variant() -> None:
     assert variant.environment == {"TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (["HF_TOKEN=mine"], ["HF_TOKEN=***"]),
+        (["A_URL=https://me:pw1@host/x"], ["A_URL=https://me:***@host/x"]),
+        (["HF_TOKEN=mine", "A=1", "HF_TOKEN=yours"], ["HF_TOKEN=***", "A=1", "HF_TOKEN=*** (2)"]),
+    ],
+)
+def test_a_credential_is_set_and_not_shown(settings: list[str], names: list[str]) -> None:
+    """Trap: figures are kept by name, so two values of a hidden variable need two names."""
+    variants = proposals.of_environment(settings)
+    assert [variant.name for variant in variants] == names
+    set_to = [f"{name}={value}" for one in variants for name, value in one.environment.items()]
+    assert set_to == settings
+
+
+def test_a_credential_is_not_shown_where_it_is_refused() -> None:
+    with pytest.raises(InputError, match="NAME=VALUE") as raised:
+        proposals.of_environment(["MY-TOKEN=mine"])
+    assert "mine" not in str(raised.value)
+
+
 @pytest.mark.parametrize("setting", ["NAME", "=1", "A B=1"])
 def test_what_is_no_environment_variable_is_refused(setting: str) -> None:
     with pytest.raises(InputError, match="NAME=VALUE"):
@@ -114,11 +136,32 @@ def test_a_patch_touches_nothing_outside_of_the_folder(tmp_path: Path, name: str
     assert outside.read_text() == "x = 1\ny = 3\n"
 
 
-@pytest.mark.parametrize("side", ["--- a/train.py", "+++ b/train.py"])
-def test_a_patch_that_adds_or_deletes_a_file_is_refused(tmp_path: Path, side: str) -> None:
+ADDS = """--- /dev/null
++++ b/train.py
+@@ -0,0 +1 @@
++x = 2
+"""
+
+DELETES = """--- a/train.py
++++ /dev/null
+@@ -1,2 +0,0 @@
+-x = 1
+-y = 3
+"""
+
+RENAMES = """diff --git a/train.py b/other.py
+similarity index 50%
+rename from train.py
+rename to other.py
+""" + DIFF.replace("b/train.py", "b/other.py")
+
+
+@pytest.mark.parametrize("text", [ADDS, DELETES, RENAMES])
+def test_a_patch_that_adds_deletes_or_renames_a_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "train.py").write_text("x = 1\ny = 3\n")
     patch = tmp_path / "mine.diff"
-    patch.write_text(DIFF.replace(side, f"{side[:4]}/dev/null"))
-    with pytest.raises(InputError, match="adds or deletes a file"):
+    patch.write_text(text)
+    with pytest.raises(InputError, match="adds or deletes a file, or renames one"):
         proposals.of_patch(patch, tmp_path)
 
 
@@ -133,3 +176,33 @@ def test_changes_of_other_lines_of_one_file_go_together() -> None:
     assert merged(base, one, other) == one.replace(b"b = 1", b"b = 2")
     with pytest.raises(Declined, match="the same lines"):
         merged(base, one, base.replace(b"a = 1", b"a = 3"))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("train.py", "-- /dev/null"), ("train.py", "-- x"), ("tr\u00e4in it.py", "x = 1")],
+)
+def test_the_lines_of_a_hunk_are_no_headers(tmp_path: Path, name: str, line: str) -> None:
+    """Trap: a removed line that starts with two dashes looks like the name of a file."""
+    (tmp_path / name).write_text(f"{line}\ny = 3\n")
+    patch = tmp_path / "mine.diff"
+    text = DIFF.replace("train.py", f"{name}\t" if " " in name else name)
+    patch.write_text(text.replace("-x = 1", f"-{line}"))
+    variant = proposals.of_patch(patch, tmp_path)
+    assert variant.files == {tmp_path / name: b"x = 2\ny = 3\n"}
+
+
+def test_a_patch_that_changes_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("x = 1\ny = 3\n")
+    patch = tmp_path / "mine.diff"
+    patch.write_text("diff --git a/train.py b/train.py\nold mode 100644\nnew mode 100755\n")
+    with pytest.raises(InputError, match="changes the text of no file"):
+        proposals.of_patch(patch, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["=mine.diff", "python-input="])
+def test_a_patch_without_a_rule_or_a_path_is_refused(
+    tmp_path: Path, diagnosis: Diagnosis, name: str
+) -> None:
+    with pytest.raises(InputError, match=f"--patch {name}: write RULE=DIFF"):
+        of_recording.patch_variant(Path(name), tmp_path, diagnosis)

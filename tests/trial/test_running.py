@@ -13,9 +13,9 @@ from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
 from tfdoctor.trial.enough import Enough
 from tfdoctor.trial.program import RecordedProgram
-from tfdoctor.trial.running import PREFIX, Runner
+from tfdoctor.trial.running import PREFIX, Runner, folder_prefix
 from tfdoctor.trial.times import NoTimes, RunTimes
-from tfdoctor.trial.variants import ORIGINAL
+from tfdoctor.trial.variants import ORIGINAL, Variant
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -36,7 +36,9 @@ def ended_process() -> int:
 
 def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
     """Also its processes in sessions of their own; those of a trial that runs are left alone."""
-    dead, living = (temporary / f"{PREFIX}{number}-x" for number in (ended_process(), os.getpid()))
+    dead, living = (
+        temporary / f"{folder_prefix(number)}x" for number in (ended_process(), os.getpid())
+    )
     processes = []
     for folder in (dead, living):
         (folder / "run1" / "processes").mkdir(parents=True)
@@ -55,6 +57,16 @@ def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
         for process in processes:
             process.kill()
             process.wait()
+
+
+def test_a_trial_of_another_container_is_left_alone(temporary: Path) -> None:
+    """Trap: its process has a number there, and none here."""
+    others = [temporary / f"{PREFIX}{ended_process()}-{where}x" for where in ("0123456789ab-", "")]
+    for folder in others:
+        (folder / "run1").mkdir(parents=True)
+    with Runner.of(RecordedProgram(("true",), temporary, Kind.SCRIPT), layer=False) as stage:
+        assert stage.folder.name.startswith(folder_prefix(os.getpid()))
+        assert all(folder.exists() for folder in others)
 
 
 TWO_PROCESSES = """
@@ -90,3 +102,23 @@ def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
         run = stage.run(ORIGINAL, Enough(), 0)
     assert isinstance(run.times, NoTimes)
     assert run.times.why.startswith("its longest loop has 12 steps, and a figure needs 36")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("HF_TOKEN", "mine-own", "bad: ***"),
+        ("USE_AUTH", "1", "bad: 1"),
+        ("PLAIN", "text", "bad: text"),
+    ],
+)
+def test_the_error_of_a_run_shows_no_credential(
+    temporary: Path, name: str, value: str, shown: str
+) -> None:
+    """The run itself gets the value."""
+    script = f"import os, sys; sys.exit('bad: ' + os.environ['{name}'])"
+    program = RecordedProgram((sys.executable, "-S", "-c", script), temporary, Kind.COMMAND)
+    with Runner.of(program, layer=False) as stage:
+        run = stage.run(Variant("a", environment={name: value}), Enough(), 0)
+    assert isinstance(run.times, NoTimes)
+    assert run.error == run.times.why == shown

@@ -42,6 +42,26 @@ def test_the_last_trial_counts(recording: Recording) -> None:
     assert again.results[1:] == tried().results[1:]
 
 
+def test_a_trial_without_figures_leaves_an_earlier_one_with_them(recording: Recording) -> None:
+    trials = tried().trials
+    assert trials is not None
+    none = replace(trials, rows=tuple(replace(row, measured=None) for row in trials.rows))
+    assert stored.keep(none, recording)  # there is no earlier one
+    assert stored.keep(trials, recording)
+    assert not stored.keep(none, recording)
+    assert stored.with_last(full(), recording) == tried()
+
+
+def test_a_trial_without_figures_replaces_a_damaged_one(recording: Recording) -> None:
+    trials = tried().trials
+    assert trials is not None
+    assert recording.root is not None
+    (recording.root / stored.FILE).write_text("{")
+    none = replace(trials, rows=())
+    assert stored.keep(none, recording)
+    assert stored.with_last(full(), recording).trials == none
+
+
 def test_the_report_command_shows_the_measured_column(recording: Recording) -> None:
     assert recording.root is not None
     stored.keep(tried().trials, recording)

@@ -66,19 +66,26 @@ def diagnose(
 
     Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour.
     """
+    from tfdoctor.trial import stored  # noqa: PLC0415 - keeps --help fast
+
+    diagnosis = stored.with_last(untried(recording, title, rules, price), recording)
+    return without_names(diagnosis, recording) if scrubbed else diagnosis
+
+
+def untried(
+    recording: "Recording", title: str, rules: "Rulebook", price: float | None = None
+) -> "Diagnosis":
+    """Apply these rules to a recording, without what any trial measured."""
     from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.facts.savings.price import Price  # noqa: PLC0415 - same
-    from tfdoctor.trial import stored  # noqa: PLC0415 - same
 
-    diagnosis = examine(
+    return examine(
         recording,
         rules.rules,
         title,
         settings=rules.settings,
         price=None if price is None else Price(price),
     )
-    diagnosis = stored.with_last(diagnosis, recording)
-    return without_names(diagnosis, recording) if scrubbed else diagnosis
 
 
 def without_names(diagnosis: "Diagnosis", recording: "Recording") -> "Diagnosis":

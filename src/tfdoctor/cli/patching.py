@@ -54,8 +54,8 @@ def check_target(path: Path) -> None:
         raise OutputError(f"{path} exists and is not a patch: choose another file for the patch.")
 
 
-def write_file(path: Path, patch: bytes) -> None:
-    """Write a patch to a file that is absent, or a patch.
+def write_file(path: Path, patch: bytes, folder: str = "") -> None:
+    """Write a patch to a file that is absent, or a patch; say the folder to apply it in, the run's by default.
 
     Raises:
         OutputError: it cannot be written.
@@ -65,7 +65,11 @@ def write_file(path: Path, patch: bytes) -> None:
         path.write_bytes(patch)
     except OSError as error:
         raise _unwritable(path, error) from error
-    how = "apply it with `git apply` in the folder of the run" if patch else "an empty file"
+    how = (
+        f"apply it with `git apply` in {folder or 'the folder of the run'}"
+        if patch
+        else "an empty file"
+    )
     typer.echo(f"wrote {path}: {how}", err=True)
 
 

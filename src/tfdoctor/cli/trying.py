@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.options import Formats, Scrub, parse_formats
-from tfdoctor.cli.outcome import diagnose, without_names, write
+from tfdoctor.cli.outcome import untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.cli.try_parser import RECORDING
-from tfdoctor.errors import CaptureError, InputError
+from tfdoctor.errors import CaptureError, InputError, OutputError
 
 if TYPE_CHECKING:
     from tfdoctor.capture import Kind
+    from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
-    from tfdoctor.trial.variants import Variant
+    from tfdoctor.trial.of_recording import Tried
 
 UNASKED = (
     "Nothing was run, because the writes of the runs cannot be thrown away and there is no terminal to ask at: "
@@ -128,7 +129,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     if recording is None:
         _may_begin(yes=yes, layer=layer)
         recording = _profiled(what(ctx, module, command or []), out)
-    diagnosis = diagnose(recording, _title(recording), applied)
+    stored.must_be_writable(recording)
+    diagnosis = untried(recording, _title(recording), applied)
     request = of_recording.Request(
         only=_rules(only),
         patches=tuple(patch or ()),
@@ -141,11 +143,12 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         say=_say,
     )
     tried = of_recording.conduct(recording, diagnosis, request)
-    stored.keep(tried.diagnosis.trials, recording)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
-    write(shown, recording.root or Path(), wanted, scrubbed=scrub)
-    if keep is not None:
-        _keep(keep, tried.kept, recording)
+    _all_of(
+        lambda: _keep(keep, tried, recording),
+        lambda: _store(tried, recording),
+        lambda: _report(shown, recording, wanted, scrubbed=scrub),
+    )
     raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
 
 
@@ -227,18 +230,67 @@ def _percent(text: str | None) -> float | None:
 
 
 def _writable(keep: Path | None) -> None:
-    """Refuse a file for the diff that has other content, before anything runs."""
+    """Refuse a file for the diff that has other content or cannot be written, before anything runs."""
     from tfdoctor.cli.patching import check_target  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.trial.stored import why_unwritable  # noqa: PLC0415 - same
 
-    if keep is not None:
-        check_target(keep)
+    if keep is None:
+        return
+    check_target(keep)
+    if why := why_unwritable(keep if keep.exists() else keep.parent):
+        raise OutputError(f"{keep} cannot be written ({why}): choose another file for the patch.")
 
 
-def _keep(target: Path, kept: tuple["Variant", ...], recording: "Recording") -> None:
+def _all_of(*writes: Callable[[], object]) -> None:
+    """Make all writes, so that one that fails does not lose what the others hold.
+
+    Raises:
+        OutputError: the first of those that failed; the others are said.
+    """
+    failed = []
+    for write_one in writes:
+        try:
+            write_one()
+        except OutputError as error:
+            failed.append(error)
+    for other in failed[1:]:
+        _say(str(other))
+    if failed:
+        raise failed[0]
+
+
+def _store(tried: "Tried", recording: "Recording") -> None:
+    from tfdoctor.trial import stored  # noqa: PLC0415 - keeps --help fast
+
+    if not stored.keep(tried.diagnosis.trials, recording):
+        _say(
+            f"this trial has no figure, so {stored.FILE} in the recording keeps those of an earlier trial, "
+            "which `tfdoctor report` shows"
+        )
+
+
+def _report(
+    diagnosis: "Diagnosis", recording: "Recording", formats: list[str], *, scrubbed: bool
+) -> None:
+    """Write the reports; show the summary also where they cannot be written."""
+    try:
+        write(diagnosis, recording.root or Path(), formats, scrubbed=scrubbed)
+    except OutputError:
+        write(diagnosis, Path(), [], scrubbed=scrubbed)
+        raise
+
+
+def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
     from tfdoctor.cli.patching import write_file  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.trial.keeping import diff  # noqa: PLC0415 - same
 
-    write_file(target, diff(kept, recording))
+    if target is None:
+        return
+    kept = diff(tried.kept, tried.before, recording)
+    for path in kept.left_out:
+        _say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
+    run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
+    write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
 
 
 def _say(text: str) -> None:

@@ -1,22 +1,48 @@
 """The edits that proved to help, as one diff."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import within_repository
 from tfdoctor.recording import Recording
+from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.variants import Variant
 
 
-def diff(kept: Sequence[Variant], recording: Recording) -> bytes:
-    """Return a diff of the last variant, which holds the changes of all, for `git apply` in the run's folder."""
-    if not kept:
-        return b""
-    folder = Path(recording.manifest.cwd if recording.manifest else "").resolve()
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A diff for `git apply` in a folder, and the changed files that are outside of it."""
+
+    diff: bytes = b""
+    folder: Path = Path()
+    left_out: tuple[Path, ...] = ()
+
+
+def diff(kept: Sequence[Variant], before: Originals, recording: Recording) -> Kept:
+    """Return a diff of the last variant, which holds the changes of all.
+
+    Its folder is the one of the run or, where that does not hold the files, the one of the script, as in the patch
+    of a report.
+    """
+    files = kept[-1].files if kept else {}
+    folders = recording.manifest.folders if recording.manifest else ()
+    folder = _folder([Path(folder).resolve() for folder in folders], files)
     changes = [
-        FileChange(path.relative_to(folder).as_posix(), path.read_bytes(), data)
-        for path, data in kept[-1].files.items()
+        FileChange(path.relative_to(folder).as_posix(), before.texts[path], data)
+        for path, data in files.items()
         if path.is_relative_to(folder)
     ]
-    return unified(changes, within_repository(folder))
+    left_out = tuple(path for path in files if not path.is_relative_to(folder))
+    return Kept(unified(changes, within_repository(folder)), folder, left_out)
+
+
+def _folder(folders: Sequence[Path], files: Iterable[Path]) -> Path:
+    """Return the folder that holds the most of the files, of several the first."""
+    paths = list(files)
+    return max(
+        folders,
+        key=lambda folder: sum(path.is_relative_to(folder) for path in paths),
+        default=Path.cwd(),
+    )

@@ -10,6 +10,7 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
 from tfdoctor.trial import program as programs
+from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
@@ -40,6 +41,7 @@ class Tried:
 
     diagnosis: Diagnosis
     kept: tuple[Variant, ...]
+    before: Originals  # the files that the variants change, as they were when the trial began
 
 
 def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
@@ -50,7 +52,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
         CaptureError: the program cannot be timed as it is.
     """
     program = programs.of(recording)
-    programs.must_be_unchanged(recording)
+    programs.originals(recording)
     edited, missing = proposals.edits(recording, diagnosis, request.only)
     results = {result.rule.name: result for _, result in edited}
     usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
@@ -62,6 +64,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     named = {one.name for one in changes.variants} | {one.name for one in changes.not_tried}
     missing = [*(one for one in missing if one.name not in named), *changes.not_tried, *useless]
     _check(variants, missing)
+    before = programs.originals(recording, (path for one in variants for path in one.files))
     layer = _layer(program, request, recording, len(variants))
 
     def join(parts: Sequence[Variant]) -> Variant:
@@ -69,10 +72,11 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
 
     excluding = combining.rivals(diagnosis.order)
     plan = trial.Agenda(variants, join, request.minutes, missing, request.say, excluding)
-    with Runner.of(program, layer=layer) as stage:
+    with Runner.of(program, layer=layer, check=before.must_be_unchanged) as stage:
         trials, kept = trial.conduct(stage, plan)
+    before.must_be_unchanged()  # Ctrl-C ends a run before its check
     all_kept = (*kept, join(kept)) if len(kept) > 1 else kept
-    return Tried(trial.with_measured(diagnosis, trials), all_kept)
+    return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
 
 
 def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> list[Variant]:
@@ -90,6 +94,8 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     rule, equals, path = str(patch).partition("=")
     if not equals or patch.exists():
         return proposals.of_patch(patch, folder)
+    if not rule or not path:
+        raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
     result = proposals.finding(diagnosis, rule)
     return replace(proposals.of_patch(Path(path), folder), promised=result.saving)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from tfdoctor.capture.agent.masking import MASK
 from tfdoctor.capture.plan import Kind
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
+from tfdoctor.trial.originals import Originals
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +53,18 @@ def of(recording: Recording) -> RecordedProgram:
     return RecordedProgram(manifest.command, folder, _kind(manifest.plan.kind), environment)
 
 
-def must_be_unchanged(recording: Recording) -> None:
-    """Check that the sources of the run are those that were recorded.
+def originals(recording: Recording, more: Iterable[Path] = ()) -> Originals:
+    """Return the sources of the run, which are as they were recorded, and more files.
 
     Raises:
-        InputError: one is gone, or has changed.
+        InputError: one is gone, or a source has changed.
     """
     hashes = recording.program.sources if recording.program else {}
+    found = Originals.of((*map(Path, hashes), *more))
     for path, expected in hashes.items():
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(
-                f"{path} cannot be read ({error.strerror}): run the trial where the source is."
-            ) from error
-        if hashlib.sha256(data).hexdigest() != expected:
+        if hashlib.sha256(found.texts[Path(path)]).hexdigest() != expected:
             raise InputError(f"{path} has changed since the recording: record the run again.")
+    return found
 
 
 def _kind(kind: str) -> Kind:

@@ -1,5 +1,6 @@
 """What to try: the edits that the report advises, patches of the user's, and settings of the environment."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -8,6 +9,7 @@ from fractions import Fraction
 from math import prod
 from pathlib import Path
 
+from tfdoctor.capture.agent.masking import masked
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
@@ -164,46 +166,83 @@ def of_patch(patch: Path, folder: Path) -> Variant:
         ) from error
     if shutil.which("git") is None:
         raise InputError("--patch needs git, which applies the patch to copies: install it.")
-    names = _touched(data, patch)
     with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
-        root = Path(temporary)
-        for name in names:
-            _copy(folder / name, root / name)
-        done = subprocess.run(
-            ["git", "apply", "-"],  # noqa: S607 - the git of the user's PATH
-            input=data,
-            cwd=root,
-            env={"GIT_CEILING_DIRECTORIES": str(root.parent), "PATH": _path_variable()},
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode or not names:
-            why = done.stderr.decode(errors="replace").strip().splitlines()
-            raise InputError(
-                f"{patch} does not apply in {folder} ({why[0] if why else 'it changes no file'}): "
-                "make it with `git diff --relative` in the folder of the run."
-            )
-        files = {(folder / name).resolve(): (root / name).read_bytes() for name in names}
+        files = _patched(patch, data, folder, Path(temporary))
     return Variant(name=patch.name, files=files)
 
 
-def _path_variable() -> str:
-    import os  # noqa: PLC0415 - one use
+def _patched(patch: Path, data: bytes, folder: Path, root: Path) -> dict[Path, bytes]:
+    """Return the files that a diff changes, as it makes them in an empty folder.
 
-    return os.environ.get("PATH", os.defpath)
+    Raises:
+        InputError: the file is no diff that applies there.
+    """
+    try:
+        names = _touched(data, patch, root)
+        for name in names:
+            _copy(folder / name, root / name)
+        _git_apply(data, root)
+    except _NotAppliedError as why:
+        raise InputError(
+            f"{patch} does not apply in {folder} ({why}): "
+            "make it with `git diff --relative` in the folder of the run."
+        ) from why
+    after = {name: (root / name).read_bytes() for name in names}
+    if all((folder / name).read_bytes() == text for name, text in after.items()):
+        raise InputError(f"{patch} changes the text of no file: try a patch that does.")
+    return {(folder / name).resolve(): text for name, text in after.items()}
 
 
-def _touched(diff: bytes, patch: Path) -> list[str]:
+class _NotAppliedError(Exception):
+    """What git says of a diff that it does not apply."""
+
+
+def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
+    """Let git apply a diff in a folder that is in no repository, or tell of it; return what it prints.
+
+    Raises:
+        _NotAppliedError: git refuses.
+    """
+    done = subprocess.run(  # noqa: S603 - git, with options of ours
+        ["git", "apply", *options, "-"],  # noqa: S607 - the git of the user's PATH
+        input=data,
+        cwd=root,
+        env={
+            "GIT_CEILING_DIRECTORIES": str(root.parent),
+            "LC_ALL": "C",
+            "PATH": os.environ.get("PATH", os.defpath),
+        },
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        errors = [line for line in lines if line.startswith("error: ")] or lines
+        raise _NotAppliedError(errors[0] if errors else "git gives no reason")
+    return done.stdout
+
+
+TEXT_ONLY = (b" mode change ", b" rewrite ")
+"""What git says of a file of the same name."""
+
+
+def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
     """Return the paths that a diff changes, without their first folder (a/ and b/).
 
     Raises:
-        InputError: it adds or deletes a file, or names one outside of the folder.
+        InputError: it adds, deletes or renames a file, or names one outside of the folder.
+        _NotAppliedError: git cannot read it.
     """
-    lines = diff.decode("utf-8", errors="replace").splitlines()
-    paths = [line[4:].split("\t")[0] for line in lines if line.startswith(("--- ", "+++ "))]
-    if "/dev/null" in paths:
-        raise InputError(f"{patch} adds or deletes a file: only changes of files can be tried.")
-    names = dict.fromkeys(path.partition("/")[2] for path in paths)
+    names = dict.fromkeys(
+        os.fsdecode(entry.split(b"\t", 2)[2])
+        for entry in _git_apply(diff, root, "--numstat", "-z").split(b"\0")
+        if entry
+    )
+    summary = _git_apply(diff, root, "--summary").splitlines()
+    if not all(line.startswith(TEXT_ONLY) for line in summary):
+        raise InputError(
+            f"{patch} adds or deletes a file, or renames one: only changes of files can be tried."
+        )
     outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
     if outside:
         raise InputError(
@@ -220,15 +259,25 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def of_environment(settings: Iterable[str]) -> list[Variant]:
-    """Return a variant for each NAME=VALUE.
+    """Return a variant for each NAME=VALUE, whose name shows no credential.
 
     Raises:
         InputError: one is not of that form.
     """
-    variants = []
-    for setting in settings:
+    variants: list[Variant] = []
+    for setting in dict.fromkeys(settings):
         name, equals, value = setting.partition("=")
+        (shown,) = masked([setting])
         if not equals or not name.isidentifier():
-            raise InputError(f"--env {setting}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
-        variants.append(Variant(name=setting, environment={name: value}))
+            raise InputError(f"--env {shown}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
+        same = sum(masked([one]) == [shown] for one in _set_by(variants))
+        title = f"{shown} ({same + 1})" if same else shown
+        variants.append(Variant(name=title, environment={name: value}))
     return variants
+
+
+def _set_by(variants: Iterable[Variant]) -> list[str]:
+    """Return NAME=VALUE of the variables that variants set."""
+    return [
+        f"{name}={value}" for variant in variants for name, value in variant.environment.items()
+    ]

@@ -1,5 +1,6 @@
 """One run of a variant: a process of its own, which sees its files changed and ends when it has its figures."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -8,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from tfdoctor.capture.agent.masking import MASK
 from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
@@ -24,7 +26,7 @@ from tfdoctor.trial.times import NoTimes, RunTimes, Timing, TrainedState, times_
 from tfdoctor.trial.variants import Variant
 
 PREFIX = "tfdoctor-try-"
-"""Of the folders of trials; the number of tfdoctor's process follows."""
+"""Of the folders of trials; the number of tfdoctor's process follows, and where that number holds."""
 
 LAYER_SHARE = 0.5
 """Share of the free memory that what a run writes may take."""
@@ -53,15 +55,18 @@ class Runner:
     program: RecordedProgram
     folder: Path  # of the trial: logs and what the agent writes
     layer: bool
+    check: Callable[[], None] = lambda: None  # before and after each run; raises to end the trial
 
     @classmethod
     @contextmanager
-    def of(cls, program: RecordedProgram, *, layer: bool) -> Iterator[Self]:
+    def of(
+        cls, program: RecordedProgram, *, layer: bool, check: Callable[[], None] = lambda: None
+    ) -> Iterator[Self]:
         """Make the folder for the runs, and remove it at the end."""
         _sweep()
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")).resolve()
+        folder = Path(tempfile.mkdtemp(prefix=folder_prefix(os.getpid()))).resolve()
         try:
-            yield cls(program, folder, layer)
+            yield cls(program, folder, layer, check)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -70,7 +75,14 @@ class Runner:
 
         Raises:
             OSError: the folder for the runs cannot be written.
+            InputError: a file of the program changed meanwhile.
         """
+        self.check()
+        result = self._run(variant, enough, number)
+        self.check()
+        return result
+
+    def _run(self, variant: Variant, enough: Enough, number: int) -> TrialRun:
         own = self.folder / f"run{number}"
         processes = own / "processes"
         processes.mkdir(parents=True)
@@ -89,7 +101,7 @@ class Runner:
         code, own_cpu = _wait(command, environment, self.program.folder, own / "log", enough)
         seconds = time.monotonic() - started
         foreign = _foreign(before, _cpu_seconds(), own_cpu, seconds)
-        return _read(own, code, seconds, foreign)
+        return _hiding(_read(own, code, seconds, foreign), variant.credentials)
 
     def _layer(self, own: Path, texts: Mapping[str, str]) -> dict[str, object] | None:
         if not self.layer:
@@ -105,11 +117,24 @@ class Runner:
         }
 
 
+def folder_prefix(number: int) -> str:
+    """Return the beginning of the names of folders of the trials of a process, seen from here."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    where = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    return f"{PREFIX}{number}-{hashlib.sha256(where.encode()).hexdigest()[:12]}-"
+
+
 def _sweep() -> None:
-    """Remove what earlier trials of this user that were killed have left: processes, then folders."""
+    """Remove what earlier trials of this user that were killed have left: processes, then folders.
+
+    Containers and machines may share the folder for temporary files: of the trials of others, whose processes are
+    not seen here, nothing is removed.
+    """
     for folder in Path(tempfile.gettempdir()).resolve().glob(f"{PREFIX}*-*"):
         number = folder.name.removeprefix(PREFIX).partition("-")[0]
-        if number.isdecimal() and not Path("/proc", number).exists():
+        if not number.isdecimal() or not folder.name.startswith(folder_prefix(int(number))):
+            continue
+        if not Path("/proc", number).exists():
             _end_processes(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -231,6 +256,15 @@ def _read(own: Path, code: int | None, seconds: float, foreign: float) -> TrialR
         seconds,
         foreign,
     )
+
+
+def _hiding(run: TrialRun, credentials: Iterable[str]) -> TrialRun:
+    """Return what a run gave, without these values in what the program printed."""
+    for value in credentials:
+        run = replace(run, error=run.error.replace(value, MASK))
+        if isinstance(run.times, NoTimes):
+            run = replace(run, times=NoTimes(run.times.why.replace(value, MASK)))
+    return run
 
 
 def _longest(timings: Sequence[Timing]) -> tuple[Timing, int] | None:

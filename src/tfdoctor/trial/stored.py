@@ -1,7 +1,9 @@
 """The last trial of a recording, in its folder: `tfdoctor report` shows what `tfdoctor try` measured."""
 
 import json
+import tempfile
 from dataclasses import asdict
+from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis, Trials
 from tfdoctor.errors import InputError, OutputError
@@ -13,20 +15,52 @@ from tfdoctor.trial.trial import with_measured
 FILE = "trials.json"
 
 
-def keep(trials: Trials | None, recording: Recording) -> None:
-    """Write a trial into the folder of its recording, in place of an earlier one.
+def must_be_writable(recording: Recording) -> None:
+    """Check that the folder of a recording takes files, before a trial runs for minutes.
+
+    Raises:
+        OutputError: it does not.
+    """
+    root = recording.root or Path()
+    if why := why_unwritable(root):
+        raise OutputError(f"{root} cannot be written ({why}): copy the recording elsewhere.")
+
+
+def why_unwritable(path: Path) -> str:
+    """Return why a folder takes no new file, or a file no new text; "" where it does. Nothing changes there."""
+    try:
+        if path.is_dir():
+            with tempfile.TemporaryFile(dir=path):
+                return ""
+        with path.open("ab"):
+            return ""
+    except OSError as error:
+        return error.strerror or type(error).__name__
+
+
+def keep(trials: Trials | None, recording: Recording) -> bool:
+    """Write a trial into the folder of its recording; return False where an earlier one stays.
+
+    It stays where it has figures and this one has none.
 
     Raises:
         OutputError: the folder cannot be written.
     """
     if trials is None or recording.root is None:
-        return
+        return True
+    if not _has_figures(trials) and _has_figures(_last_or_none(recording.root / FILE)):
+        return False
     try:
         replace_file(recording.root / FILE, json.dumps(asdict(trials), indent=1) + "\n")
     except OSError as error:
         raise OutputError(
             f"{recording.root} cannot be written ({error.strerror}): copy the recording elsewhere."
         ) from error
+    return True
+
+
+def _has_figures(trials: Trials | None) -> bool:
+    return trials is not None and any(row.measured for row in trials.rows)
 
 
 def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
@@ -38,11 +72,17 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
     path = recording.root / FILE if recording.root else None
     if path is None or not path.is_file():
         return diagnosis
+    trials = _last_or_none(path)
+    if trials is None:
+        raise InputError(f"{path} is damaged: remove it, or run `tfdoctor try` again.")
+    return with_measured(diagnosis, trials)
+
+
+def _last_or_none(path: Path) -> Trials | None:
+    """Return the trial in a file; None where there is none that can be read."""
     faults: list[str] = []
     try:
         trials = read(Trials, json.loads(path.read_text("utf-8")), faults)
     except (OSError, ValueError, RecursionError, Misfit):
-        faults.append("")
-    if faults:
-        raise InputError(f"{path} is damaged: remove it, or run `tfdoctor try` again.")
-    return with_measured(diagnosis, trials)
+        return None
+    return None if faults else trials

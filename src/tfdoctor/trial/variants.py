@@ -6,10 +6,14 @@ from fractions import Fraction
 from itertools import chain, count
 from pathlib import Path
 
+from tfdoctor.capture.agent.masking import masked
 from tfdoctor.diagnosis import Saving
 from tfdoctor.edits.splice import Splice
 
 AS_IS = "as it is"
+
+FEWEST_HIDDEN = 4
+"""Characters of a credential that is looked for in what a program prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,14 @@ class Variant:
     ] = ()  # by file: changes that no finding's edit makes
 
     @property
-    def fills_cache(self) -> bool:
-        """Whether its first epoch is slower than the later ones."""
-        return b".cache(" in b"".join(self.files.values())
+    def credentials(self) -> list[str]:
+        """The values of its variables that are not to be shown; of the shortest, every text would have some."""
+        pairs = [(f"{name}={value}", value) for name, value in self.environment.items()]
+        return [
+            value
+            for pair, value in pairs
+            if len(value) >= FEWEST_HIDDEN and masked([pair]) != [pair]
+        ]
 
 
 ORIGINAL = Variant(AS_IS)
