@@ -7,6 +7,8 @@ that a machine that gets slower or faster favors none. Which variants a round ho
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tfdoctor.diagnosis import Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.clock import TrialClock
@@ -68,12 +70,12 @@ class Runs:
         if not isinstance(after, RunTimes):
             self.spoiled += 1
             return
-        blocks = {
-            name: times.blocks_ms
+        comparable = {
+            name: times
             for name, times in timed.items()
             if isinstance(times, RunTimes) and not self._other_steps(name, times, before)
         }
-        self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks))
+        self.rounds.append(_round(before, after, comparable))
 
     def _original(self, number: int) -> RunTimes | NoTimes:
         run = self._run(ORIGINAL, f"round {number}, as it is")
@@ -132,3 +134,14 @@ class Runs:
         """Return what was measured of each variant that has a figure."""
         found = {name: self.saving(name) for name in names}
         return {name: measured for name, measured in found.items() if measured is not None}
+
+
+def _round(before: RunTimes, after: RunTimes, timed: Mapping[str, RunTimes]) -> Round:
+    """Return what a round measured: by the blocks of its runs, and by all steady steps of each."""
+    whole = Round(
+        np.array([before.whole_ms]),
+        np.array([after.whole_ms]),
+        {name: np.array([times.whole_ms]) for name, times in timed.items()},
+    )
+    blocks = {name: times.blocks_ms for name, times in timed.items()}
+    return Round(before.blocks_ms, after.blocks_ms, blocks, whole)

@@ -145,6 +145,7 @@ def _trials(
     return Trials(
         rows=tuple(rows),
         as_is_ms=median(one.step_ms for one in originals) if originals else None,
+        as_is_whole_ms=median(one.whole_ms for one in originals) if originals else None,
         as_is=statistics.drift(runs.rounds),
         rounds=len(runs.rounds),
         runs=len(runs.tries),
