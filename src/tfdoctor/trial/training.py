@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.trial.running import TrialRun
-from tfdoctor.trial.times import TrainedState
+from tfdoctor.trial.times import NoTimes, RunTimes, TrainedState, other_examples
 from tfdoctor.trial.variants import Variant
 
 EXAMPLES = 5
@@ -29,6 +29,7 @@ class Reference:
 
     states: tuple[TrainedState, ...]
     finite: bool = True  # its own weights do not become infinite or NaN
+    times: RunTimes | NoTimes | None = None  # of one of its runs that has figures
 
     @property
     def repeats(self) -> bool:
@@ -53,7 +54,8 @@ class Reference:
 def reference(runs: Sequence[TrialRun]) -> Reference:
     """Return the reference of the runs of the program as it is."""
     states = tuple(run.state for run in runs if run.state is not None)
-    return Reference(states, finite=all(run.finite is not False for run in runs))
+    times = next((run.times for run in runs if isinstance(run.times, RunTimes)), None)
+    return Reference(states, all(run.finite is not False for run in runs), times)
 
 
 def compare(
@@ -70,8 +72,8 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     mine, its = run.state, next(iter(original.states), None)
     if original.finite and (run.finite is False or (mine and its and _lost(its, mine))):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
-    if variant.model:
-        return TrainingMatch(state=TrainingState.CHANGED, why=variant.model)
+    if changed := variant.model or _other_batch(variant, run, original):
+        return TrainingMatch(state=TrainingState.CHANGED, why=changed)
     if mine is None or its is None:
         why = "no step at which the weights could be read"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
@@ -80,6 +82,13 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
         return _by_losses(mine, its, original.spread)
     state = TrainingState.EQUAL if same else TrainingState.DIFFERENT
     return TrainingMatch(state=state, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
+
+
+def _other_batch(variant: Variant, run: TrialRun, original: Reference) -> str:
+    """Return how the batch is another one, as a clause; the weights tell it of what must not change them."""
+    if variant.exact and original.repeats:
+        return ""
+    return other_examples(run.times, original.times)
 
 
 def _same(mine: TrainedState, its: TrainedState) -> bool | None:

@@ -165,7 +165,7 @@ def _row(runs: Runs, variant: Variant) -> Trial:
         action=variant.action,
         rules=variant.rules,
         promised=variant.promised,
-        examples=float(variant.examples),
+        examples=float(runs.examples.get(variant.name, variant.examples)),
         measured=measured,
         step_ms=median(one.step_ms for one in times) if times else None,
         whole_ms=median(one.whole_ms for one in times) if times else None,
