@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.trial.running import TrialRun
@@ -11,6 +11,10 @@ from tfdoctor.trial.variants import Variant
 
 EXAMPLES = 5
 """Losses that the report shows."""
+
+FAR, LEAST_APART = 10.0, 0.01
+"""An exact change moves the losses by more than this many times what two runs as it is differ by, and by at least
+this share: chance does not, even though the most of few pairs of runs is itself by chance."""
 
 WORSE = (
     TrainingState.EQUAL,
@@ -79,7 +83,8 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
     same = _same(mine, its) if original.repeats else None
     if same is None or not (same or variant.exact):
-        return _by_losses(mine, its, original.spread)
+        found = _by_losses(mine, its, original.spread)
+        return _other_weights(its.step, found) if same is False else _far_apart(variant, found)
     state = TrainingState.EQUAL if same else TrainingState.DIFFERENT
     return TrainingMatch(state=state, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
 
@@ -109,6 +114,32 @@ def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> Tr
         losses=tuple(_pairs(its, mine)[:EXAMPLES]),
         apart=apart,
         usual=usual,
+    )
+
+
+def _other_weights(step: int, found: TrainingMatch) -> TrainingMatch:
+    """Say that weights differ where there are no losses to say how much."""
+    if found.state is not TrainingState.UNKNOWN:
+        return found
+    return replace(
+        found, why=f"the weights differ after {step} steps, and there are no losses to compare"
+    )
+
+
+def _far_apart(variant: Variant, found: TrainingMatch) -> TrainingMatch:
+    """Say so where a change that must not affect the weights moves the losses more than chance does."""
+    apart, usual = found.apart, found.usual
+    if not variant.exact or apart is None or usual is None:
+        return found
+    if apart <= max(FAR * usual, LEAST_APART):
+        return found
+    return replace(
+        found,
+        state=TrainingState.UNKNOWN,
+        why=(
+            f"the losses differ by {apart:.1%} from those of the program as it is, whose own runs differ by "
+            f"{usual:.1%}, and this change should not affect them"
+        ).replace("%", " %"),
     )
 
 
