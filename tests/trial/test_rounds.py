@@ -300,6 +300,13 @@ def test_other_weights_are_never_a_saving(clock: Callable[[float], None]) -> Non
     assert kept == ["b"]
 
 
+def test_a_change_that_trains_otherwise_gets_no_more_rounds(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.5}, digests={"a": "other"}, between=0.1, tick=clock)
+    trials, _ = conduct(machine, ["a"])
+    assert machine.order.count("a") == 2
+    assert row(trials, "a").measured is not None
+
+
 def test_a_change_of_the_arithmetic_shows_its_losses(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.5}, digests={"a": "other"}, tick=clock)
     trials, kept = conduct(machine, ["a"], exact=False)

@@ -61,11 +61,12 @@ def _run_all(
     stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
 ) -> None:
     _check(runs.first(), layer=stage.layer)
-    schedule.first_rounds(runs, variants)
+    broken = partial(_broken, runs)
+    schedule.first_rounds(runs, variants, broken)
     if not runs.rounds and runs.original:
         _check(runs.original[-1], layer=stage.layer)
     combination.add(_helped(runs, variants))
-    schedule.narrow(runs, [*variants, *combination.made.values()])
+    schedule.narrow(runs, [*variants, *combination.made.values()], broken)
     combination.add(_helped(runs, variants))  # some are shown to help only now
 
 
@@ -105,8 +106,8 @@ def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
 
 def _broken(runs: Runs, variant: Variant) -> bool:
     """Say whether a variant trains something else than it should."""
-    compared = training.compare(variant, runs.tried.get(variant.name, ()), runs.original)
-    return compared.state in BROKEN
+    own = runs.tried.get(variant.name, ())
+    return bool(own) and training.compare(variant, own, runs.original).state in BROKEN
 
 
 def _joining(join: Join) -> Callable[[Sequence[Variant]], Variant | None]:
