@@ -323,6 +323,21 @@ def test_a_program_that_fails_as_it_is_stops_the_trial() -> None:
         conduct(Machine({}, errors={AS_IS: "ValueError: x"}), ["a"])
 
 
+def test_the_first_run_may_take_as_long_as_the_trial(clock: Callable[[float], None]) -> None:
+    limits = []
+
+    def run(_: Variant, enough: Enough, _number: int) -> TrialRun:
+        limits.append(enough.limit_s)
+        clock(enough.limit_s)
+        why = "the run took too long"
+        return TrialRun(NoTimes(why), exit_code=-1, error=why, seconds=enough.limit_s)
+
+    machine: Any = SimpleNamespace(run=run)
+    with pytest.raises(CaptureError, match=r"within 20 minutes: allow more with --minutes\.$"):
+        conduct(machine, ["a"], 20.0)
+    assert limits == [1200.0]
+
+
 def test_a_program_that_asks_for_input_is_said_so() -> None:
     with pytest.raises(CaptureError, match="without a terminal"):
         conduct(Machine({}, errors={AS_IS: "EOFError: EOF when reading a line"}), ["a"])

@@ -52,6 +52,7 @@ class Runs:
 
     def first(self) -> TrialRun:
         """Run the program as it is, before any round: the plan of all other runs follows from its step."""
+        self.enough = self.enough.within(self.clock.left_s)
         run = self._run(ORIGINAL, "first run, as it is")
         if isinstance(run.times, RunTimes):
             step_s, call_s = run.times.loop.usual_s

@@ -60,17 +60,17 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
 def _run_all(
     stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
 ) -> None:
-    _check(runs.first(), layer=stage.layer)
+    _check(runs.first(), runs, layer=stage.layer)
     broken = partial(_broken, runs)
     schedule.first_rounds(runs, variants, broken)
     if not runs.rounds and runs.original:
-        _check(runs.original[-1], layer=stage.layer)
+        _check(runs.original[-1], runs, layer=stage.layer)
     combination.add(_helped(runs, variants))
     schedule.narrow(runs, [*variants, *combination.made.values()], broken)
     combination.add(_helped(runs, variants))  # some are shown to help only now
 
 
-def _check(run: TrialRun, *, layer: bool) -> None:
+def _check(run: TrialRun, runs: Runs, *, layer: bool) -> None:
     """Refuse a program that cannot be timed.
 
     Raises:
@@ -83,12 +83,28 @@ def _check(run: TrialRun, *, layer: bool) -> None:
         raise CaptureError(
             "The program asks for input: a trial runs it without a terminal, so give its answers as arguments."
         )
+    if run.error and run.seconds >= runs.enough.limit_s:
+        raise CaptureError(_too_long(runs))
     if run.error:
         other = ", and if it works then, give --no-layer" if layer else ""
         raise CaptureError(
             f"The program failed when it ran as it is ({why}): run it by itself{other}."
         )
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
+
+
+def _too_long(runs: Runs) -> str:
+    """Return what to do about a program that was stopped at the time limit of a run."""
+    if not runs.original:
+        minutes = f"{runs.enough.limit_s / 60:.3g}"
+        return (
+            f"The program did not train the few steps of a first run within {minutes} minutes: "
+            "allow more with --minutes."
+        )
+    return (
+        f"The program took more than {runs.enough.limit_s:.0f} s as it is, far longer than its first run did: "
+        "try again when the machine is less busy."
+    )
 
 
 def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
