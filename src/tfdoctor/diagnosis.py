@@ -170,6 +170,7 @@ class Measured:
     high: float
     difference: Difference
     rounds: tuple[float, ...] = ()  # the share in each round
+    why: str = ""  # why it is not the saving of the typical step, as a clause
 
 
 class TrainingState(StrEnum):
@@ -235,6 +236,7 @@ class Trials:
 
     rows: tuple[Trial, ...]
     as_is_ms: float | None = None  # median step of the program as it is
+    as_is_whole_ms: float | None = None  # with what happens between its epochs
     as_is: Measured | None = None  # the program as it is against itself
     rounds: int = 0
     runs: int = 0

@@ -108,6 +108,12 @@ def test_a_measured_saving_in_words(measured: Measured | None, words: str) -> No
     assert saved(measured) == words
 
 
+def test_the_words_say_why_a_shorter_typical_step_is_not_the_saving() -> None:
+    words = saved(replace(NOTHING, why="the work comes in bursts"))
+    assert words.startswith("no difference")
+    assert words.endswith("; the work comes in bursts")
+
+
 def test_a_change_that_does_not_train_the_same_is_never_a_saving() -> None:
     assert (
         saved(HELPS, DIFFERENT)

@@ -25,6 +25,7 @@ class Machine:
     late: dict[str, TrialRun] = field(default_factory=dict)  # what its second run gives
     between: float = 0.005  # runs differ by this share
     digests: dict[str, str] = field(default_factory=dict)
+    examples: dict[str, int] = field(default_factory=dict)  # of a step, else 32
     finite: bool = True
     tick: Callable[[float], object] = lambda _: None
     order: list[str] = field(default_factory=list)
@@ -42,9 +43,10 @@ class Machine:
         factor = self.factors.get(variant.name, float(parts))
         step = 10 * factor * np.exp(self.random.normal(0, self.between))
         spans = step * np.exp(self.random.normal(0, 0.02, 300))
+        examples = self.examples.get(variant.name, 32)
         digest = self.digests.get(variant.name, "same")
         return TrialRun(
-            times_of(Loop.read(loop(spans.tolist()))),
+            times_of(Loop.read(loop(spans.tolist(), examples=[examples] * 4))),
             TrainedState(
                 20, digest, dict(enumerate(LOSSES if digest == "same" else OTHER_LOSSES, 1))
             ),

@@ -176,7 +176,7 @@ def conduct(*, may_keep: bool) -> tuple[Trials, list[str]]:
     variant = Variant(
         "larger", model="a step has more examples", examples=Fraction(2), may_keep=may_keep
     )
-    machine = Machine({"larger": 1.2}, digests={"larger": "other"})
+    machine = Machine({"larger": 1.2}, digests={"larger": "other"}, examples={"larger": 64})
     plan = trial.Agenda([variant], join, 60.0)
     trials, kept = trial.conduct(stage_of(SimpleNamespace(run=machine.run, layer=True)), plan)
     return trials, [one.name for one in kept]

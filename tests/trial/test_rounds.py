@@ -300,6 +300,13 @@ def test_other_weights_are_never_a_saving(clock: Callable[[float], None]) -> Non
     assert kept == ["b"]
 
 
+def test_a_change_that_trains_otherwise_gets_no_more_rounds(clock: Callable[[float], None]) -> None:
+    machine = Machine({"a": 0.5}, digests={"a": "other"}, between=0.1, tick=clock)
+    trials, _ = conduct(machine, ["a"])
+    assert machine.order.count("a") == 2
+    assert row(trials, "a").measured is not None
+
+
 def test_a_change_of_the_arithmetic_shows_its_losses(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.5}, digests={"a": "other"}, tick=clock)
     trials, kept = conduct(machine, ["a"], exact=False)
@@ -314,6 +321,21 @@ def test_a_change_of_the_arithmetic_shows_its_losses(clock: Callable[[float], No
 def test_a_program_that_fails_as_it_is_stops_the_trial() -> None:
     with pytest.raises(CaptureError, match="ValueError: x"):
         conduct(Machine({}, errors={AS_IS: "ValueError: x"}), ["a"])
+
+
+def test_the_first_run_may_take_as_long_as_the_trial(clock: Callable[[float], None]) -> None:
+    limits = []
+
+    def run(_: Variant, enough: Enough, _number: int) -> TrialRun:
+        limits.append(enough.limit_s)
+        clock(enough.limit_s)
+        why = "the run took too long"
+        return TrialRun(NoTimes(why), exit_code=-1, error=why, seconds=enough.limit_s)
+
+    machine: Any = SimpleNamespace(run=run)
+    with pytest.raises(CaptureError, match=r"within 20 minutes: allow more with --minutes\.$"):
+        conduct(machine, ["a"], 20.0)
+    assert limits == [1200.0]
 
 
 def test_a_program_that_asks_for_input_is_said_so() -> None:

@@ -186,3 +186,47 @@ def test_figures_do_not_depend_on_the_unit(times: list[float], factor: float, un
         (here.share, here.low, here.high), abs=1e-9
     )
     assert here.low <= here.share <= here.high
+
+
+def run_with_pauses(
+    step_ms: float, random: np.random.Generator, every_s: float, burst_ms: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the blocks and the whole of a run of 6 s: the machine pauses, and each 400th step does more."""
+    steps = int(6000 / (step_ms + burst_ms / 400))
+    spans = step_ms * np.exp(random.normal(0, 0.02)) * np.exp(random.normal(0, 0.1, steps))
+    spans[int(random.integers(400)) :: 400] += burst_ms
+    pauses = random.poisson(spans.sum() / 1e3 / every_s)
+    spans[random.integers(steps, size=pauses)] += random.exponential(200, pauses)
+    cut = np.array([part.mean() for part in np.array_split(spans, 20)])
+    return cut, np.array([spans.mean()])
+
+
+def trial_with_pauses(
+    step_ms: float, seed: int, every_s: float, burst_ms: float = 0.0, count: int = 3
+) -> Measured:
+    random = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        before, after = (run_with_pauses(7, random, every_s) for _ in range(2))
+        own = run_with_pauses(step_ms, random, every_s, burst_ms)
+        whole = Round(before[1], after[1], {"v": own[1]})
+        made.append(Round(before[0], after[0], {"v": own[0]}, whole))
+    return measured(made, "v")
+
+
+def test_work_that_is_moved_into_bursts_is_no_saving() -> None:
+    """6 ms a step in place of 2.4 s every 400 steps: the typical step is shorter, the training is not."""
+    for seed in range(20):
+        found = trial_with_pauses(1, seed, 5.0, 2400)
+        assert found.difference is not Difference.SAVES or found.share < 0.4
+        assert "bursts" in found.why
+
+
+@pytest.mark.parametrize("every_s", [1.0, 5.0, 30.0])
+@pytest.mark.parametrize("step_ms", [6.3, 4.9, 1.0])
+@pytest.mark.parametrize("count", [3, 6])
+def test_pauses_of_the_machine_take_no_saving_away(
+    every_s: float, step_ms: float, count: int
+) -> None:
+    found = [trial_with_pauses(step_ms, seed, every_s, count=count) for seed in range(100)]
+    assert sum(bool(one.why) for one in found) <= 4

@@ -44,3 +44,27 @@ def test_losses_after_other_steps_are_not_compared(tmp_path: Path) -> None:
     found = compare(Variant("steps-per-execution"), [other], [as_is, as_is])
     assert found.state is TrainingState.UNKNOWN
     assert "after the same steps" in found.why
+
+
+def test_other_weights_without_losses_are_said_to_differ(tmp_path: Path) -> None:
+    """Runs as it is repeat bit by bit, so the change made the difference."""
+    as_is = run(tmp_path, "one", [], [1] * 8)
+    other = run(tmp_path, "two", [], [1] * 8)
+    found = compare(Variant("mine.diff"), [other], [as_is, as_is])
+    assert found.state is TrainingState.UNKNOWN
+    assert found.why == "the weights differ after 8 steps, and there are no losses to compare"
+    unlike = run(tmp_path, "three", [], [1] * 8)
+    assert "weights differ" not in compare(Variant("mine.diff"), [other], [as_is, unlike]).why
+
+
+@pytest.mark.parametrize(("loss", "said"), [(1.501, False), (2.5, True)])
+def test_an_exact_change_that_moves_losses_beyond_chance_is_said(
+    tmp_path: Path, loss: float, *, said: bool
+) -> None:
+    as_is = [run(tmp_path, name, [2.0, last], [1, 1]) for name, last in (("a", 1.5), ("b", 1.502))]
+    own = run(tmp_path, "c", [2.0, loss], [1, 1])
+    found = compare(Variant("cache", exact=True), [own], as_is)
+    assert (found.state is TrainingState.UNKNOWN) is said
+    assert ("this change should not affect them" in found.why) is said
+    patch = compare(Variant("mine.diff"), [own], as_is)
+    assert patch.state is TrainingState.LOSSES

@@ -37,6 +37,11 @@ def saved(measured: Measured | None, training: TrainingMatch | None = None) -> s
     """
     if measured is None:
         return ""
+    found = _saved(measured, training)
+    return f"{found}; {text.prose(measured.why)}" if measured.why else found
+
+
+def _saved(measured: Measured, training: TrainingMatch | None) -> str:
     match measured.difference:
         case Difference.SAVES if is_broken(training):
             shorter, between = _figures(measured)

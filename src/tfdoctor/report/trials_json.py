@@ -14,6 +14,7 @@ def contract(trials: Trials, number: Number, saving: Callable[[Saving | None], A
     """Return what `tfdoctor try` measured."""
     return {
         "as_is_ms": number(trials.as_is_ms),
+        "as_is_whole_ms": number(trials.as_is_whole_ms),
         "as_is_against_itself": measured(trials.as_is, number),
         "rounds": trials.rounds,
         "runs": trials.runs,
@@ -37,6 +38,7 @@ def measured(one: Measured | None, number: Number) -> Object | None:
         "high": number(one.high),
         "difference": one.difference.value,
         "rounds": [number(share) for share in one.rounds],
+        "why": one.why,
     }
 
 

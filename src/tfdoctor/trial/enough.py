@@ -48,6 +48,10 @@ class Enough:
             limit_s=LIMIT_FACTOR * (start_s + planned_s) + LIMIT_S,
         )
 
+    def within(self, seconds: float) -> Self:
+        """Return the plan of a run that may take so long: nobody knows yet how long its start is."""
+        return replace(self, limit_s=max(LIMIT_S, seconds))
+
     def planned_s(self, step_s: float, call_s: float) -> float:
         """Return how long the training of a run takes when it ends as planned."""
         return self.compare_at * step_s + max(

@@ -6,6 +6,9 @@ that a machine that gets slower or faster favors none. Which variants a round ho
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
 
 from tfdoctor.diagnosis import Measured
 from tfdoctor.trial import statistics
@@ -13,7 +16,13 @@ from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.enough import FIRST_RUN, Enough
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.statistics import Round
-from tfdoctor.trial.times import NoTimes, RunTimes, per_examples
+from tfdoctor.trial.times import (
+    NoTimes,
+    RunTimes,
+    examples_ratio,
+    other_examples,
+    per_examples,
+)
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
 AROUND = 2
@@ -39,9 +48,11 @@ class Runs:
     spoiled: int = 0  # rounds without a figure of the program as it is
     why: dict[str, str] = field(default_factory=dict)  # variants without a figure
     sets: set[str] = field(default_factory=set)  # variants that are made of others
+    examples: dict[str, Fraction] = field(default_factory=dict)  # of a variant's step, as seen
 
     def first(self) -> TrialRun:
         """Run the program as it is, before any round: the plan of all other runs follows from its step."""
+        self.enough = self.enough.within(self.clock.left_s)
         run = self._run(ORIGINAL, "first run, as it is")
         if isinstance(run.times, RunTimes):
             step_s, call_s = run.times.loop.usual_s
@@ -63,24 +74,24 @@ class Runs:
         timed: dict[str, RunTimes | NoTimes] = {}
         for variant in turn:
             if self.clock.left_s >= AROUND * self.clock.usual_s:  # this run, and the last as it is
-                timed[variant.name] = self._variant(variant, number)
+                timed[variant.name] = self._variant(variant, number, before)
         after = self._original(number) if timed and self.clock.left_s > 0 else None
         if not isinstance(after, RunTimes):
             self.spoiled += 1
             return
-        blocks = {
-            name: times.blocks_ms
+        comparable = {
+            name: times
             for name, times in timed.items()
             if isinstance(times, RunTimes) and not self._other_steps(name, times, before)
         }
-        self.rounds.append(Round(before.blocks_ms, after.blocks_ms, blocks))
+        self.rounds.append(_round(before, after, comparable))
 
     def _original(self, number: int) -> RunTimes | NoTimes:
         run = self._run(ORIGINAL, f"round {number}, as it is")
         self.original.append(run)
         return run.times
 
-    def _variant(self, variant: Variant, number: int) -> RunTimes | NoTimes:
+    def _variant(self, variant: Variant, number: int, before: RunTimes) -> RunTimes | NoTimes:
         run = self._run(variant, f"round {number}, {variant.name}")
         own = self.tried.setdefault(variant.name, [])
         own.append(run)
@@ -89,7 +100,24 @@ class Runs:
             why = run.error or why
         if why:
             self.why[variant.name] = why if len(own) == 1 else f"run {len(own)} failed: {why}"
-        return per_examples(run.times, variant.examples)
+        return self._per_examples(variant, run.times, before)
+
+    def _per_examples(
+        self, variant: Variant, times: RunTimes | NoTimes, original: RunTimes
+    ) -> RunTimes | NoTimes:
+        """Return a variant's figures for as many examples as a step as it is has, as its batches show."""
+        if isinstance(times, NoTimes):
+            return times
+        ratio = examples_ratio(times, original) or self.examples.get(variant.name)
+        expected = self.examples.get(variant.name, variant.examples)
+        if variant.examples != 1 and ratio is None:
+            self.why[variant.name] = "the number of examples in its steps could not be seen"
+        elif ratio not in (None, expected) and (variant.examples != 1 or self.done(variant.name)):
+            self.why[variant.name] = _not_promised(variant, times, original)
+        if ratio is None:
+            return times
+        self.examples.setdefault(variant.name, ratio)
+        return per_examples(times, ratio)
 
     def _other_steps(self, name: str, times: RunTimes, original: RunTimes) -> bool:
         """Say whether a variant's steps are not those of the program as it is, and note it.
@@ -132,3 +160,22 @@ class Runs:
         """Return what was measured of each variant that has a figure."""
         found = {name: self.saving(name) for name in names}
         return {name: measured for name, measured in found.items() if measured is not None}
+
+
+def _not_promised(variant: Variant, times: RunTimes, original: RunTimes) -> str:
+    """Return why a variant whose steps have other examples than promised, or than before, has no figure."""
+    seen = other_examples(times, original)
+    if not seen and variant.examples != 1:
+        return "the change does not reach the batches: a step has as many examples as without it"
+    return f"its steps do not have the examples that were expected: {seen or 'their number varies'}"
+
+
+def _round(before: RunTimes, after: RunTimes, timed: Mapping[str, RunTimes]) -> Round:
+    """Return what a round measured: by the blocks of its runs, and by all steady steps of each."""
+    whole = Round(
+        np.array([before.whole_ms]),
+        np.array([after.whole_ms]),
+        {name: np.array([times.whole_ms]) for name, times in timed.items()},
+    )
+    blocks = {name: times.blocks_ms for name, times in timed.items()}
+    return Round(before.blocks_ms, after.blocks_ms, blocks, whole)

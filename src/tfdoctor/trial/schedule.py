@@ -6,12 +6,15 @@
 3. What time is left makes the widest intervals narrower, again of those that promise most first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.variants import Variant
+
+Broken = Callable[[Variant], bool]
+"""Says whether a variant trains something else than it should."""
 
 LEAST_ROUNDS, MOST_ROUNDS = 3, 12
 """Rounds that a variant gets before others get more, and at most."""
@@ -41,16 +44,16 @@ def by_promise(variants: Sequence[Variant]) -> list[Variant]:
     return sorted(variants, key=promise, reverse=True)
 
 
-def first_rounds(runs: Runs, variants: Sequence[Variant]) -> None:
-    """Give each variant its first rounds, as far as the time allows."""
+def first_rounds(runs: Runs, variants: Sequence[Variant], broken: Broken) -> None:
+    """Give each variant its first rounds, as far as the time allows; `broken` ones get no more."""
     ordered = by_promise(variants)
-    while batch := _batch(runs, [one for one in ordered if _waits(runs, one)]):
+    while batch := _batch(runs, [one for one in ordered if _waits(runs, one, broken)]):
         runs.round(batch)
 
 
-def _waits(runs: Runs, variant: Variant) -> bool:
+def _waits(runs: Runs, variant: Variant, broken: Broken) -> bool:
     """Say whether a variant still needs one of its first rounds."""
-    return runs.done(variant.name) < LEAST_ROUNDS and not _dropped(runs, variant)
+    return runs.done(variant.name) < LEAST_ROUNDS and not _dropped(runs, variant, broken)
 
 
 def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
@@ -67,27 +70,29 @@ def _batch(runs: Runs, waiting: Sequence[Variant]) -> list[Variant]:
     return batch or (list(waiting[:1]) if alone else [])
 
 
-def narrow(runs: Runs, variants: Sequence[Variant]) -> None:
+def narrow(runs: Runs, variants: Sequence[Variant], broken: Broken) -> None:
     """Run further rounds of the variants whose interval is too wide, until none is or the time is up."""
     while runs.spoiled < MOST_SPOILED:
-        wide = [one for one in by_promise(variants) if _wide(runs, one)]
+        wide = [one for one in by_promise(variants) if _wide(runs, one, broken)]
         batch = wide[: max(0, runs.clock.affordable() - AROUND)]
         if not batch:
             return
         runs.round(batch)
 
 
-def _wide(runs: Runs, variant: Variant) -> bool:
+def _wide(runs: Runs, variant: Variant, broken: Broken) -> bool:
     done, measured = runs.done(variant.name), runs.saving(variant.name)
-    if measured is None or done >= MOST_ROUNDS or _dropped(runs, variant):
+    if measured is None or done >= MOST_ROUNDS or _dropped(runs, variant, broken):
         return False
     return (measured.high - measured.low) / 2 > NARROW
 
 
-def _dropped(runs: Runs, variant: Variant) -> bool:
-    """Say whether a variant gets no more rounds: it failed, or it costs time."""
+def _dropped(runs: Runs, variant: Variant, broken: Broken) -> bool:
+    """Say whether a variant gets no more rounds: it failed, it trains something else, or it costs time."""
     if variant.name in runs.why:
         return True
+    if runs.done(variant.name) >= FEWEST_ROUNDS and broken(variant):
+        return True  # with a figure: how much shorter it makes the step is said beside that
     measured = runs.saving(variant.name)
     if measured is None:
         return False

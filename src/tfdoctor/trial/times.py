@@ -47,6 +47,7 @@ class Loop:
     fewest: int  # calls after them without which there is no figure, as it said
     epoch_steps: int | None = None
     updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
+    examples: int | None = None  # of a step, as far as they are seen to be the same for most
 
     @classmethod
     def read(cls, loop: dict[str, Any]) -> Self:
@@ -60,6 +61,7 @@ class Loop:
             int(loop["fewest"]),
             loop["epoch_steps"] or next(iter(loop["epoch_ends"]), None),
             tuple((int(step), int(count)) for step, count in loop["updates"]),
+            _usual(loop.get("examples", ())),
         )
 
     @property
@@ -114,6 +116,11 @@ class RunTimes:
         """The time of a step: the median over blocks of the block's mean."""
         return float(np.median(self.blocks_ms))
 
+    @property
+    def examples(self) -> Fraction | None:
+        """The examples of what the figures are of: an update of the weights, or a step; None where not seen."""
+        return None if self.loop.examples is None else self.loop.examples / self.per
+
 
 @dataclass(frozen=True, slots=True)
 class NoTimes:
@@ -128,6 +135,23 @@ def per_examples(times: RunTimes | NoTimes, ratio: Fraction) -> RunTimes | NoTim
         return times
     own = float(ratio)
     return replace(times, blocks_ms=times.blocks_ms / own, whole_ms=times.whole_ms / own)
+
+
+def examples_ratio(times: RunTimes, original: RunTimes) -> Fraction | None:
+    """Return the examples of a step for each one of the program as it is; None where they were not seen."""
+    if not times.examples or not original.examples:
+        return None
+    return times.examples / original.examples
+
+
+def other_examples(times: RunTimes | NoTimes | None, original: RunTimes | NoTimes | None) -> str:
+    """Return how the examples of a step differ from those of the program as it is, as a clause; "" if not."""
+    if not isinstance(times, RunTimes) or not isinstance(original, RunTimes):
+        return ""
+    if examples_ratio(times, original) in (None, 1):
+        return ""
+    own, its = (f"{float(one.examples or 0):.6g}" for one in (times, original))
+    return f"a step has {own} example{'' if own == '1' else 's'} instead of {its}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +201,12 @@ class Timing:
         longest = max(self.loops[n].covers_ms for n in usable)
         outer = [n for n in usable if self.loops[n].covers_ms >= 0.9 * longest]
         return min(outer, key=lambda n: len(self.loops[n].starts_ms))
+
+
+def _usual(sizes: Sequence[int]) -> int | None:
+    """Return the size of most batches; None where none were seen, or where sizes vary."""
+    usual = max(sizes, key=sizes.count, default=0)
+    return usual if usual > 0 and 2 * sizes.count(usual) > len(sizes) else None
 
 
 def _ineffective(settings: dict[str, Any]) -> str:

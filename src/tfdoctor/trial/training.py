@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.trial.running import TrialRun
-from tfdoctor.trial.times import TrainedState
+from tfdoctor.trial.times import NoTimes, RunTimes, TrainedState, other_examples
 from tfdoctor.trial.variants import Variant
 
 EXAMPLES = 5
 """Losses that the report shows."""
+
+FAR, LEAST_APART = 10.0, 0.01
+"""An exact change moves the losses by more than this many times what two runs as it is differ by, and by at least
+this share: chance does not, even though the most of few pairs of runs is itself by chance."""
 
 WORSE = (
     TrainingState.EQUAL,
@@ -29,6 +33,7 @@ class Reference:
 
     states: tuple[TrainedState, ...]
     finite: bool = True  # its own weights do not become infinite or NaN
+    times: RunTimes | NoTimes | None = None  # of one of its runs that has figures
 
     @property
     def repeats(self) -> bool:
@@ -53,7 +58,8 @@ class Reference:
 def reference(runs: Sequence[TrialRun]) -> Reference:
     """Return the reference of the runs of the program as it is."""
     states = tuple(run.state for run in runs if run.state is not None)
-    return Reference(states, finite=all(run.finite is not False for run in runs))
+    times = next((run.times for run in runs if isinstance(run.times, RunTimes)), None)
+    return Reference(states, all(run.finite is not False for run in runs), times)
 
 
 def compare(
@@ -70,16 +76,24 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     mine, its = run.state, next(iter(original.states), None)
     if original.finite and (run.finite is False or (mine and its and _lost(its, mine))):
         return TrainingMatch(state=TrainingState.NOT_FINITE)
-    if variant.model:
-        return TrainingMatch(state=TrainingState.CHANGED, why=variant.model)
+    if changed := variant.model or _other_batch(variant, run, original):
+        return TrainingMatch(state=TrainingState.CHANGED, why=changed)
     if mine is None or its is None:
         why = "no step at which the weights could be read"
         return TrainingMatch(state=TrainingState.UNKNOWN, why=why)
     same = _same(mine, its) if original.repeats else None
     if same is None or not (same or variant.exact):
-        return _by_losses(mine, its, original.spread)
+        found = _by_losses(mine, its, original.spread)
+        return _other_weights(its.step, found) if same is False else _far_apart(variant, found)
     state = TrainingState.EQUAL if same else TrainingState.DIFFERENT
     return TrainingMatch(state=state, step=its.step, losses=tuple(_pairs(its, mine)[:EXAMPLES]))
+
+
+def _other_batch(variant: Variant, run: TrialRun, original: Reference) -> str:
+    """Return how the batch is another one, as a clause; the weights tell it of what must not change them."""
+    if variant.exact and original.repeats:
+        return ""
+    return other_examples(run.times, original.times)
 
 
 def _same(mine: TrainedState, its: TrainedState) -> bool | None:
@@ -100,6 +114,32 @@ def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None) -> Tr
         losses=tuple(_pairs(its, mine)[:EXAMPLES]),
         apart=apart,
         usual=usual,
+    )
+
+
+def _other_weights(step: int, found: TrainingMatch) -> TrainingMatch:
+    """Say that weights differ where there are no losses to say how much."""
+    if found.state is not TrainingState.UNKNOWN:
+        return found
+    return replace(
+        found, why=f"the weights differ after {step} steps, and there are no losses to compare"
+    )
+
+
+def _far_apart(variant: Variant, found: TrainingMatch) -> TrainingMatch:
+    """Say so where a change that must not affect the weights moves the losses more than chance does."""
+    apart, usual = found.apart, found.usual
+    if not variant.exact or apart is None or usual is None:
+        return found
+    if apart <= max(FAR * usual, LEAST_APART):
+        return found
+    return replace(
+        found,
+        state=TrainingState.UNKNOWN,
+        why=(
+            f"the losses differ by {apart:.1%} from those of the program as it is, whose own runs differ by "
+            f"{usual:.1%}, and this change should not affect them"
+        ).replace("%", " %"),
     )
 
 

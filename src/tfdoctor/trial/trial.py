@@ -60,16 +60,17 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
 def _run_all(
     stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
 ) -> None:
-    _check(runs.first(), layer=stage.layer)
-    schedule.first_rounds(runs, variants)
+    _check(runs.first(), runs, layer=stage.layer)
+    broken = partial(_broken, runs)
+    schedule.first_rounds(runs, variants, broken)
     if not runs.rounds and runs.original:
-        _check(runs.original[-1], layer=stage.layer)
+        _check(runs.original[-1], runs, layer=stage.layer)
     combination.add(_helped(runs, variants))
-    schedule.narrow(runs, [*variants, *combination.made.values()])
+    schedule.narrow(runs, [*variants, *combination.made.values()], broken)
     combination.add(_helped(runs, variants))  # some are shown to help only now
 
 
-def _check(run: TrialRun, *, layer: bool) -> None:
+def _check(run: TrialRun, runs: Runs, *, layer: bool) -> None:
     """Refuse a program that cannot be timed.
 
     Raises:
@@ -82,12 +83,28 @@ def _check(run: TrialRun, *, layer: bool) -> None:
         raise CaptureError(
             "The program asks for input: a trial runs it without a terminal, so give its answers as arguments."
         )
+    if run.error and run.seconds >= runs.enough.limit_s:
+        raise CaptureError(_too_long(runs))
     if run.error:
         other = ", and if it works then, give --no-layer" if layer else ""
         raise CaptureError(
             f"The program failed when it ran as it is ({why}): run it by itself{other}."
         )
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
+
+
+def _too_long(runs: Runs) -> str:
+    """Return what to do about a program that was stopped at the time limit of a run."""
+    if not runs.original:
+        minutes = f"{runs.enough.limit_s / 60:.3g}"
+        return (
+            f"The program did not train the few steps of a first run within {minutes} minutes: "
+            "allow more with --minutes."
+        )
+    return (
+        f"The program took more than {runs.enough.limit_s:.0f} s as it is, far longer than its first run did: "
+        "try again when the machine is less busy."
+    )
 
 
 def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
@@ -105,8 +122,8 @@ def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
 
 def _broken(runs: Runs, variant: Variant) -> bool:
     """Say whether a variant trains something else than it should."""
-    compared = training.compare(variant, runs.tried.get(variant.name, ()), runs.original)
-    return compared.state in BROKEN
+    own = runs.tried.get(variant.name, ())
+    return bool(own) and training.compare(variant, own, runs.original).state in BROKEN
 
 
 def _joining(join: Join) -> Callable[[Sequence[Variant]], Variant | None]:
@@ -145,6 +162,7 @@ def _trials(
     return Trials(
         rows=tuple(rows),
         as_is_ms=median(one.step_ms for one in originals) if originals else None,
+        as_is_whole_ms=median(one.whole_ms for one in originals) if originals else None,
         as_is=statistics.drift(runs.rounds),
         rounds=len(runs.rounds),
         runs=len(runs.tries),
@@ -164,7 +182,7 @@ def _row(runs: Runs, variant: Variant) -> Trial:
         action=variant.action,
         rules=variant.rules,
         promised=variant.promised,
-        examples=float(variant.examples),
+        examples=float(runs.examples.get(variant.name, variant.examples)),
         measured=measured,
         step_ms=median(one.step_ms for one in times) if times else None,
         whole_ms=median(one.whole_ms for one in times) if times else None,

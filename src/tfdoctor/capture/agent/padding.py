@@ -55,6 +55,10 @@ class SequenceLengths:
         self.seen: dict[tuple[int, bool], Sequences] = {}  # by the input's position and its side
         self.arrays: list[Sequences] = []
 
+    def wants(self, specs: Iterable[Foreign]) -> bool:
+        """Say whether batches of these types are worth to be taken before fit takes them."""
+        return may_be_sequences(specs)
+
     @guarded("sequence lengths")
     def batch(self, batch: object) -> None:
         """Look at a batch of a loop over a dataset, or of one that fit was given."""

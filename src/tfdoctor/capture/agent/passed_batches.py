@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from . import tensorflow_api
 from .journal import guarded
-from .padding import may_be_sequences
 from .tracing import State
 
 TYPE_CHECKING = False
@@ -29,7 +28,7 @@ class PassedBatches:
     def wanted(self, iterator: Foreign, calls: int, k: int) -> bool:
         """Say whether to take the next batch: one call is one step, which is not the first, for that is traced."""
         waiting = self.lengths.left > 0 and self.window.state is State.WAITING
-        return waiting and k == 1 and calls > 1 and _is_readable(iterator)
+        return waiting and k == 1 and calls > 1 and self._is_readable(iterator)
 
     def passed(self, iterator: Foreign, calls: int, k: int) -> object:
         """Return what to give to the compiled function: an iterator over a batch that was seen, or the given one.
@@ -50,6 +49,14 @@ class PassedBatches:
             return iterator
         self.lengths.batch(single.batch)
         return self._iterator(single) or iterator
+
+    def _is_readable(self, iterator: Foreign) -> bool:
+        """Say whether an iterator makes tensors in the host's memory that are of interest."""
+        resource = getattr(iterator, "_iterator_resource", None)
+        specs = tensorflow_api.flat_specs(getattr(iterator, "element_spec", None))
+        device = getattr(resource, "device", "")
+        on_host = device.rpartition("device:")[2].startswith("CPU")
+        return on_host and bool(specs) and self.lengths.wants(specs)
 
     @guarded("batches of fit")
     def _single(self, iterator: Foreign) -> SingleBatch:
@@ -94,12 +101,3 @@ class SingleBatch:
             self.ops.make_iterator(dataset, self.resource)
         result: object = self.kind(components=[self.resource], element_spec=spec)
         return result
-
-
-def _is_readable(iterator: Foreign) -> bool:
-    """Say whether an iterator makes plain tensors in the host's memory, some of which may be sequences."""
-    resource = getattr(iterator, "_iterator_resource", None)
-    specs = tensorflow_api.flat_specs(getattr(iterator, "element_spec", None))
-    device = getattr(resource, "device", "")
-    on_host = device.rpartition("device:")[2].startswith("CPU")
-    return on_host and bool(specs) and may_be_sequences(specs)

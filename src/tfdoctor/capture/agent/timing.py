@@ -39,6 +39,7 @@ class StepTimes:
         self.updates: list[tuple[int, int]] = []  # (steps begun, updates of the optimizers by then)
         self.count_at = 0  # the step at which to count them next
         self.epoch_ends: list[int] = []  # steps begun by then
+        self.examples: list[int] = []  # of the first batches that were seen
 
     def note(self, number: int, k: int) -> None:
         """A call of k steps begins; what was begun at this number before was no step."""
@@ -72,8 +73,12 @@ class StepTimes:
             "epoch_ends": self.epoch_ends,
             "epoch_steps": epoch_steps,
             "state": self.state,
+            "examples": self.examples,
         }
 
+
+SEEN = (StepKind.FIT, StepKind.DATA)
+"""Loops whose batches pass by the agent."""
 
 LOOK_NS = 50_000_000
 """Time from one look at whether the run has enough to the next: a look costs microseconds, a slow step seconds."""
@@ -101,7 +106,7 @@ class TimedWindow(TraceWindow):
         self.updates = training_state.Updates()
         self.settings = RunnerSettings(plan["variant"])
         registry.written = True  # nothing is described: hooks remember nothing
-        registry.lengths.left = 0
+        self.sizes = registry.lengths = training_state.BatchSizes(log)
 
     def first_alarm(self) -> int:
         """Ask for every step."""
@@ -129,6 +134,8 @@ class TimedWindow(TraceWindow):
         if number >= times.count_at and times.state is not None:
             self._count(times, number)
             times.count_at = 2 * number
+        more = number < self.trial["compare_at"] and source.kind in SEEN
+        self.sizes.ask(times.examples, more=more)
         times.note(number, k)
         if times.starts[-1] - self.looked >= LOOK_NS:
             self.looked = times.starts[-1]
@@ -166,6 +173,13 @@ class TimedWindow(TraceWindow):
         enough = seconds >= self.trial["seconds"] and steps >= self.trial["steps"]
         return enough or spent >= most
 
+    def _loop(self, source: StepCounter) -> dict[str, object]:
+        """Return what the trial reads of a loop; what fit was asked for stands for batches that were not seen."""
+        times, asked = self.times[source], self.registry.fit.get("batch_size")
+        if not times.examples and source.kind is StepKind.FIT and isinstance(asked, int):
+            times.examples.append(asked)
+        return times.summary(self.epoch_steps.get(source), self.trial)
+
     def loop_over(self, source: StepCounter) -> None:
         """An epoch of a loop over a dataset has ended."""
         if source in self.times:
@@ -202,10 +216,7 @@ class TimedWindow(TraceWindow):
                 {
                     "ended_by": reason,
                     "enough": self.ended_it,
-                    "loops": [
-                        times.summary(self.epoch_steps.get(source), self.trial)
-                        for source, times in self.times.items()
-                    ],
+                    "loops": [self._loop(source) for source in self.times],
                     "finite": self.finite,
                     "settings": self.settings.summary(),
                 },

@@ -10,11 +10,15 @@ import hashlib
 import sys
 import weakref
 
+from .journal import guarded
+from .padding import SequenceLengths, _flat
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from .declared import Foreign
+    from .declared import Foreign, TfDataset
+    from .padding import Sequences
 
 VARIABLES = "tensorflow.python.ops.resource_variable_ops"
 OPTIMIZERS = (
@@ -29,6 +33,44 @@ MOST_BYTES = 2**30
 
 LOSSES = 20
 """Steps whose losses are kept."""
+
+
+BATCHES = 8
+"""Batches of a loop whose examples are counted, before its steps are timed."""
+
+
+class BatchSizes(SequenceLengths):
+    """The examples of a loop's first batches; it takes the place of what looks at sequences in other runs."""
+
+    def again(self) -> None:
+        """Nothing is asked for."""
+        self.left = 0
+        self.into: list[int] = []
+
+    def ask(self, into: list[int], *, more: bool) -> None:
+        """Look at the batch that comes next, where there is `more` time for it and too few were seen."""
+        self.into = into
+        self.left = int(more and len(into) < BATCHES)
+
+    def wants(self, specs: Iterable[Foreign]) -> bool:
+        """Say whether the batches are plain tensors."""
+        return all(type(spec).__name__ == "TensorSpec" for spec in specs)
+
+    @guarded("batch size")
+    def batch(self, batch: object) -> None:
+        """Note the first dimension of the first tensor that has one."""
+        self.left = 0
+        shapes: Iterable[Foreign] = (getattr(value, "shape", None) or () for value in _flat(batch))
+        size = next((shape[0] for shape in shapes if len(shape)), None)
+        if size is not None:
+            self.into.append(int(size))
+
+    def given(self, adapter: object) -> None:
+        """Fit's arrays are not read."""
+
+    def describe(self, dataset: TfDataset | None) -> list[Sequences]:  # noqa: ARG002  # as above it
+        """Nothing is described."""
+        return []
 
 
 class ReturnedLosses:
