@@ -107,18 +107,26 @@ Evidence = Measure | Table
 
 
 @dataclass(frozen=True, slots=True)
+class LayerWidth:
+    """The width of a layer in the file, and the one to choose."""
+
+    now: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
 class Remedy:
     """One change to make.
 
     ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``edit_id`` the name
-    of the change among the edits, ``width`` the width of a layer in the file and the one to choose.
+    of the change among the edits, ``width`` a number to change.
     """
 
     action: str
     code: str = ""
     at: Location | None = None
     edit_id: str = ""
-    width: tuple[int, int] | None = None
+    width: LayerWidth | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tfdoctor.trial import model_changes, proposals, trial
 from tfdoctor.trial.model_changes import ModelChanges
 from tfdoctor.trial.times import Loop, NoTimes, RunTimes, per_examples, times_of
 from tfdoctor.trial.variants import Variant
-from tfdoctor.verdict import Location, Remedy
+from tfdoctor.verdict import LayerWidth, Location, Remedy
 
 TEXT = """from keras import layers
 
@@ -46,7 +46,7 @@ def remedy(line: int) -> Remedy:
     return Remedy(
         f"Choose 128 instead of 130 in dense_{line}",
         at=Location("train.py", line),
-        width=(130, 128),
+        width=LayerWidth(130, 128),
     )
 
 

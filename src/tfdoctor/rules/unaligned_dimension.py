@@ -72,6 +72,7 @@ from tfdoctor.verdict import (
     Effect,
     Finding,
     Healthy,
+    LayerWidth,
     Location,
     Measure,
     NotApplicable,
@@ -270,7 +271,7 @@ def _remedy(padded: Padded) -> Remedy:
     layer = "the layers of this line" if padded.is_unnamed else padded.layer
     action = f"Choose {padded.target} instead of {padded.width} in {layer}"
     code = f"{padded.width}  ->  {padded.target}    # {effect}"
-    return Remedy(action, code, padded.row.at, width=(padded.width, padded.target))
+    return Remedy(action, code, padded.row.at, width=LayerWidth(padded.width, padded.target))
 
 
 def sick() -> Verdict:

@@ -168,7 +168,8 @@ def _width_of(sources: Sources, remedy: Remedy) -> tuple[str, tuple[Splice, ...]
         raise Declined("the line to change is unknown")
     path = remedy.at.path
     module = SyntaxTree(sources[path].text)
-    return path, tuple(width(module, remedy.at.line, remedy.width, _other_texts(sources, path)))
+    numbers = remedy.width.now, remedy.width.target
+    return path, tuple(width(module, remedy.at.line, numbers, _other_texts(sources, path)))
 
 
 def _other_texts(sources: Sources, path: str) -> list[str]:
