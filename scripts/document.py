@@ -222,7 +222,10 @@ def exit_codes_page() -> str:
         (str(TfdoctorError.exit_code), "An error that you can fix, explained in one line."),
         (
             str(FOUND),
-            "A finding reached the severity given with `--fail-on` (recording-quality findings excluded).",
+            (
+                "A finding reached the severity given with `--fail-on` (recording-quality findings excluded), or a "
+                "promise was off by more than `--fail-on-promise`, or none was measured."
+            ),
         ),
         ("the script's own", SCRIPTS_OWN),
     ]

@@ -112,7 +112,7 @@ def test_a_patch_and_a_promise_are_measured_and_nothing_is_written(
     before = content(project)
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "empty_promise.py").write_text(EMPTY_PROMISE)
-    command = [sys.executable, "-m", "tfdoctor", "try", "--minutes", "1.3", "--out", str(out)]
+    command = [sys.executable, "-m", "tfdoctor", "try", "--minutes", "2", "--out", str(out)]
     options = [
         "--rules",
         str(tmp_path / "rules"),

@@ -1,11 +1,13 @@
 """What is tried: patches of the user's, environment variables, and what cannot be."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.report.diagnoses import tried
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Saving, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
@@ -13,6 +15,8 @@ from tfdoctor.rules import all_rules
 from tfdoctor.trial import of_recording, proposals
 from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import Variant, distinct
+from tfdoctor.units import ms
+from tfdoctor.verdict import Bound
 
 DIFF = """--- a/train.py
 +++ b/train.py
@@ -206,3 +210,16 @@ def test_a_patch_without_a_rule_or_a_path_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=f"--patch {name}: write RULE=DIFF"):
         of_recording.patch_variant(Path(name), tmp_path, diagnosis)
+
+
+def test_promises_that_were_not_measured_are_not_known_to_hold() -> None:
+    promised = Saving(per_step=ms(5.0), share=0.5, bound=Bound.EXPECTED, how="half of the step")
+    told = Trials(rows=(Trial(name="a", promised=promised, missing="no time"),))
+    empty = replace(tried(), trials=told)
+    assert of_recording.exit_code(empty, 0.1) == 3
+    assert of_recording.exit_code(empty, None) == 0
+    measured = Measured(share=0.3, low=0.25, high=0.35, difference=Difference.SAVES)
+    for limit, code in ((0.1, 3), (0.2, 0)):
+        row = Trial(name="a", promised=promised, measured=measured)
+        seen = replace(tried(), trials=Trials(rows=(row,)))
+        assert of_recording.exit_code(seen, limit) == code

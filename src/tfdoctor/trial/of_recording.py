@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, Measured, Saving
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
@@ -138,17 +138,20 @@ def _layer(program: RecordedProgram, request: Request, recording: Recording, var
 
 
 def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
-    """Return 3 where a promised saving is off by more than `limit`, a share of the step; otherwise 0.
+    """Return 3 where a promised saving is off by more than `limit`, a share of the step, or none was measured.
 
-    Below the interval of the measurement no promise is off; a bound is off only where it is exceeded.
+    Within the interval of the measurement no promise is off; a bound is off only where it is exceeded.
     """
     if limit is None or diagnosis.trials is None:
         return 0
-    for row in diagnosis.trials.rows:
-        if row.promised is None or row.measured is None:
-            continue
-        over = row.promised.share - row.measured.high
-        under = row.measured.low - row.promised.share
-        if under > limit or (row.promised.bound is not Bound.AT_MOST and over > limit):
-            return OFF
-    return 0
+    rows = [row for row in diagnosis.trials.rows if row.promised is not None]
+    compared = [_off(row.promised, row.measured) for row in rows if row.promised and row.measured]
+    unmeasured = bool(rows) and not compared
+    return OFF if unmeasured or max(compared, default=0.0) > limit else 0
+
+
+def _off(promised: Saving, measured: Measured) -> float:
+    """Return how far a promise is from the interval, as a share of the step; 0 within it."""
+    too_low = measured.low - promised.share
+    too_high = 0.0 if promised.bound is Bound.AT_MOST else promised.share - measured.high
+    return max(0.0, too_low, too_high)
