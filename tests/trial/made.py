@@ -27,6 +27,7 @@ class Machine:
     digests: dict[str, str] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)  # of a step, else 32
     finite: bool = True
+    updates: int = 1  # of the weights, a step
     tick: Callable[[float], object] = lambda _: None
     order: list[str] = field(default_factory=list)
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -45,8 +46,10 @@ class Machine:
         spans = step * np.exp(self.random.normal(0, 0.02, 300))
         examples = self.examples.get(variant.name, 32)
         digest = self.digests.get(variant.name, "same")
+        updates = [[step, step * self.updates] for step in (20, 296)]
+        made = loop(spans.tolist(), examples=[examples] * 4, updates=updates)
         return TrialRun(
-            times_of(Loop.read(loop(spans.tolist(), examples=[examples] * 4))),
+            times_of(Loop.read(made)),
             TrainedState(
                 20, digest, dict(enumerate(LOSSES if digest == "same" else OTHER_LOSSES, 1))
             ),

@@ -377,3 +377,10 @@ def test_ctrl_c_before_a_round_has_ended_is_an_error(clock: Callable[[float], No
 def test_what_was_not_tried_says_why(clock: Callable[[float], None]) -> None:
     trials, _ = conduct(Machine({"a": 0.7}, tick=clock), ["a"])
     assert trials.not_tried == (("late-shrink", "it moves code"),)
+
+
+def test_the_step_that_is_shown_is_that_of_the_program(clock: Callable[[float], None]) -> None:
+    """A step of a GAN updates weights twice: half of its time is not its step."""
+    trials, _ = conduct(Machine({"a": 0.5}, updates=2, tick=clock), ["a"])
+    assert trials.as_is_ms == pytest.approx(10.0, rel=0.05)
+    assert row(trials, "a").step_ms == pytest.approx(5.0, rel=0.05)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from statistics import median
 
@@ -159,10 +160,11 @@ def _trials(
         for variant in [*plan.variants, *sets]
     ]
     originals = _times(runs.original)
+    updates = _updates(runs)
     return Trials(
         rows=tuple(rows),
-        as_is_ms=median(one.step_ms for one in originals) if originals else None,
-        as_is_whole_ms=median(one.whole_ms for one in originals) if originals else None,
+        as_is_ms=_typical([one.step_ms for one in originals], updates),
+        as_is_whole_ms=_typical([one.whole_ms for one in originals], updates),
         as_is=statistics.drift(runs.rounds),
         rounds=len(runs.rounds),
         runs=len(runs.tries),
@@ -176,7 +178,7 @@ def _trials(
 
 def _row(runs: Runs, variant: Variant) -> Trial:
     own = runs.tried.get(variant.name, [])
-    times, measured = _times(own), runs.saving(variant.name)
+    times, measured, updates = _times(own), runs.saving(variant.name), _updates(runs)
     return Trial(
         name=variant.name,
         action=variant.action,
@@ -184,8 +186,8 @@ def _row(runs: Runs, variant: Variant) -> Trial:
         promised=variant.promised,
         examples=float(runs.examples.get(variant.name, variant.examples)),
         measured=measured,
-        step_ms=median(one.step_ms for one in times) if times else None,
-        whole_ms=median(one.whole_ms for one in times) if times else None,
+        step_ms=_typical([one.step_ms for one in times], updates),
+        whole_ms=_typical([one.whole_ms for one in times], updates),
         training=training.compare(variant, own, runs.original) if own else None,
         runs=len(own),
         missing="" if measured else _missing(runs, variant.name),
@@ -200,6 +202,18 @@ def _missing(runs: Runs, name: str) -> str:
         needed = statistics.FEWEST_ROUNDS
         return f"only one round ended in time, and a figure needs {needed}: allow more minutes"
     return "there was no time left for it"
+
+
+def _updates(runs: Runs) -> float:
+    """Return how many updates of the weights a step of the program as it is makes: a GAN's makes two.
+
+    Runs are timed per update; what is shown is the time for as many as a step as it is makes.
+    """
+    return float(median([one.per for one in _times(runs.original)] or [Fraction(1)]))
+
+
+def _typical(times_ms: Sequence[float], updates: float) -> float | None:
+    return median(times_ms) * updates if times_ms else None
 
 
 def _times(runs: Sequence[TrialRun]) -> list[RunTimes]:
