@@ -1,9 +1,10 @@
 """Compares what `tfdoctor try` measures with a plain timer: ``python -m benchmarks.trials ROUND [NAME ...]``.
 
-For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before that, both
-scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the trial: the
-median step of the second half, when caches are full. The table says whether the interval of the trial holds that
-saving, how wide it is, and whether the program as it is differs from itself.
+For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before and after that,
+both scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the
+trial: the median step of the second half, when caches are full. The speed of a shared machine changes within
+minutes, and not for both scripts alike: turns at one end alone would be of another machine. The table says whether
+the interval of the trial holds that saving, how wide it is, and whether the program as it is differs from itself.
 """
 
 import argparse
@@ -72,12 +73,13 @@ class Compared:
 
 def compare(case: Case, minutes: float, rounds: int) -> Compared:
     """Time the twins of a case plainly, then try the fix."""
-    turns = case.shares(timed(case, rounds), "late_median_ms")
+    early = timed(case, rounds // 2)
     sick, healthy = (case.folder / f"{twin}.py" for twin in (SICK, HEALTHY))
     program = RecordedProgram((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
     with Runner.of(program, layer=True) as stage:
         trials, _ = trial.conduct(stage, trial.Agenda([fix], lambda parts: parts[0], minutes))
+    turns = case.shares([*early, *timed(case, rounds - rounds // 2)], "late_median_ms")
     return Compared(case, turns, trials)
 
 
@@ -92,7 +94,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--minutes", type=float, default=10.0, help="of each trial [default: 10]")
-    parser.add_argument("--rounds", type=int, default=3, help="of the plain timer [default: 3]")
+    parser.add_argument("--rounds", type=int, default=4, help="of the plain timer [default: 4]")
     options = parser.parse_args()
     done = []
     for case in filter(comparable, cases(options.folder.resolve(), options.names)):

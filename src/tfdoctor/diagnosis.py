@@ -214,6 +214,7 @@ class Trial:
     """One variant of the program, and what running it showed."""
 
     name: str
+    parts: tuple[str, ...] = ()  # the names of the variants that it makes at once
     action: str = ""  # what it changes; "" where the name says it
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None

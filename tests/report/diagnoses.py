@@ -211,11 +211,14 @@ def tried() -> Diagnosis:
         replace(trial("small-batch", HELPS, training=CHANGED), examples=2.0, step_ms=13.8),
         Trial(name="tcmalloc", missing="OSError: <b>no library</b>", runs=1),
         Trial(name="XLA for all graphs", missing="there was no time left for it"),
-        trial(
-            f"{first} + {second}",
-            replace(HELPS, share=0.37, low=0.36, high=0.39, rounds=(0.37, 0.38, 0.38)),
-            rules=(first, second),
-            training=TrainingMatch(state=TrainingState.EQUAL, step=20),
+        replace(
+            trial(
+                f"{first} + {second}",
+                replace(HELPS, share=0.37, low=0.36, high=0.39, rounds=(0.37, 0.38, 0.38)),
+                rules=(first, second),
+                training=TrainingMatch(state=TrainingState.EQUAL, step=20),
+            ),
+            parts=(first, second),
         ),
     )
     found = Trials(

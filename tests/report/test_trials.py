@@ -27,6 +27,8 @@ from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, beside, saved, trained
 
+ADVICE = ": compare the accuracy"
+
 
 def test_the_page_shows_intervals_and_hides_no_markup() -> None:
     page = html.render_without_plotly(tried())
@@ -167,13 +169,14 @@ def test_the_contract_says_how_a_change_does_beside_others() -> None:
     [
         (
             LOSSES,
-            "losses differ by up to 5 %; those of two runs as it is differ by less than 0.1 %",
+            "losses differ by up to 5 %, and those of two runs as it is differ by less than 0.1 %"
+            + ADVICE,
         ),
         (
             replace(LOSSES, usual=0.0),
-            "losses differ by up to 5 %; those of two runs as it is do not differ",
+            "losses differ by up to 5 %, and those of two runs as it is do not differ: compare the accuracy",
         ),
-        (replace(LOSSES, usual=None), "losses differ by up to 5 %"),
+        (replace(LOSSES, usual=None), "losses differ by up to 5 %: compare the accuracy"),
         (
             replace(LOSSES, usual=0.06),
             "losses differ no more than those of two runs as it is (up to 6 %)",
@@ -241,8 +244,13 @@ def test_the_headline_counts_the_changes_that_ran(rows: tuple[Trial, ...], words
 
 
 def test_all_changes_that_help_are_counted_without_their_set() -> None:
-    rows = (KEPT, trial("b", HELPS, kept=True), trial("a + b", HELPS))
+    rows = (KEPT, trial("b", HELPS, kept=True), replace(trial("a + b", HELPS), parts=("a", "b")))
     assert "with both changes tried:" in trials.verdict(Trials(rows=rows, together="a + b"))
+
+
+def test_a_plus_in_the_name_of_a_patch_makes_it_no_set() -> None:
+    rows = (KEPT, trial("b", NOTHING), trial("a + b", NOTHING))
+    assert "with one of the three changes tried:" in trials.verdict(Trials(rows=rows))
 
 
 def test_the_scale_has_zero_and_every_promise_on_it() -> None:
@@ -273,3 +281,22 @@ def test_a_scale_of_nothing_has_two_ends() -> None:
     scale = SavingScale.of([UNTRIED])
     assert [tick.label for tick in scale.ticks] == ["0 %", "1 %"]
     assert scale.picture(UNTRIED) is None
+
+
+def test_the_headline_names_a_larger_promise_that_was_not_tried() -> None:
+    diagnosis = full()
+    first = diagnosis.results[0]
+    rows = (trial("a", HELPS, kept=True),)
+    told = trials.section(replace(diagnosis, trials=Trials(rows=rows)))
+    assert told is not None
+    assert told.verdict.endswith("was not tried.")
+    assert first.rule.name in told.verdict
+
+
+def test_the_headline_names_no_promise_below_those_that_were_tried() -> None:
+    diagnosis = full()
+    promised = replace(PROMISED, share=0.99)
+    rows = (trial("a", HELPS, kept=True, promised=promised),)
+    told = trials.section(replace(diagnosis, trials=Trials(rows=rows)))
+    assert told is not None
+    assert "not tried" not in told.verdict

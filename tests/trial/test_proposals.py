@@ -59,11 +59,13 @@ def test_a_patch_that_is_missing_is_refused(tmp_path: Path) -> None:
         proposals.of_patch(tmp_path / "none.diff", tmp_path)
 
 
+SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
+
+
 @pytest.fixture(scope="module")
 def diagnosis() -> Diagnosis:
-    sample = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
     rules = [rule for rule in all_rules() if rule.name == "python-input"]
-    return diagnose(Recording.open(sample), rules, "train.py", ask_xprof=False)
+    return diagnose(Recording.open(SAMPLE), rules, "train.py", ask_xprof=False)
 
 
 @pytest.mark.parametrize("name", ["mine.diff", "rate=1.diff", "python-input=mine.diff"])
@@ -76,10 +78,25 @@ def test_only_a_patch_for_a_rule_has_a_promise(
     Path(name.removeprefix("python-input=")).write_text(DIFF)
     variant = of_recording.patch_variant(Path(name), tmp_path, diagnosis)
     assert variant.files == {tmp_path / "train.py": b"x = 2\ny = 3\n"}
-    assert variant.rules == ()
-    expected = diagnosis.results[0].saving if name.startswith("python-input=") else None
-    assert variant.promised == expected
+    of_rule = name.startswith("python-input=")
+    assert variant.rules == (("python-input",) if of_rule else ())
+    assert variant.promised == (diagnosis.results[0].saving if of_rule else None)
+    assert not variant.edited
     assert diagnosis.results[0].saving is not None
+
+
+def test_a_patch_for_a_rule_goes_together_with_edits_of_others(
+    tmp_path: Path,
+) -> None:
+    """Trap: the patch names a rule, and the text is its own, not that of the rule's edit."""
+    target = tmp_path / "train.py"
+    target.write_text("x = 1\ny = 3\n")
+    own = Variant("mine.diff", files={target: b"x = 2\ny = 3\n"}, rules=("cache",), patched=True)
+    both = proposals.joined(
+        Recording.open(SAMPLE), [own, Variant("A=1", environment={"A": "1"})], {}
+    )
+    assert both.files == {target: b"x = 2\ny = 3\n"}
+    assert both.parts == ("mine.diff", "A=1")
 
 
 def test_a_patch_for_a_rule_without_a_finding_is_refused(
@@ -104,7 +121,7 @@ def test_an_environment_variable_is_a_variant() -> None:
 )
 def test_a_credential_is_set_and_not_shown(settings: list[str], names: list[str]) -> None:
     """Trap: figures are kept by name, so two values of a hidden variable need two names."""
-    variants = proposals.of_environment(settings)
+    variants = distinct(proposals.of_environment(settings))
     assert [variant.name for variant in variants] == names
     set_to = [f"{name}={value}" for one in variants for name, value in one.environment.items()]
     assert set_to == settings

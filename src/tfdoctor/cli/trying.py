@@ -232,7 +232,7 @@ def _percent(text: str | None) -> float | None:
 def _writable(keep: Path | None) -> None:
     """Refuse a file for the diff that has other content or cannot be written, before anything runs."""
     from tfdoctor.cli.patching import check_target  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.trial.stored import why_unwritable  # noqa: PLC0415 - same
+    from tfdoctor.report.files import why_unwritable  # noqa: PLC0415 - same
 
     if keep is None:
         return

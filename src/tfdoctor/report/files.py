@@ -38,3 +38,15 @@ def replace_file(path: Path, text: str) -> None:
         file.write(text)
     os.chmod(file.name, 0o644)  # noqa: PTH101 - NamedTemporaryFile made it private; a report is to be read
     Path(file.name).replace(path)
+
+
+def why_unwritable(path: Path) -> str:
+    """Return why a folder takes no new file, or a file no new text; "" where it does. Nothing changes there."""
+    try:
+        if path.is_dir():
+            with tempfile.TemporaryFile(dir=path):
+                return ""
+        with path.open("ab"):
+            return ""
+    except OSError as error:
+        return error.strerror or type(error).__name__

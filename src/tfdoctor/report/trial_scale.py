@@ -76,13 +76,13 @@ class SavingScale:
         one = row.measured
         if one is None:
             return None
-        everything, promise = (one.low, one.high, *one.rounds), _promise(row.promised)
+        everything, promised = (one.low, one.high, *one.rounds), promise(row.promised)
         left = self.at(one.low)
         return IntervalPicture(
             left,
             round(self.at(one.high) - left, 2),
             tuple(self.at(share) for share in one.rounds if self.low <= share <= self.high),
-            None if promise is None else self.at(promise),
+            None if promised is None else self.at(promised),
             row.promised is not None and row.promised.bound is Bound.AT_MOST,
             min(everything) < self.low,
             max(everything) > self.high,
@@ -97,12 +97,13 @@ def _shown(row: Trial) -> Iterator[float]:
     yield from row.measured.rounds
     if row.measured.difference is not Difference.UNKNOWN:
         yield from (row.measured.low, row.measured.high)
-    promise = _promise(row.promised)
-    if promise is not None:
-        yield promise
+    promised = promise(row.promised)
+    if promised is not None:
+        yield promised
 
 
-def _promise(promised: Saving | None) -> float | None:
+def promise(promised: Saving | None) -> float | None:
+    """Return the share of the step that is promised; None without a figure."""
     return promised.share if promised is not None and is_known(promised.share) else None
 
 

@@ -161,12 +161,13 @@ def _losses(apart: float | None, usual: float | None) -> str:
     """Return how far the losses are from those of the program as it is, beside what its own runs differ by."""
     if apart is None:
         return "unknown: the losses cannot be compared"
-    if usual is None:
-        return f"losses differ by {_up_to(apart)}"
-    if apart <= usual:
+    if usual is not None and apart <= usual:
         return f"losses differ no more than those of two runs as it is ({_up_to(usual)})"
+    advice = ": compare the accuracy" if apart >= LEAST else ""
+    if usual is None:
+        return f"losses differ by {_up_to(apart)}{advice}"
     same = "do not differ" if not usual else f"differ by {_up_to(usual)}"
-    return f"losses differ by {_up_to(apart)}; those of two runs as it is {same}"
+    return f"losses differ by {_up_to(apart)}, and those of two runs as it is {same}{advice}"
 
 
 def _up_to(apart: float) -> str:

@@ -2,13 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tfdoctor import text
-from tfdoctor.diagnosis import Diagnosis, Difference, Measured, TrainingState, Trial, Trials
+from tfdoctor.diagnosis import (
+    Diagnosis,
+    Difference,
+    Measured,
+    Relationship,
+    TrainingState,
+    Trial,
+    Trials,
+)
 from tfdoctor.humanize import counted, factor, milliseconds, share
 from tfdoctor.report.sentences import saves
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick
+from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
 from tfdoctor.report.trial_words import (
     against,
     against_itself,
@@ -19,6 +28,7 @@ from tfdoctor.report.trial_words import (
     saved_by,
     trained,
 )
+from tfdoctor.verdict import Finding
 
 BUSY = 0.1
 """Share of the cores in other programs' hands above which the report says so."""
@@ -97,7 +107,7 @@ def section(diagnosis: Diagnosis) -> TrialSection | None:
         return None
     scale = SavingScale.of(trials.rows)
     return TrialSection(
-        verdict(trials),
+        " ".join(filter(None, (verdict(trials), _untried(diagnosis)))),
         tuple(_line(row, scale) for row in trials.rows),
         scale.ticks,
         _losses(trials.rows),
@@ -120,6 +130,30 @@ def verdict(trials: Trials) -> str:
         proved = f"{_none_of(tried)} shown to save time." if tried > len(other) else ""
     parts = (proved, _changing(other), _no_savings(trials.rows))
     return f"Measured: {' '.join(filter(None, parts))}"
+
+
+def _untried(diagnosis: Diagnosis) -> str:
+    """Name the finding without a trial that promises more than all that were tried; "" where none does."""
+    rows = diagnosis.trials.rows if diagnosis.trials else ()
+    ran = [row for row in rows if row.runs]
+    most = max((promise(row.promised) or 0.0 for row in ran), default=0.0)
+    apart = {rule for row in ran for rule in row.rules} | _without_change(diagnosis)
+    others = [
+        (share, result)
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding) and result.rule.name not in apart
+        if (share := promise(result.saving)) and share > most
+    ]
+    if not others:
+        return ""
+    _, result = max(others, key=itemgetter(0))
+    return f"{text.name(result.rule.name)}, which promises {saves(result.saving)}, was not tried."
+
+
+def _without_change(diagnosis: Diagnosis) -> set[str]:
+    """Return the rules that bound the cost of a whole stage: the changes are those of other findings."""
+    relations = diagnosis.order.relations if diagnosis.order else ()
+    return {one.rule for one in relations if one.kind is Relationship.CEILING}
 
 
 def _faster(row: Trial, measured: Measured, changes: str) -> str:
@@ -148,10 +182,7 @@ def _changing(rows: Sequence[Trial]) -> str:
 
 def _single(rows: Sequence[Trial]) -> list[Trial]:
     """Return the variants that are not several of the others together."""
-    names = {row.name for row in rows}
-    return [
-        row for row in rows if " + " not in row.name or not names.issuperset(row.name.split(" + "))
-    ]
+    return [row for row in rows if not row.parts]
 
 
 def _some_of(kept: int, tried: int) -> str:

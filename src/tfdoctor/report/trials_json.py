@@ -45,6 +45,7 @@ def measured(one: Measured | None, number: Number) -> Object | None:
 def _row(row: Trial, number: Number, saving: Callable[[Saving | None], Any]) -> Object:
     return {
         "name": row.name,
+        "parts": list(row.parts),
         "action": row.action,
         "rules": list(row.rules),
         "promised": saving(row.promised),

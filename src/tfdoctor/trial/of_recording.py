@@ -60,9 +60,11 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
         recording, diagnosis, request.only, keep=request.keep_model_changes
     )
     advised = [*(variant for variant, _ in edited), *changes.variants]
-    variants = distinct([*advised, *_named(request, program, diagnosis), *usual])
-    named = {one.name for one in changes.variants} | {one.name for one in changes.not_tried}
-    missing = [*(one for one in missing if one.name not in named), *changes.not_tried, *useless]
+    named = _named(request, program, diagnosis)
+    variants = distinct([*advised, *named, *usual])
+    replaced = {one.name for one in changes.variants} | {one.name for one in changes.not_tried}
+    replaced |= {rule for one in named for rule in one.rules}
+    missing = [*(one for one in missing if one.name not in replaced), *changes.not_tried, *useless]
     _check(variants, missing)
     before = programs.originals(recording, (path for one in variants for path in one.files))
     layer = _layer(program, request, recording, len(variants))
@@ -86,7 +88,7 @@ def _named(request: Request, program: RecordedProgram, diagnosis: Diagnosis) -> 
 
 
 def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
-    """Return the variant of a patch; of RULE=PATCH with what the report promises for the finding of that rule.
+    """Return the variant of a patch; of RULE=PATCH, one that fixes the finding of that rule, with its promise.
 
     Raises:
         InputError: the patch does not apply, or the report has no such finding.
@@ -97,7 +99,7 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
     if not rule or not path:
         raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
     result = proposals.finding(diagnosis, rule)
-    return replace(proposals.of_patch(Path(path), folder), promised=result.saving)
+    return replace(proposals.of_patch(Path(path), folder), rules=(rule,), promised=result.saving)
 
 
 def _check(variants: Sequence[Variant], missing: Sequence[NotTried]) -> None:

@@ -126,7 +126,7 @@ def joined(
     Raises:
         Declined: they cannot be made together.
     """
-    edited = [results[rule] for part in parts if not part.splices for rule in part.rules]
+    edited = [results[rule] for part in parts if part.edited for rule in part.rules]
     more = [splices for part in parts for splices in part.splices]
     files = dict(changed_files(recording, edited, more))
     environment: dict[str, str] = {}
@@ -136,12 +136,13 @@ def joined(
             raise Declined("they set the same variable")
         environment |= part.environment
         runner |= part.runner
-        if part.rules or part.splices:
+        if part.edited or part.splices:
             continue
         for path, data in part.files.items():
             files[path] = merged(path.read_bytes(), files[path], data) if path in files else data
     return Variant(
         name=" + ".join(part.name for part in parts),
+        parts=tuple(part.name for part in parts),
         files=files,
         environment=environment,
         runner=runner,
@@ -168,7 +169,7 @@ def of_patch(patch: Path, folder: Path) -> Variant:
         raise InputError("--patch needs git, which applies the patch to copies: install it.")
     with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:
         files = _patched(patch, data, folder, Path(temporary))
-    return Variant(name=patch.name, files=files)
+    return Variant(name=patch.name, files=files, patched=True)
 
 
 def _patched(patch: Path, data: bytes, folder: Path, root: Path) -> dict[Path, bytes]:
@@ -270,14 +271,5 @@ def of_environment(settings: Iterable[str]) -> list[Variant]:
         (shown,) = masked([setting])
         if not equals or not name.isidentifier():
             raise InputError(f"--env {shown}: write NAME=VALUE, as in TF_ENABLE_ONEDNN_OPTS=0.")
-        same = sum(masked([one]) == [shown] for one in _set_by(variants))
-        title = f"{shown} ({same + 1})" if same else shown
-        variants.append(Variant(name=title, environment={name: value}))
+        variants.append(Variant(name=shown, environment={name: value}))
     return variants
-
-
-def _set_by(variants: Iterable[Variant]) -> list[str]:
-    """Return NAME=VALUE of the variables that variants set."""
-    return [
-        f"{name}={value}" for variant in variants for name, value in variant.environment.items()
-    ]

@@ -37,7 +37,7 @@ def by_promise(variants: Sequence[Variant]) -> list[Variant]:
     """
 
     def promise(variant: Variant) -> float:
-        if not variant.rules:
+        if variant.patched or not variant.rules:
             return 1.0
         return variant.promised.share if variant.promised is not None else 0.0
 

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.humanize import percent
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,7 +131,7 @@ def _as_far_as(typical: Measured, whole: Measured | None) -> Measured:
 
 def _bursts(typical: Measured, whole: Measured) -> str:
     """Return why the saving of all steps is told, as a clause."""
-    shorter = f"the typical step is {typical.share:.0%} shorter".replace("%", " %")
+    shorter = f"the typical step is {percent(typical.share)} shorter"
     if whole.difference is Difference.SAVES:
         return f"{shorter}, but all steps together save less: some work comes in bursts between"
     return (

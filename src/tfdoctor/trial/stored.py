@@ -1,7 +1,6 @@
 """The last trial of a recording, in its folder: `tfdoctor report` shows what `tfdoctor try` measured."""
 
 import json
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from tfdoctor.diagnosis import Diagnosis, Trials
 from tfdoctor.errors import InputError, OutputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.typed import Misfit, read
-from tfdoctor.report.files import replace_file
+from tfdoctor.report.files import replace_file, why_unwritable
 from tfdoctor.trial.trial import with_measured
 
 FILE = "trials.json"
@@ -24,18 +23,6 @@ def must_be_writable(recording: Recording) -> None:
     root = recording.root or Path()
     if why := why_unwritable(root):
         raise OutputError(f"{root} cannot be written ({why}): copy the recording elsewhere.")
-
-
-def why_unwritable(path: Path) -> str:
-    """Return why a folder takes no new file, or a file no new text; "" where it does. Nothing changes there."""
-    try:
-        if path.is_dir():
-            with tempfile.TemporaryFile(dir=path):
-                return ""
-        with path.open("ab"):
-            return ""
-    except OSError as error:
-        return error.strerror or type(error).__name__
 
 
 def keep(trials: Trials | None, recording: Recording) -> bool:

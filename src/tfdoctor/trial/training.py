@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
+from tfdoctor.humanize import percent
 from tfdoctor.trial.running import TrialRun
 from tfdoctor.trial.times import NoTimes, RunTimes, TrainedState, other_examples
 from tfdoctor.trial.variants import Variant
@@ -137,9 +138,9 @@ def _far_apart(variant: Variant, found: TrainingMatch) -> TrainingMatch:
         found,
         state=TrainingState.UNKNOWN,
         why=(
-            f"the losses differ by {apart:.1%} from those of the program as it is, whose own runs differ by "
-            f"{usual:.1%}, and this change should not affect them"
-        ).replace("%", " %"),
+            f"the losses differ by {percent(apart)} from those of the program as it is, "
+            f"whose own runs differ by {percent(usual)}, and this change should not affect them"
+        ),
     )
 
 

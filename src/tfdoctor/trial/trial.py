@@ -181,6 +181,7 @@ def _row(runs: Runs, variant: Variant) -> Trial:
     times, measured, updates = _times(own), runs.saving(variant.name), _updates(runs)
     return Trial(
         name=variant.name,
+        parts=variant.parts,
         action=variant.action,
         rules=variant.rules,
         promised=variant.promised,
@@ -224,7 +225,7 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     """Return a diagnosis whose findings have what their edits saved: nothing if they train something else."""
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
-        for row in trials.rows
+        for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
         if len(row.rules) == 1 and row.measured and not _trains_otherwise(row)
     }
 

@@ -29,6 +29,7 @@ class Variant:
     action: str = ""  # what it changes, in the words of the report
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
+    patched: bool = False  # its texts are those of a patch of the user's
     exact: bool = False  # the weights must be the same as without it
     model: str = ""  # how it changes what is trained, as a clause
     may_keep: bool = True  # it may be among the changes that are kept
@@ -36,6 +37,12 @@ class Variant:
     splices: tuple[
         tuple[str, tuple[Splice, ...]], ...
     ] = ()  # by file: changes that no finding's edit makes
+    parts: tuple[str, ...] = ()  # the names of the variants that it makes at once
+
+    @property
+    def edited(self) -> bool:
+        """Whether its texts are made by the edits of findings, which can be made together."""
+        return bool(self.rules) and not self.patched and not self.splices
 
     @property
     def credentials(self) -> list[str]:
