@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench samples rule fact chromium clean
+.PHONY: help demo test check docs screenshot bench samples rule fact chromium clean
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ check: $(READY) ## Check style, types, the direction of imports, and that the ge
 
 docs: $(READY) ## Write the generated pages under docs/, and the real output in README and tutorial.
 	@$(BIN)/python -m scripts.document
+
+screenshot: $(READY) chromium ## Take the picture of a report that README shows.
+	@$(BIN)/python -m scripts.screenshot
 
 bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this machine (over an hour).
 	@$(BIN)/python -m benchmarks.precision

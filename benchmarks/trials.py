@@ -2,7 +2,7 @@
 
 For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before and after that,
 both scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the
-trial: the median step of the second half, when caches are full. The speed of a shared machine changes within
+trial: the pace of the second half, when caches are full. The speed of a shared machine changes within
 minutes, and not for both scripts alike: turns at one end alone would be of another machine. The table says whether
 the interval of the trial holds that saving, how wide it is, and whether the program as it is differs from itself.
 """
@@ -79,7 +79,7 @@ def compare(case: Case, minutes: float, rounds: int) -> Compared:
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
     with Runner.of(program, layer=True) as stage:
         trials, _ = trial.conduct(stage, trial.Agenda([fix], lambda parts: parts[0], minutes))
-    turns = case.shares([*early, *timed(case, rounds - rounds // 2)], "late_median_ms")
+    turns = case.shares([*early, *timed(case, rounds - rounds // 2)], "late_pace_ms")
     return Compared(case, turns, trials)
 
 

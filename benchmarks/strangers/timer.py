@@ -23,6 +23,8 @@ from typing import Any
 WARMUP = 10
 """Steps left out at the start: graphs are built, buffers filled, parallelism tuned."""
 
+BLOCKS = 20
+
 ENOUGH = 15
 """Calls of a function, below which it is not taken as the step."""
 
@@ -104,7 +106,18 @@ def summary(name: str, starts: list[float]) -> dict[str, Any]:
         "mean_ms": round(statistics.mean(steps), 3),
         "late_median_ms": round(statistics.median(steps[len(steps) // 2 :]), 3),
         "late_mean_ms": round(statistics.mean(steps[len(steps) // 2 :]), 3),
+        "late_pace_ms": round(pace(steps[len(steps) // 2 :]), 3),
     }
+
+
+def pace(steps: list[float]) -> float:
+    """Return the median over some twenty blocks of steps of the block's mean.
+
+    The median of single steps leaves out what every third step has, the mean contains what happens between epochs.
+    """
+    length = max(1, len(steps) // BLOCKS)
+    starts = range(0, len(steps) - length + 1, length)
+    return statistics.median(statistics.mean(steps[at : at + length]) for at in starts)
 
 
 def finish(marks: Marks) -> None:

@@ -73,6 +73,35 @@ class StepsSummary:
         return self.breakdown_ms if self.untraced_ms is None else self.untraced_breakdown_ms
 
 
+@dataclass(frozen=True, slots=True)
+class TimelineBar:
+    """Work, or several pieces of work too short to be told apart; times in ms from the start of the step."""
+
+    start_ms: float
+    duration_ms: float
+    part: str  # of PARTS
+    name: str  # what ran; of several pieces the longest
+    pieces: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineLane:
+    """Bars that do not overlap, in the order of their starts."""
+
+    name: str
+    bars: tuple[TimelineBar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """What ran when in one typical step: the parts of the step, then its input and its devices."""
+
+    number: int  # of the step
+    total_ms: float
+    lanes: tuple[TimelineLane, ...]
+    hidden: int = 0  # pieces of work that ran beside more others than there are lanes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineStage:
     """One iterator of the input pipeline; consumers come before producers."""
@@ -98,6 +127,17 @@ class OperationRow:
     share: float  # of the step
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
+    flops: float | None = None  # per step; None where not all of it is known
+    nbytes: float | None = None  # of operands and results, per step; likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRates:
+    """What the device can compute and move at most; None where unknown."""
+
+    flop_s: float | None = None  # dense matmuls in the fastest 16-bit type
+    bytes_s: float | None = None  # of its memory
+    measured: bool = False  # the memory's rate is that of this run's own elementwise operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +177,15 @@ class Takes:
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """New text in place of what lies between two places of a file; lines and columns from 1, in characters."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """A remedy as an edit of the user's own lines; "" before and after where it could not be made.
 
@@ -147,6 +196,7 @@ class Edit:
     before: str = ""  # the lines as they are, without the indent they share
     after: str = ""
     missing: str = ""
+    replacements: tuple[Replacement, ...] = ()  # the same, exactly
 
 
 class Difference(StrEnum):
@@ -269,6 +319,7 @@ class Together:
     per_step: Quantity
     share: float
     rules: tuple[str, ...]
+    after_ms: Mapping[str, float] = field(default_factory=dict)  # the parts of the step with them
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
     more_than_alone: bool = False  # than the sum of the single savings
 
@@ -433,10 +484,12 @@ class Diagnosis:
     ]  # the most severe finding first; then healthy, not-applicable, errored
     together: Together | None = None
     xprof: SecondOpinion | None = None
+    timeline: Timeline | None = None  # of a typical step
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""
     operations: tuple[OperationRow, ...] = ()  # heaviest first
     operations_missing: str = ""
+    rates: DeviceRates | None = None
     model: tuple[Measure, ...] = ()  # every number the step model uses
     machine: tuple[tuple[str, str], ...] = ()  # ("cores the run may use", "2"), ...
     samples: tuple[Measure, ...] = ()  # means over the traced window
@@ -448,4 +501,8 @@ class Diagnosis:
     order: Order | None = None  # of findings that bear on each other
     accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
     trials: Trials | None = None  # what `tfdoctor try` measured
+    repository: Mapping[str, str] = field(
+        default_factory=dict
+    )  # the path in the repository of each file that findings name, as far as it is in one
+    link: str = ""  # where the whole report can be read
     patch: bytes = b""  # the edits that go together, as a unified diff; for `--patch` only

@@ -51,7 +51,31 @@ def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
     code, output = run("report", "trace", "--format", "html,pdf")
 
     assert code == 2
-    assert "'pdf' is not one of html, json, md" in " ".join(output.split())
+    assert "'pdf' is not one of github, gitlab, html, json, md, sarif" in " ".join(output.split())
+
+
+@pytest.mark.parametrize("url", ["report.html", "javascript:alert(1)", "https:", "ftp://x.test/a"])
+def test_a_link_that_is_no_web_address_is_refused(url: str) -> None:
+    code, output = run("report", str(SAMPLES / "cpu-input-bound"), "--link", url)
+    assert code == 2
+    assert "is not a web address: write https://" in " ".join(output.split())
+
+
+def test_the_markdown_report_links_to_the_page(tmp_path: Path) -> None:
+    """Trap: a bracket in the address would end the link."""
+    url = "https://ci.test/a(b)/report.html?x=1"
+    code, _ = run(
+        "report",
+        str(SAMPLES / "cpu-input-bound"),
+        "--link",
+        url,
+        "--format",
+        "md",
+        "--out",
+        str(tmp_path),
+    )
+    assert code == 0
+    assert "(https://ci.test/a%28b%29/report.html?x=1)" in (tmp_path / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from scripts.synthetic import gpu, job
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import manifest
+from tests.report.diagnoses import WHOLE
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Hosts
@@ -20,7 +21,7 @@ from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import WorkerRank
 from tfdoctor.report import terminal
-from tfdoctor.report.formats import FORMATS, render
+from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
 from tfdoctor.verdict import Bound
 
@@ -117,7 +118,7 @@ def test_a_damaged_host_costs_its_row_and_not_the_report(damage: bytes, tmp_path
     assert "vm0.xplane.pb is" in found.hosts.rows[0].missing
     assert [row.missing for row in found.hosts.rows[1:]] == ["", ""]
     assert any(text.startswith("vm0: ") for text in found.unrecorded)
-    for name in FORMATS:
+    for name in WHOLE:
         assert "vm0" in render(name, found)
 
 
@@ -192,9 +193,9 @@ def test_reports_of_64_hosts_stay_readable(tmp_path: Path) -> None:
     found = examined(tmp_path)
     assert found.hosts is not None
     assert found.hosts.straggler == "host41"
-    texts = {name: render(name, found) for name in FORMATS}
+    texts = {name: render(name, found) for name in WHOLE}
     alone = replace(found, hosts=None)
-    for name in FORMATS:
+    for name in WHOLE:
         assert len(texts[name]) - len(render(name, alone)) < 120_000, name
     assert len(texts["md"].encode()) <= 64_000
     screen = terminal.render(found, width=80, color=False)

@@ -7,6 +7,7 @@ from tfdoctor.diagnosis import (
     Account,
     AccountState,
     Beside,
+    DeviceRates,
     Diagnosis,
     Difference,
     Edit,
@@ -26,6 +27,9 @@ from tfdoctor.diagnosis import (
     StepRow,
     StepsSummary,
     Subject,
+    Timeline,
+    TimelineBar,
+    TimelineLane,
     Together,
     TrainingMatch,
     TrainingState,
@@ -84,6 +88,10 @@ def _never() -> Verdict:
     raise AssertionError("a renderer must not run a rule")
 
 
+WHOLE = ("html", "json", "md")
+"""Formats that contain all of a diagnosis."""
+
+
 def full() -> Diagnosis:
     """Return an input-bound run on a GPU, with all that a report can show."""
     return Diagnosis(
@@ -106,15 +114,20 @@ def full() -> Diagnosis:
         ),
         results=(*findings(), *healthy_results(), *not_applicable_results(), errored_result()),
         together=Together(
-            per_step=ms(43.0), share=0.827, rules=("input-bound", "float32-matmul", "between-steps")
+            per_step=ms(43.0),
+            share=0.827,
+            rules=("input-bound", "float32-matmul", "between-steps"),
+            after_ms={"host": 0.5, "device": 7.7, "between": 0.4, "unknown": 0.4},
         ),
         xprof=SecondOpinion(
             conclusion="HIGHLY input-bound: 71 % of the step time is spent waiting for input.",
             agrees=True,
             why="xprof counts the first batch of the window, tfdoctor leaves it out.",
         ),
+        timeline=timeline(),
         pipeline=pipeline(),
         operations=operations(),
+        rates=DeviceRates(flop_s=9.89e14, bytes_s=4.8e12),
         model=(
             Measure("exposed input wait", ms(43.1)),
             Measure("input work per step", ms(50.6)),
@@ -524,9 +537,74 @@ def operations() -> tuple[OperationRow, ...]:
             share=time / 52.0,
             at=Location("model.py", 20) if layer else None,
             detail="f32[256,56,56,64]" if "Conv" in operation else "",
+            flops=time * 2e11 if "Conv" in operation or operation == "MatMul" else None,
+            nbytes=time * 1.5e9 if layer else None,
         )
         for layer, operation, time in heavy
     )
+
+
+def timeline(name: str = "", pieces: int = 40) -> Timeline:
+    """Return a step of 52 ms that waits 43 ms for input, then computes."""
+    step = (
+        ("input", 0.0, 43.1),
+        ("host", 43.1, 0.5),
+        ("device", 43.6, 8.0),
+        ("between", 51.6, 0.4),
+    )
+    lanes = (
+        TimelineLane(
+            "step", tuple(_piece(start, time, part, name or part) for part, start, time in step)
+        ),
+        TimelineLane(
+            name or "input: .map(decode)",
+            tuple(_piece(at, 0.9, "input", name or ".map(decode)") for at in range(43)),
+        ),
+        TimelineLane(
+            name or "operations",
+            tuple(
+                _piece(
+                    43.6 + 8.0 * at / pieces,
+                    7.0 / pieces,
+                    "device",
+                    name or f"conv_{at % 9} (Conv2D)",
+                )
+                for at in range(pieces)
+            ),
+        ),
+        TimelineLane("", (TimelineBar(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
+    )
+    return Timeline(number=12, total_ms=52.0, lanes=lanes, hidden=3)
+
+
+def _piece(start_ms: float, duration_ms: float, part: str, name: str) -> TimelineBar:
+    return TimelineBar(start_ms, duration_ms, part, name)
+
+
+def caused() -> Diagnosis:
+    """Return the run with a cause of the wait for input, and a second rule that asks for the same edit."""
+    base = full()
+    symptom, *others = base.results
+    assert isinstance(symptom.outcome, Finding)
+    (change, *_), at = symptom.outcome.remedies, Location("train.py", 41)
+    cause = replace(
+        symptom,
+        rule=rule("sequential-map"),
+        outcome=replace(
+            symptom.outcome,
+            summary=".map(decode) runs on one thread.",
+            remedies=(replace(change, edit_id="parallel-map", at=at),),
+        ),
+        edits=(),
+    )
+    again = replace(cause, rule=rule("hot-stage"))
+    order = Order(
+        turns=(Turn("sequential-map", ms(41.5), Bound.EXPECTED),),
+        relations=(
+            Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input"),
+        ),
+    )
+    return replace(base, results=(symptom, cause, again, *others), order=order)
 
 
 def healthy() -> Diagnosis:
@@ -654,6 +732,7 @@ def hostile() -> Diagnosis:
         ),
         together=Together(per_step=ms(4.0), share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
+        timeline=timeline(evil),
         pipeline=tuple(
             replace(stage, name=HOSTILE, written=evil, note=LONG, at=where) for stage in pipeline()
         ),
@@ -710,7 +789,13 @@ def huge() -> Diagnosis:
         )
         for at in range(3000)
     )
-    return replace(base, results=many + base.results, operations=heavy, steps=steps(300))
+    return replace(
+        base,
+        results=many + base.results,
+        operations=heavy,
+        steps=steps(300),
+        timeline=timeline(pieces=4000),
+    )
 
 
 def unknown_numbers() -> Diagnosis:
@@ -792,6 +877,7 @@ ALL = {
     "hostile-hosts": hostile_hosts,
     "full": full,
     "tried": tried,
+    "caused": caused,
     "healthy": healthy,
     "unexplained": unexplained,
     "no-steps": no_steps,

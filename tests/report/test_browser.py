@@ -53,6 +53,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "hostile-hosts",
             "unexplained",
             "tried",
+            "caused",
         )
     }
     for kind, path in written.items():
@@ -102,11 +103,83 @@ def test_all_charts_are_drawn_in_silence(
     ):
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
         visit = Visit(page, files[kind])
-        assert page.locator(".js-plotly-plot").count() == 3, kind
+        charts = 4 if 'id="picture-roofline"' in files[kind].read_text("utf-8") else 3
+        assert page.locator(".js-plotly-plot").count() == charts, kind
         assert page.locator(".js-plotly-plot .main-svg").count() >= 3, kind
         assert (visit.messages, visit.outward) == ([], []), kind
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), kind
         page.close()
+
+
+def test_the_timeline_zooms_moves_and_names_what_is_under_the_pointer(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    visit = Visit(page, files["full"])
+    axis, lanes = page.locator(".timeline .axis"), page.locator(".timeline canvas")
+    assert lanes.count() == 4
+    whole = axis.text_content() or ""
+    page.get_by_role("button", name="Zoom in").click()
+    expect(axis).not_to_have_text(whole)
+    page.get_by_role("button", name="Whole step").click()
+    expect(axis).to_have_text(whole)
+    page.locator(".timeline").focus()
+    page.keyboard.press("+")
+    near = axis.text_content() or ""
+    page.keyboard.press("ArrowRight")
+    expect(axis).not_to_have_text(near)
+    page.get_by_role("button", name="Whole step").click()
+    lanes.first.hover(position={"x": 100, "y": 7})
+    expect(page.locator(".timeline output")).to_have_text("input: 43.1\N{NO-BREAK SPACE}ms, from 0")
+    assert visit.messages == []
+    page.close()
+
+
+FRAMES = """() => new Promise(done => {
+    const box = document.querySelector(".timeline canvas"), { left, top } = box.getBoundingClientRect();
+    const send = (kind, x) => box.dispatchEvent(new PointerEvent(
+        kind, { bubbles: true, clientX: left + x, clientY: top + 5, pointerId: 1 }));
+    box.setPointerCapture = () => {};
+    document.querySelector("[data-zoom='2']").click();
+    send("pointerdown", 400);
+    const drawn = [];
+    const step = (n) => {
+        if (n === 40) { send("pointerup", 0); return done(drawn); }
+        send("pointermove", 400 - 5 * n);
+        const start = performance.now();
+        requestAnimationFrame(() => { drawn.push(performance.now() - start); step(n + 1); });
+    };
+    requestAnimationFrame(() => step(0));
+})"""
+"""Drags the timeline by 40 steps of 5 pixels; gives the time until each is on the screen, in ms."""
+
+
+def test_a_timeline_of_thousands_of_bars_follows_a_drag(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    """A frame of 60 Hz is 16.7 ms; the limit leaves room for machines that do something else meanwhile."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    Visit(page, files["huge"])
+    times = sorted(page.evaluate(FRAMES))
+    assert times[len(times) // 2] < 50
+    page.close()
+
+
+def test_without_scripts_the_step_and_its_timeline_are_drawn(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    """A mail client's preview runs no scripts."""
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 800, "height": 900})
+    page = context.new_page()
+    page.goto(files["full"].as_uri())
+    assert page.locator(".bars rect").count() >= 6
+    assert page.locator(".lane path").count() >= 6
+    assert page.locator(".controls").is_hidden()
+    for shape in (page.locator(".bars rect").first, page.locator(".lane path").first):
+        box = shape.bounding_box()
+        assert box is not None
+        assert box["width"] > 100
+    context.close()
 
 
 CUT_OFF = """() => [...document.querySelectorAll(".trials *, .trial *, .key *")]
@@ -160,7 +233,7 @@ def test_without_scripts_everything_but_the_charts_is_there(
     words = page.locator("body").inner_text()
     assert "Each step takes\u00a052.0\u00a0ms" in words.replace("takes ", "takes\u00a0")
     assert "num_parallel_calls=tf.data.AUTOTUNE" in words
-    assert page.locator("figure table tbody tr").count() == 20 + 5 + 7
+    assert page.locator("figure table tbody tr").count() == 20 + 5 + 7 + 4
     assert page.locator(".chart").first.is_hidden()
     assert visit.outward == []
     context.close()

@@ -19,6 +19,7 @@ KINDS = [
     "configured",
     "unexplained",
     "tried",
+    "caused",
 ]
 
 
@@ -37,6 +38,8 @@ def test_terminal(kind: str, golden: Compare) -> None:
     golden(f"{kind}.txt", terminal.render(diagnoses.ALL[kind](), width=80, color=False))
 
 
-@pytest.mark.parametrize("kind", ["full", "no-steps", "several-hosts", "unexplained", "tried"])
+@pytest.mark.parametrize(
+    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused"]
+)
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

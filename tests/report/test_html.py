@@ -114,7 +114,12 @@ def test_plotly_survives_its_packing() -> None:
 
 
 def test_only_figures_with_data_are_drawn() -> None:
-    assert [chart.name for chart in charts(diagnoses.full())] == ["steps", "pipeline", "operations"]
+    assert [chart.name for chart in charts(diagnoses.full())] == [
+        "steps",
+        "pipeline",
+        "operations",
+        "roofline",
+    ]
     assert charts(diagnoses.no_steps()) == ()
 
 

@@ -1,6 +1,7 @@
 """One comment on a pull request, in which nothing from a trace is markup."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,28 @@ def test_a_block_of_code_cannot_be_left() -> None:
     hostile = "```\n</details>\n````\n<img src=x>"
     blocks = [t.content for t in tokens(md.fenced(hostile)) if t.type == "fence"]
     assert blocks == [hostile + "\n"]
+
+
+def test_the_first_line_carries_the_verdict_and_a_marker_that_stays() -> None:
+    """A bot finds its own comment by the marker, whatever the figures are."""
+    first = md.render(diagnoses.full()).splitlines()[0]
+    assert first == (
+        "## tfdoctor: Each step takes 52.0 ms, including 43.1 ms waiting for input. "
+        "<!-- tfdoctor-report train.py -->"
+    )
+
+
+@pytest.mark.parametrize("title", ["a --> b", "<!-- x", "\n-->", "é --"])
+def test_no_title_ends_the_marker(title: str) -> None:
+    assert re.fullmatch(r"<!-- tfdoctor-report [\w.]*(-[\w.]+)*-? -->", md.marker(title), re.ASCII)
+
+
+def test_the_bar_is_a_picture_of_text() -> None:
+    text = md.render(diagnoses.full())
+    assert "input wait       43.1 ms  83 %  ████████████████████████▉\n" in text
+
+
+def test_the_whole_report_is_linked() -> None:
+    linked = replace(diagnoses.full(), link="https://ci.test/1/report.html")
+    assert "[Whole report](https://ci.test/1/report.html)." in md.render(linked)
+    assert "[Whole report]" not in md.render(diagnoses.full())

@@ -10,7 +10,7 @@ from tfdoctor.report.formats import FORMATS, render
 
 
 def test_a_module_is_a_format() -> None:
-    assert FORMATS == ("html", "json", "md")
+    assert FORMATS == ("github", "gitlab", "html", "json", "md", "sarif")
 
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)

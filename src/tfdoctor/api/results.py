@@ -11,7 +11,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import CaptureError, TfdoctorError
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import TracedWindow
-from tfdoctor.report.formats import FORMATS
+from tfdoctor.report.formats import FORMATS, is_streamed
 
 
 class Results:
@@ -134,7 +134,8 @@ def _length(window: TracedWindow) -> str:
 
 def _formats(names: Iterable[str]) -> list[str]:
     names = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in names if name not in FORMATS]
+    files = [name for name in FORMATS if not is_streamed(name)]
+    unknown = [name for name in names if name not in files]
     if unknown:
-        raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(FORMATS)}.")
+        raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(files)}.")
     return list(dict.fromkeys(names))

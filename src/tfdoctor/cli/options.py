@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
+from urllib.parse import quote, urlsplit
 
 import typer
 
@@ -22,6 +23,14 @@ Formats = Annotated[
     str,
     typer.Option(
         "--format", metavar="LIST", help=f"Report formats, comma-separated: {', '.join(FORMATS)}."
+    ),
+]
+Link = Annotated[
+    str,
+    typer.Option(
+        "--link",
+        metavar="URL",
+        help="Where the HTML report will be found: the Markdown report links to it.",
     ),
 ]
 Fail = Annotated[
@@ -76,6 +85,16 @@ def at_least(least: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def parse_link(url: str) -> str:
+    """Return an address that can stand in Markdown; any other is a usage error."""
+    parts = urlsplit(url)
+    if url and (parts.scheme not in {"http", "https"} or not parts.netloc):
+        raise typer.BadParameter(
+            f"{url!r} is not a web address: write https://...", param_hint="--link"
+        )
+    return quote(url, safe="%/:=&?~#+!,;@")
 
 
 def parse_formats(text: str) -> list[str]:

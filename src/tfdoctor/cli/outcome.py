@@ -105,11 +105,17 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     quiet: bool = False,
     scrubbed: bool = False,
 ) -> None:
-    """Write the reports and, unless quiet, print the summary; scrubbed, without the folder's name."""
+    """Write the reports and, unless quiet, print the summary; scrubbed, without the folder's name.
+
+    Formats that are no files go to the standard output, even if quiet.
+    """
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - same
+    from tfdoctor.report.formats import is_streamed, render  # noqa: PLC0415 - same
 
     written = write_files(diagnosis, folder, formats, prefix)
+    for name in filter(is_streamed, formats):
+        typer.echo(render(name, diagnosis), nl=False)
     if quiet:
         return
     stream = sys.stderr if err else sys.stdout

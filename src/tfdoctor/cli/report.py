@@ -1,11 +1,12 @@
 """``tfdoctor report``: report on a recording or a trace."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Link, Scrub, UsdPerHour, parse_formats, parse_link
 from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.patching import write_patch
 from tfdoctor.cli.rule_selection import (
@@ -47,12 +48,14 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
             help="Also write the changes that can be applied automatically as a diff for git apply; - is stdout.",
         ),
     ] = None,
+    link: Link = "",
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
 
     wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    address = parse_link(link)
     applied = book(chosen)
     recording = Recording.open(path)
     for note in () if scrub else recording.notes:  # the report has them too
@@ -60,6 +63,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     diagnosis = diagnose(
         recording, path.resolve().name, applied, scrubbed=scrub, price=usd_per_hour
     )
+    diagnosis = replace(diagnosis, link=address)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub)
     if patch is not None:

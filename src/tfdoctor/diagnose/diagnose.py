@@ -11,8 +11,9 @@ from tfdoctor.diagnose.pricing import priced
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.hosts import Examined
+from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
-from tfdoctor.edits import edited
+from tfdoctor.edits import edited, repository_paths
 from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -114,12 +115,15 @@ def _diagnosis(
         results=results,
         order=order,
         patch=patch,
+        repository=repository_paths(chart.fact(Recording), results),
         together=together,
         xprof=opinion,
+        timeline=timeline(chart),
         pipeline=pipeline,
         pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),
         operations=operations,
         operations_missing="" if operations else chart.why_missing(Operations),
+        rates=run.rates(chart),
         model=run.model(chart),
         machine=machine.machine(chart),
         samples=machine.samples(chart),

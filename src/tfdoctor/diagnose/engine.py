@@ -158,6 +158,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
         per_step=ms(saved),
         share=saved / model.step_ms,
         rules=tuple(findings),
+        after_ms={str(part): value for part, value in model.predict_parts(effects).items()},
         bound=bound,
         more_than_alone=saved - alone >= WORTH_SAYING * model.step_ms,
     )

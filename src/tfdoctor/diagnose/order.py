@@ -54,11 +54,11 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     specific = (result for result in results if not result.rule.general)
     findings = {r.rule.name: r.outcome for r in specific if isinstance(r.outcome, Finding)}
     clashes = _clashes(findings)
-    model = model_of(chart)
-    if model is None or model.distorted:
-        return Order(relations=clashes) if clashes else None
     saving = {name: f.effects for name, f in findings.items() if f.effects}
-    ceilings = _ceilings(saving)
+    ceilings, model = _ceilings(saving), model_of(chart)
+    if model is None or model.distorted:
+        relations = (*ceilings, *clashes)
+        return Order(relations=relations) if relations else None
     bounding = {ceiling.rule for ceiling in ceilings}
     parts = {rule: effects for rule, effects in saving.items() if rule not in bounding}
     turns = _turns(parts, model, clashes)

@@ -5,5 +5,6 @@ diff.
 """
 
 from tfdoctor.edits.patch import edited
+from tfdoctor.edits.repository import repository_paths
 
-__all__ = ["edited"]
+__all__ = ["edited", "repository_paths"]

@@ -11,7 +11,7 @@ from tfdoctor.edits.by_id import CHECKS, KINDS
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.source import SourceFile, Sources
-from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, spliced
+from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Finding, Location, Remedy
 
@@ -44,7 +44,9 @@ class Draft:
         splices = KINDS[remedy.edit_id](module, at.line, remedy.code)
         _must_parse(source, splices)
         line, before, after = before_and_after(source.text, splices)
-        return Edit(Location(at.path, line), before, after), source, splices
+        replacements = replaced(source.text, splices)
+        edit = Edit(Location(at.path, line), before, after, replacements=replacements)
+        return edit, source, splices
 
     def _module(self, source: SourceFile) -> SyntaxTree:
         if source.path not in self.modules:

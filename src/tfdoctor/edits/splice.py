@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from tfdoctor.diagnosis import Replacement
+
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -79,6 +81,10 @@ class Lines:
         """Return the line (from 1) that an offset is on."""
         return bisect.bisect_right(self.starts, offset)
 
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return the line and the column of an offset, both from 1."""
+        return self.number(offset), offset - self.start(offset) + 1
+
     def start(self, offset: int) -> int:
         """Return where the line of an offset begins."""
         return self.starts[self.number(offset) - 1]
@@ -97,6 +103,19 @@ class Lines:
         """Return the white space in front of the line of an offset."""
         line = self.text[self.start(offset) : self.end(offset)]
         return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def replaced(text: str, splices: Iterable[Splice]) -> tuple[Replacement, ...]:
+    """Return the splices by lines and columns; those at one place are one."""
+    lines = Lines.of(text)
+    found: list[Replacement] = []
+    for splice in sorted(set(splices)):
+        start, end = lines.place(splice.start), lines.place(splice.end)
+        if found and found[-1].end == start == found[-1].start:
+            found[-1] = Replacement(start, end, found[-1].text + splice.new)
+        else:
+            found.append(Replacement(start, end, splice.new))
+    return tuple(found)
 
 
 def before_and_after(text: str, splices: Iterable[Splice]) -> tuple[int, str, str]:

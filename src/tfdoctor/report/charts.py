@@ -1,17 +1,17 @@
 """The charts of the report, as plotly figures in JSON, each with its table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import plotly.graph_objects as go
 
 from tfdoctor import text
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
 from tfdoctor.humanize import counted, location, milliseconds, number
+from tfdoctor.report import roofline
+from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, SHARE_SCALE
 from tfdoctor.report.sentences import PART_LABELS, is_known
-from tfdoctor.report.tables import Grid, operations_grid, pipeline_grid, steps_grid
+from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
 from tfdoctor.report.tiles import TreemapTile, tiles
 
 STEPS_SHOWN = 400
@@ -32,30 +32,15 @@ _LABEL = 26
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A picture: ``figure`` is plotly's JSON, ``description`` what a screen reader says."""
-
-    name: str
-    title: str
-    description: str
-    figure: str
-    table: Grid
-
-
 def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     """Return the pictures for which there is data."""
     pictures = (
         _steps(diagnosis.steps),
         _pipeline(diagnosis.pipeline),
         _operations(diagnosis.operations),
+        roofline.figure(diagnosis.operations, diagnosis.rates),
     )
     return tuple(picture for picture in pictures if picture)
-
-
-def as_text(value: str) -> str:
-    """Return text that plotly, which reads a little HTML in labels, shows as it is."""
-    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _steps(steps: StepsSummary) -> Figure | None:
@@ -75,7 +60,7 @@ def _steps(steps: StepsSummary) -> Figure | None:
         name="steps",
         title="Step by step",
         description=_steps_description(steps),
-        figure=_json(figure),
+        figure=figure_json(figure),
         table=steps_grid(steps.rows),
     )
 
@@ -140,7 +125,7 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
         title="Input pipeline",
         description="Work of each stage per step, summed over its threads, from the trainer back to "
         f"the source. {text.name(slowest.name)} takes the most, {milliseconds(slowest.self_ms)}.",
-        figure=_json(_pipeline_bars(shown, stages), height=110 + 34 * len(shown)),
+        figure=figure_json(_pipeline_bars(shown, stages), height=110 + 34 * len(shown)),
         table=pipeline_grid(stages),
     )
 
@@ -211,7 +196,7 @@ def _operations(rows: Sequence[OperationRow]) -> Figure | None:
         description="Compute time per step, by layer and the operations in it. The heaviest is "
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
-        figure=_json(_treemap(tiles(heavy)), height=440, left=0),
+        figure=figure_json(_treemap(tiles(heavy)), height=440, left=0),
         table=operations_grid(rows),
     )
 
@@ -236,16 +221,3 @@ def _treemap(shown: Sequence[TreemapTile]) -> go.Figure:
         tiling={"pad": 2},
     )
     return go.Figure(picture).update_layout(uniformtext={"minsize": 10, "mode": "hide"})
-
-
-def _json(figure: go.Figure, height: int = 340, left: int = 48) -> str:
-    """Return the figure without colours of its own for text and page: the page gives them."""
-    layout: dict[str, Any] = {
-        "template": "none",
-        "height": height,
-        "margin": {"l": left, "r": 0, "t": 24, "b": 40 if left else 0},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "hoverlabel": {"align": "left"},
-    }
-    return str(figure.update_layout(layout).to_json())

@@ -13,12 +13,16 @@ from tfdoctor.report import formats
 def write(
     diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str = ""
 ) -> tuple[Path, ...]:
-    """Write ``<prefix>report.<format>`` for each format and return the paths.
+    """Write ``<prefix>report.<suffix>`` for each format that is a file and return the paths.
 
     Raises:
         OutputError: the folder cannot be made or written to.
     """
-    texts = {folder / f"{prefix}report.{name}": formats.render(name, diagnosis) for name in names}
+    texts = {
+        folder / f"{prefix}report.{formats.suffix(name)}": formats.render(name, diagnosis)
+        for name in names
+        if not formats.is_streamed(name)
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():

@@ -1,14 +1,14 @@
 """Results as the page shows them: findings with their changes, and what the other rules said."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import ndiff
 from itertools import starmap, zip_longest
 
 from tfdoctor import text
-from tfdoctor.diagnosis import Edit, Result, Saving
+from tfdoctor.diagnosis import Diagnosis, Edit, Result, Saving
 from tfdoctor.humanize import location
 from tfdoctor.report import money, sentences, tables
+from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
 
@@ -32,8 +32,19 @@ class ChangeEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """A finding that shows the same fault as another, as text."""
+
+    rule: str
+    summary: str
+    saves: str
+    lines: tuple[tables.MeasureRow, ...]
+    grids: tuple[tables.Grid, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A finding as text."""
+    """A finding as text, with those that show the same fault."""
 
     rule: str
     title: str
@@ -52,8 +63,17 @@ class Fault:
     changes: tuple[ChangeEntry, ...]
     why: str  # Markdown of the rule's documentation
     sources: str  # likewise
+    symptoms: tuple[Related, ...] = ()  # they bound the time of the stage that this is about
+    same: tuple[Related, ...] = ()  # they ask for the same edit
     own: bool = False  # a rule of the user's own: tfdoctor has no page of it
     money: bool = False  # what the run costs: no change to make
+
+    @property
+    def rules(self) -> str:
+        """Its rule, with the rules that show the same fault."""
+        causes = [f"a cause of {related.rule}" for related in self.symptoms]
+        also = [f"also {related.rule}" for related in self.same]
+        return ", ".join([self.rule, *causes, *also])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +98,22 @@ class ResultGroups:
     errored: tuple[Note, ...]
 
 
-def grouped(results: Iterable[Result], tried: TrialSection | None = None) -> ResultGroups:
+def grouped(diagnosis: Diagnosis, tried: TrialSection | None = None) -> ResultGroups:
     """Return the results as entries of the page, with what was measured of the findings' edits."""
-    faults: list[Fault] = []
+    faults = [fault(entry, tried) for entry in entries(diagnosis)]
     healthy: list[Note] = []
     unchecked: list[Note] = []
     errored: list[Note] = []
-    for result in results:
+    for result in diagnosis.results:
         match result.outcome:
-            case Finding() as finding:
-                trial = tried.of(result.rule.name) if tried else None
-                faults.append(_fault(result, finding, trial))
             case Healthy() as outcome:
                 healthy.append(_healthy(result, outcome))
             case NotApplicable(reason=reason):
                 unchecked.append(_note(result, text.sentence(reason)))
             case Errored(error=error, traceback=trace):
                 errored.append(_note(result, text.prose(error), text.block(trace)))
+            case Finding():
+                continue  # an entry has it
     faults.sort(key=lambda fault: fault.money)
     return ResultGroups(
         faults=tuple(faults),
@@ -114,7 +133,9 @@ def _healthy(result: Result, outcome: Healthy) -> Note:
     return replace(_note(result, text.sentence(outcome.summary)), lines=lines, grids=grids)
 
 
-def _fault(result: Result, finding: Finding, trial: TrialLine | None) -> Fault:
+def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
+    """Return an entry as text."""
+    result, finding = entry.result, _finding(entry.result)
     doc, saving = result.rule.doc, result.saving
     lines, grids = tables.evidence(finding.evidence)
     summary = text.sentence(finding.summary)
@@ -125,9 +146,9 @@ def _fault(result: Result, finding: Finding, trial: TrialLine | None) -> Fault:
         severity=_severity(result, finding),
         summary=summary,
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
-        where=location(_place(finding)),
+        where=location(place_of(finding)),
         saves=sentences.saves(saving),
-        trial=trial,
+        trial=_trial(entry, tried),
         takes=sentences.takes(result.takes),
         after=_after(saving),
         how=_how(saving),
@@ -136,8 +157,36 @@ def _fault(result: Result, finding: Finding, trial: TrialLine | None) -> Fault:
         changes=tuple(starmap(_change, zip_longest(finding.remedies, result.edits))),
         why=doc.sections.get("Why it matters", ""),
         sources=doc.sections.get("Sources", ""),
+        symptoms=tuple(map(_related, entry.symptoms)),
+        same=tuple(map(_related, entry.same)),
         own=result.rule.own,
         money=money.is_about_money(result),
+    )
+
+
+def _finding(result: Result) -> Finding:
+    if not isinstance(result.outcome, Finding):
+        raise TypeError(f"{result.rule.name} is no finding")
+    return result.outcome
+
+
+def _trial(entry: Entry, tried: TrialSection | None) -> TrialLine | None:
+    """Return the trial of the entry's change, whichever of its findings it was made for."""
+    if tried is None:
+        return None
+    lines = (tried.of(result.rule.name) for result in (entry.result, *entry.same, *entry.symptoms))
+    return next((line for line in lines if line), None)
+
+
+def _related(result: Result) -> Related:
+    finding = _finding(result)
+    lines, grids = tables.evidence(finding.evidence)
+    return Related(
+        rule=text.name(result.rule.name),
+        summary=text.sentence(finding.summary),
+        saves=sentences.saves(result.saving),
+        lines=lines,
+        grids=grids,
     )
 
 
@@ -152,7 +201,7 @@ def _after(saving: Saving | None) -> tuple[str, ...]:
     return tuple(map(text.name, saving.after)) if saving and saves else ()
 
 
-def _place(finding: Finding) -> Location | None:
+def place_of(finding: Finding) -> Location | None:
     """Return the first place that a remedy names, else the first that a table lists."""
     named = [remedy.at for remedy in finding.remedies if remedy.at]
     rows = [row for item in finding.evidence if isinstance(item, Table) for row in item.rows]

@@ -1,6 +1,6 @@
 """The order in which to fix findings, as sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tfdoctor import text
 from tfdoctor.diagnosis import Order, Relation, Relationship, Turn
@@ -8,11 +8,19 @@ from tfdoctor.humanize import milliseconds
 from tfdoctor.verdict import Bound
 
 
-def sentences(order: Order | None) -> tuple[str, ...]:
-    """Return the order, then which findings exclude, replace or bound others; nothing without an order."""
+def sentences(order: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
+    """Return the order, then which findings exclude, replace or bound others; nothing without an order.
+
+    `merged` are the findings that are told with their causes.
+    """
     if order is None:
         return ()
-    return tuple(filter(None, (_turns(order.turns), *map(_relation, order.relations))))
+    relations = (relation for relation in order.relations if not _is_told(relation, merged))
+    return tuple(filter(None, (_turns(order.turns), *map(_relation, relations))))
+
+
+def _is_told(relation: Relation, merged: Container[str]) -> bool:
+    return relation.kind is Relationship.CEILING and relation.rule in merged
 
 
 def _turns(turns: Sequence[Turn]) -> str:

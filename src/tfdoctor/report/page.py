@@ -1,16 +1,29 @@
 """The diagnosis as the page that every rendering shows: words and order, as clean text."""
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfdoctor import text
 from tfdoctor.diagnosis import Diagnosis, Off, SecondOpinion, Settings
 from tfdoctor.humanize import milliseconds, share
 from tfdoctor.kinds import DeviceKind
-from tfdoctor.report import accounts, findings, hosts, money, order, sentences, tables, trials
+from tfdoctor.report import (
+    accounts,
+    findings,
+    hosts,
+    money,
+    order,
+    sentences,
+    tables,
+    timeline,
+    trials,
+)
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.step_bars import StepBar, step_bars
+from tfdoctor.report.timeline import TimelineSection
 from tfdoctor.report.trials import TrialSection
 
 
@@ -59,8 +72,11 @@ class Page:
 
     title: str
     version: str
+    link: str  # where the whole report can be read, or ""
     verdict: tuple[str, ...]
     segments: tuple[BarSegment, ...]
+    bars: tuple[StepBar, ...]  # of the step now, with all changes, and as measured
+    timeline: TimelineSection | None  # of a typical step
     accounts: tuple[AccountLine, ...]  # of the large parts that findings do not name
     trials: TrialSection | None  # what was measured by running the changes
     faults: tuple[Fault, ...]
@@ -90,20 +106,23 @@ class Page:
 def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
-    groups, settings = findings.grouped(diagnosis.results, tried), _settings(diagnosis.settings)
+    groups, settings = findings.grouped(diagnosis, tried), _settings(diagnosis.settings)
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),
+        link=diagnosis.link,
         verdict=(
             *sentences.verdict(diagnosis),
             *([tried.verdict] if tried else ()),
             *([compared.verdict] if compared else ()),
         ),
         segments=_segments(diagnosis),
+        bars=step_bars(diagnosis),
+        timeline=timeline.section(diagnosis.timeline),
         accounts=accounts.lines(diagnosis),
         trials=tried,
         faults=groups.faults,
-        order=order.sentences(diagnosis.order),
+        order=order.sentences(diagnosis.order, _merged(groups.faults)),
         money=money.cost(diagnosis.results),
         trust_level=text.name(diagnosis.trust.level),
         trust=sentences.trust(diagnosis),
@@ -120,6 +139,11 @@ def page(diagnosis: Diagnosis) -> Page:
         unrecorded=tuple(map(text.sentence, diagnosis.unrecorded)),
         model=tables.lines(diagnosis.model),
     )
+
+
+def _merged(faults: Iterable[Fault]) -> set[str]:
+    """Return the rules whose findings are told with their causes."""
+    return {related.rule for fault in faults for related in fault.symptoms}
 
 
 def _settings(settings: Settings) -> UserSettings:

@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from tfdoctor import __version__
-from tfdoctor.diagnosis import Diagnosis, Result, StepsSummary, Subject, Trust
-from tfdoctor.kinds import StepSource, TrustLevel
-from tfdoctor.report.findings import Fault
-from tfdoctor.report.page import page
+from tfdoctor.diagnosis import Result
+from tfdoctor.report.entries import Entry
+from tfdoctor.report.findings import Fault, fault
 from tfdoctor.rule import SECTIONS, Rule
 from tfdoctor.verdict import Finding
 
@@ -71,16 +69,9 @@ def _example(rule: Rule) -> Iterator[str]:
     outcome = rule.sick()
     if not isinstance(outcome, Finding):
         return
-    diagnosis = Diagnosis(
-        version=__version__,
-        subject=Subject(title="example"),
-        steps=StepsSummary(source=StepSource.NONE),
-        trust=Trust(level=TrustLevel.HIGH),
-        results=(Result(rule=rule, outcome=outcome),),
-    )
     yield "## Example\n"
     yield f"{_first_line(rule.sick)} The finding:\n"
-    yield from _quoted(page(diagnosis).faults[0])
+    yield from _quoted(fault(Entry(Result(rule=rule, outcome=outcome))))
     yield ""
 
 

@@ -17,6 +17,7 @@ from tfdoctor.report.findings import Fault
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import BarSegment, Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.text import shorten
@@ -33,7 +34,6 @@ FIXES = 5
 TRIAL_WIDTHS = (6, 4, 7, 6)
 """Shares of the width: change, promised, measured, trains the same?"""
 
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
 
 
@@ -86,9 +86,9 @@ def _bar(segments: tuple[BarSegment, ...], width: int) -> RenderableType | None:
     grid = Table.grid(padding=(0, 2, 0, 0))
     room = max(8, width - 42)
     for segment in segments:
-        blocks = Text(_blocks(segment.fraction, room), style=PART_COLOURS[segment.part])
+        bar = Text(blocks(segment.fraction, room), style=PART_COLOURS[segment.part])
         time = Text(segment.time, justify="right")
-        grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), blocks)
+        grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), bar)
     return grid
 
 
@@ -121,12 +121,6 @@ def _trials(trials: TrialSection | None, width: int) -> RenderableType | None:
     return Group(Text("Measured by running the changes", style="bold"), grid, *notes)
 
 
-def _blocks(fraction: float, room: int) -> str:
-    """Return a bar in eighths of a character; a part that exists is never invisible."""
-    full, eighth = divmod(max(1, round(fraction * room * 8)), 8)
-    return "█" * full + _EIGHTHS[eighth].strip()
-
-
 def _fixes(faults: tuple[Fault, ...]) -> RenderableType | None:
     if not faults:
         return None
@@ -148,7 +142,7 @@ def _fix(fault: Fault) -> Text:
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saves}{after}" if fault.saves else takes or after.strip()
     measured = f"measured: {fault.trial.measured}" if fault.trial else ""
-    facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rule, 60)]
+    facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rules, 80)]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")
     line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))

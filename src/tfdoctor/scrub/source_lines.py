@@ -13,7 +13,7 @@ NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 
 def without_source(diagnosis: Diagnosis) -> Diagnosis:
     """Return the diagnosis with examples instead of the user's lines; the patch still contains them."""
-    return replace(diagnosis, results=tuple(map(_without, diagnosis.results)))
+    return replace(diagnosis, results=tuple(map(_without, diagnosis.results)), repository={})
 
 
 def _without(result: Result) -> Result:
@@ -26,7 +26,7 @@ def _without(result: Result) -> Result:
         _as_example(remedy) if at < len(edits) and _shown(edits[at]) else remedy
         for at, remedy in enumerate(outcome.remedies)
     )
-    bare = tuple(replace(edit, before="", after="") for edit in edits)
+    bare = tuple(replace(edit, before="", after="", replacements=()) for edit in edits)
     return replace(result, outcome=replace(outcome, remedies=remedies), edits=bare)
 
 

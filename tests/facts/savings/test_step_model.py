@@ -483,3 +483,12 @@ def test_an_upper_bound_counts_the_cores_that_the_input_frees(
     assert crowded.saving([bound]) == pytest.approx(saved)
     uncounted = device is DeviceKind.CPU and saved == pytest.approx(6.0)
     assert crowded.frees_cores([bound]) == uncounted  # the report says so then
+
+
+@given(models, sets)
+def test_the_predicted_parts_sum_to_the_predicted_step(
+    any_model: StepModel, some: list[Effect]
+) -> None:
+    parts = any_model.predict_parts(some)
+    assert sum(parts.values()) == pytest.approx(any_model.predict(some), abs=EXACT)
+    assert min(parts.values()) >= 0.0

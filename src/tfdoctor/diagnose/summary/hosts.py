@@ -131,7 +131,7 @@ def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
     if alone is None or not compared.straggler or gain is None or alone.per_step.value <= gain:
         return alone
     share = alone.share * gain / alone.per_step.value
-    return replace(alone, per_step=ms(gain), share=share, bound=Bound.AT_MOST)
+    return replace(alone, per_step=ms(gain), share=share, after_ms={}, bound=Bound.AT_MOST)
 
 
 def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:

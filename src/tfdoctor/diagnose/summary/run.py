@@ -2,10 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import (
+    DeviceRates,
     OperationRow,
     PipelineStage,
     SecondOpinion,
@@ -102,7 +103,7 @@ def steps(chart: Chart) -> StepsSummary:
 def trust(chart: Chart) -> Trust:
     """State how far the figures can be trusted; called last, when every failed fact is known."""
     quality = chart.get(Quality)
-    reasons = [doubt.what for doubt in quality.doubts] if quality else []
+    reasons = [doubt.advice for doubt in quality.doubts] if quality else []
     level = quality.level if quality else TrustLevel.LOW
     model, breakdown = chart.get(StepModel), chart.get(Breakdown)
     doubt = ""
@@ -192,7 +193,27 @@ def _operation_row(group: list[OperationTime], step_ms: float) -> OperationRow:
         share=total / step_ms if step_ms else 0.0,
         at=first.at,
         detail=_detail(first),
+        flops=_per_step([(row.flops, row.calls) for row in group]),
+        nbytes=_per_step([(row.nbytes, row.calls) for row in group]),
     )
+
+
+def _per_step(amounts: Sequence[tuple[float | None, float]]) -> float | None:
+    """Return the sum of amounts per call times calls; None where one is unknown."""
+    known = [amount * calls for amount, calls in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+def rates(chart: Chart) -> DeviceRates | None:
+    """Return what the device can do at most; of a CPU the rate at which this run's own operations stream."""
+    hardware, timed = chart.get(Hardware), chart.get(Operations)
+    if hardware is None or timed is None:
+        return None
+    on_cpu = hardware.kind == DeviceKind.CPU
+    streamed = timed.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
+    if not streamed and not hardware.peak_flop_s:
+        return None
+    return DeviceRates(flop_s=hardware.peak_flop_s, bytes_s=streamed, measured=on_cpu)
 
 
 def _detail(row: OperationTime) -> str:

@@ -44,6 +44,9 @@ WAITING, PLAIN_WAIT = 0.02, 0.05
 """Shares of the step. A trainer that waits for less than the first keeps up with its input; between the two it
 may be the hand-over of a batch that lies ready, unless the input's own time comes near to the step's."""
 
+REST = tuple(stage for stage in Stage if stage is not Stage.INPUT)
+"""The stages that input made beside the step overlaps."""
+
 NEAR = 0.5
 """Share of the step from which an input's own time may be what a short wait is for."""
 
@@ -177,6 +180,19 @@ class StepModel:
         bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
         return self.tracing.least(predicted) if self.tracing and bounds else predicted
 
+    def predict_parts(self, effects: Iterable[Effect]) -> dict[str, float]:
+        """Return the parts of the step after these effects, in ms; they sum to what ``predict`` returns.
+
+        What the step takes beyond its own work is a wait for input; where less input work leaves cores to the
+        step, all of its own work gets shorter alike.
+        """
+        effects = tuple(effects)
+        total, own = self.predict(effects), self._rest_parts(_by_stage(effects))
+        work = sum(own.values())
+        if total < work:
+            own = {part: value * total / work for part, value in own.items()}
+        return {**own, Stage.INPUT: max(0.0, total - work)}
+
     @property
     def busy_share(self) -> float | None:
         """The share of its usable cores that the run kept busy, 0 to 1; None is unknown."""
@@ -278,19 +294,21 @@ class StepModel:
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return the step without its input, in ms."""
-        work = {
+        return sum(self._rest_parts(effects).values())
+
+    def _rest_parts(self, effects: Mapping[Stage, list[Effect]]) -> dict[str, float]:
+        """Return the parts of the step without its input, in ms; the host's has what the device no longer hides."""
+        work: dict[str, float] = {
             stage: _apply(
                 self.exposed[stage], effects.get(stage, []), self.floors, self.kept(stage)
             )
-            for stage in Stage
-            if stage is not Stage.INPUT
+            for stage in REST
         }
         stated = any(effect.narrows for effect in effects.get(Stage.HOST, []))
         if self.dispatch and not stated:
             work[Stage.HOST] *= self.dispatch.left(effects.get(Stage.DEVICE, []))
-        compute = work[Stage.HOST] + max(work[Stage.DEVICE], self._hidden_host)
-        rest = compute + work[Stage.TRANSFER] + work[Stage.COLLECTIVE] + work[Stage.BETWEEN]
-        return rest + self.exposed.get(UNKNOWN, 0.0)
+        work[Stage.HOST] += max(0.0, self._hidden_host - work[Stage.DEVICE])
+        return {**work, UNKNOWN: self.exposed.get(UNKNOWN, 0.0)}
 
     @property
     def _hidden_host(self) -> float:

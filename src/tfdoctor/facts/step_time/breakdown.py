@@ -116,23 +116,29 @@ def _layers(activity: Activity) -> dict[Stage, Intervals]:
     return layers
 
 
+def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Intervals]:
+    """Return when each part of one step was at work, in ps: disjoint intervals that cover the step."""
+    return _parts(step, _layers(activity), _owner_of_rest(activity, device))
+
+
+def _parts(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[str, Intervals]:
+    parts = {
+        str(stage): intervals.within(step.start_ps, step.end_ps)
+        for stage, intervals in layers.items()
+    }
+    inside = Intervals.union(span for intervals in parts.values() for span in intervals.spans)
+    whole = Intervals.union([(step.start_ps, step.end_ps)])
+    call = whole.within(step.start_ps, step.call_end_ps)
+    parts[owner] = parts.get(owner, Intervals()) | (call - inside)
+    parts[Stage.BETWEEN] = whole - inside - call
+    return parts
+
+
 def _divide(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[str, float]:
     parts = dict.fromkeys(map(str, PARTS), 0.0)
-    inside = Intervals()
-    for stage, intervals in layers.items():
-        covered = intervals.within(step.start_ps, step.end_ps)
-        parts[stage] = covered.total
-        inside |= covered
-    call = (
-        Intervals(((step.start_ps, step.call_end_ps),))
-        if step.call_end_ps > step.start_ps
-        else Intervals()
-    )
-    rest = (call - inside).total
-    between = step.end_ps - step.start_ps - inside.total - rest
-    parts[owner] += rest
-    parts[Stage.BETWEEN] += between
-    return {part: value / PS_PER_MS / step.calls for part, value in parts.items()}
+    for part, intervals in _parts(step, layers, owner).items():
+        parts[part] = intervals.total / PS_PER_MS / step.calls
+    return parts
 
 
 def _owner_of_rest(activity: Activity, device: Device) -> str:

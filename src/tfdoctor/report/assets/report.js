@@ -80,7 +80,161 @@ function unfoldForPrint() {
   });
 }
 
+// The bars of one lane on a canvas; bars are sorted and do not overlap, so those in view are found by bisection.
+class Lane {
+  constructor(svg, bars, colours, parts) {
+    this.bars = bars;
+    this.colours = bars.map((bar) => colours[parts[bar[2]]]);
+    this.canvas = document.createElement("canvas");
+    for (const name of ["role", "aria-label"]) this.canvas.setAttribute(name, svg.getAttribute(name));
+    svg.replaceWith(this.canvas);
+  }
+
+  // The first bar that ends after a time.
+  first(time) {
+    let low = 0;
+    let high = this.bars.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.bars[middle][0] + this.bars[middle][1] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  draw(start, span) {
+    const ratio = devicePixelRatio || 1;
+    const { clientWidth, clientHeight } = this.canvas;
+    const [width, height] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
+    if (this.canvas.width !== width) this.canvas.width = width;
+    if (this.canvas.height !== height) this.canvas.height = height;
+    const context = this.canvas.getContext("2d");
+    context.clearRect(0, 0, width, height);
+    const scale = width / span;
+    for (let at = this.first(start); at < this.bars.length && this.bars[at][0] < start + span; at++) {
+      const [begin, length] = this.bars[at];
+      context.fillStyle = this.colours[at];
+      const wide = length * scale;
+      context.fillRect((begin - start) * scale, 0, Math.max(wide > 3 * ratio ? wide - ratio : wide, ratio), height);
+    }
+  }
+}
+
+// A time as the report writes it.
+function milliseconds(us) {
+  if (us >= 1e6) return `${(us / 1e6).toPrecision(3)}\u00a0s`;
+  if (us >= 1000) return `${(us / 1000).toPrecision(3)}\u00a0ms`;
+  if (!us) return "0";
+  return us >= 10 ? `${(us / 1000).toFixed(2)}\u00a0ms` : `${us.toPrecision(2)}\u00a0\u00b5s`;
+}
+
+// Zoom with the buttons, + and -, or Ctrl and the wheel; move with a drag or the arrow keys.
+class Timeline {
+  constructor(root, data) {
+    this.root = root;
+    this.data = data;
+    this.total = data.total_ms * 1000;
+    this.start = 0;
+    this.span = this.total;
+    this.axis = root.querySelector(".axis");
+    this.output = root.querySelector("output");
+    const colours = {};
+    for (const path of root.querySelectorAll("path")) colours[path.classList[0].slice(5)] = getComputedStyle(path).fill;
+    const pictures = [...root.querySelectorAll(".lane svg")];
+    this.lanes = data.lanes.map((lane, at) => new Lane(pictures[at], lane.bars, colours, data.parts));
+    root.querySelector(".controls").hidden = false;
+    this.listen();
+    this.view(0, this.total);
+  }
+
+  view(start, span) {
+    this.span = Math.min(this.total, Math.max(this.total / 10000, span));
+    this.start = Math.min(this.total - this.span, Math.max(0, start));
+    if (this.asked) return;
+    this.asked = requestAnimationFrame(() => {
+      this.asked = 0;
+      for (const lane of this.lanes) lane.draw(this.start, this.span);
+      this.label();
+    });
+  }
+
+  zoom(factor, at = 0.5) {
+    const span = Math.min(this.total, this.span / factor);
+    this.view(this.start + at * (this.span - span), span);
+  }
+
+  label() {
+    const rough = this.span / 6;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((length) => length >= rough);
+    const ticks = [];
+    for (let n = Math.ceil(this.start / step); n * step <= this.start + 0.85 * this.span; n++) {
+      const tick = document.createElement("span");
+      tick.style.left = `${(100 * (n * step - this.start)) / this.span}%`;
+      tick.textContent = n ? milliseconds(n * step) : "0";
+      ticks.push(tick);
+    }
+    this.axis.replaceChildren(...ticks);
+  }
+
+  // What lies under a point of the page.
+  tell(event) {
+    const number = this.lanes.findIndex((lane) => lane.canvas === event.target);
+    if (number < 0) return;
+    const lane = this.lanes[number];
+    const time = this.start + this.share(event) * this.span;
+    const bar = lane.bars[lane.first(time - this.span / 400)];
+    if (!bar || bar[0] > time + this.span / 400) return this.output.replaceChildren();
+    const more = bar[4] > 1 ? ` and ${bar[4] - 1} more` : "";
+    this.output.textContent = `${this.data.names[bar[3]]}${more}: ${milliseconds(bar[1])}, from ${milliseconds(bar[0])}`;
+  }
+
+  share(event) {
+    const box = this.lanes[0].canvas.getBoundingClientRect();
+    return (event.clientX - box.left) / box.width;
+  }
+
+  listen() {
+    for (const button of this.root.querySelectorAll("button")) {
+      const factor = Number(button.dataset.zoom);
+      button.addEventListener("click", () => (factor ? this.zoom(factor) : this.view(0, this.total)));
+    }
+    const keys = { "+": [2, 0], "=": [2, 0], "-": [0.5, 0], ArrowLeft: [1, -0.25], ArrowRight: [1, 0.25] };
+    this.root.addEventListener("keydown", (event) => {
+      const change = keys[event.key];
+      if (!change || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      if (change[0] !== 1) this.zoom(change[0]);
+      else this.view(this.start + change[1] * this.span, this.span);
+    });
+    this.root.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey || event.target.tagName !== "CANVAS") return;
+      event.preventDefault();
+      this.zoom(2 ** (-event.deltaY / 200), this.share(event));
+    }, { passive: false });
+    this.root.addEventListener("pointerdown", (event) => {
+      if (event.target.tagName !== "CANVAS" || event.button) return;
+      this.held = { x: event.clientX, start: this.start };
+      event.target.setPointerCapture(event.pointerId);
+    });
+    this.root.addEventListener("pointermove", (event) => {
+      if (!this.held) return this.tell(event);
+      const width = this.lanes[0].canvas.clientWidth;
+      this.view(this.held.start - ((event.clientX - this.held.x) / width) * this.span, this.span);
+    });
+    for (const end of ["pointerup", "pointercancel"]) this.root.addEventListener(end, () => (this.held = null));
+    new ResizeObserver(() => this.view(this.start, this.span)).observe(this.root);
+  }
+}
+
+function drawTimeline() {
+  const root = document.querySelector(".timeline");
+  const data = root && JSON.parse(document.getElementById("diagnosis").textContent).timeline;
+  if (data) new Timeline(root, data);
+}
+
 unfoldForPrint();
+drawTimeline();
 if (document.querySelector(".chart")) {
   loadPlotly()
     .then(draw)

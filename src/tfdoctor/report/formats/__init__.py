@@ -1,11 +1,13 @@
 """The file formats of reports. A module here is one: its name is the format's, its ``render`` the renderer.
 
-Nothing is registered by hand: a new module is a new value of ``--format`` and writes ``report.<its name>``.
+Nothing is registered by hand: a new module is a new value of ``--format`` and writes ``report.<its name>``, or
+``report.<its SUFFIX>``. One whose ``STREAM`` is true is printed instead of written.
 Importing this package is cheap: plotly and Jinja load when a report is rendered.
 """
 
 from importlib import import_module
 from pkgutil import iter_modules
+from types import ModuleType
 
 from tfdoctor.diagnosis import Diagnosis
 
@@ -14,5 +16,19 @@ FORMATS = tuple(sorted(module.name for module in iter_modules(__path__)))
 
 def render(file_format: str, diagnosis: Diagnosis) -> str:
     """Return the whole text of a file in one of ``FORMATS``."""
-    text: str = import_module(f"{__name__}.{file_format}").render(diagnosis)
+    text: str = _module(file_format).render(diagnosis)
     return text
+
+
+def suffix(file_format: str) -> str:
+    """Return how the name of a file in one of ``FORMATS`` ends."""
+    return str(getattr(_module(file_format), "SUFFIX", file_format))
+
+
+def is_streamed(file_format: str) -> bool:
+    """Say whether one of ``FORMATS`` is printed, because its reader reads the output of the program."""
+    return bool(getattr(_module(file_format), "STREAM", False))
+
+
+def _module(file_format: str) -> ModuleType:
+    return import_module(f"{__name__}.{file_format}")

@@ -10,6 +10,7 @@ from typing import Any
 from tfdoctor.diagnosis import (
     PARTS,
     Account,
+    DeviceRates,
     Diagnosis,
     Edit,
     LimitSet,
@@ -28,7 +29,8 @@ from tfdoctor.diagnosis import (
     Together,
     Turn,
 )
-from tfdoctor.report import hosts_json, sentences, trials_json
+from tfdoctor.report import hosts_json, sentences, timeline, trials_json
+from tfdoctor.report.entries import Entry, entries
 from tfdoctor.units import Quantity
 from tfdoctor.verdict import (
     Cell,
@@ -81,6 +83,7 @@ def contract(diagnosis: Diagnosis) -> Object:
         "unknown": list(sentences.unknown(diagnosis)),
         "trust": {"level": trust.level, "reasons": list(trust.reasons)},
         "results": [_result(result) for result in diagnosis.results],
+        "entries": [_entry(entry) for entry in entries(diagnosis)],
         "together": _together(diagnosis.together) if diagnosis.together else None,
         "xprof": xprof and asdict(xprof),
         **_details(diagnosis),
@@ -119,11 +122,20 @@ def _seen(seen: Seen) -> Object:
     return {"what": seen.what, **amount, "at": _location(seen.at)}
 
 
+def _entry(entry: Entry) -> Object:
+    return {
+        "rule": entry.result.rule.name,
+        "symptoms": [result.rule.name for result in entry.symptoms],
+        "same": [result.rule.name for result in entry.same],
+    }
+
+
 def _together(together: Together) -> Object:
     return {
         "ms_per_step": _number(together.per_step.value),
         "share": _number(together.share),
         "rules": list(together.rules),
+        "after_ms": _parts(together.after_ms),
         "bound": together.bound.value,
     }
 
@@ -167,10 +179,12 @@ def _limit(limit: LimitSet) -> Object:
 
 def _details(diagnosis: Diagnosis) -> Object:
     return {
+        "timeline": timeline.contract(diagnosis.timeline),
         "pipeline": [_stage(stage) for stage in diagnosis.pipeline],
         "pipeline_missing": diagnosis.pipeline_missing,
         "operations": [_operation(row) for row in diagnosis.operations],
         "operations_missing": diagnosis.operations_missing,
+        "rates": _rates(diagnosis.rates),
         "model": [_measure(measure) for measure in diagnosis.model],
         "samples": [_measure(measure) for measure in diagnosis.samples],
         "device_time": [_measure(measure) for measure in diagnosis.device_time],
@@ -202,6 +216,18 @@ def _operation(row: OperationRow) -> Object:
         "share": _number(row.share),
         "at": _location(row.at),
         "detail": row.detail,
+        "flops": _number(row.flops),
+        "bytes": _number(row.nbytes),
+    }
+
+
+def _rates(rates: DeviceRates | None) -> Object | None:
+    if rates is None:
+        return None
+    return {
+        "flop_per_s": _number(rates.flop_s),
+        "bytes_per_s": _number(rates.bytes_s),
+        "measured": rates.measured,
     }
 
 

@@ -8,6 +8,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.findings import ChangeEntry, Fault, Note
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, RuleOff, page
+from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow
 from tfdoctor.report.trials import TrialSection
 
@@ -16,6 +17,12 @@ LIMIT = 64_000
 
 ROWS = 10
 """Rows of a table that a comment shows."""
+
+BAR = 30
+"""Characters of the longest possible bar: what fits beside its figures in a comment on a phone."""
+
+_NOT_IN_MARKERS = re.compile(r"[^A-Za-z0-9_.]+")
+"""A title could end the comment that the marker is."""
 
 _RESERVE = 400
 """Bytes kept for the line that says what was left out, and for closing what is open."""
@@ -53,8 +60,8 @@ def render(diagnosis: Diagnosis) -> str:
 def _head(shown: Page) -> list[str]:
     level = f"Trust: **{escaped(shown.trust_level)}**."
     return [
-        f"## tfdoctor: {escaped(shown.title)}",
-        f"**{escaped(' '.join(shown.verdict))}**",
+        f"## tfdoctor: {escaped(shown.verdict[0])} {marker(shown.title)}",
+        _about(shown),
         _bar(shown),
         "\n".join(f"- {escaped(f'{line.label}: {line.text}')}" for line in shown.accounts),
         *_hosts(shown.hosts),
@@ -69,13 +76,35 @@ def _head(shown: Page) -> list[str]:
     ]
 
 
-def _bar(shown: Page) -> str:
-    if not shown.segments:
-        return ""
-    rows = [(part.label, part.time, part.share) for part in shown.segments]
-    return _table(
-        Grid(("part of a step", "time", "share"), ("text", "number", "number"), tuple(rows))
+def marker(title: str) -> str:
+    """Return a comment that no reader sees, by which a bot finds its own comment on a change to update it."""
+    return f"<!-- tfdoctor-report {_NOT_IN_MARKERS.sub('-', title)} -->"
+
+
+def _about(shown: Page) -> str:
+    """Return the rest of the verdict, what was run, and where the whole report is."""
+    rest = " ".join(shown.verdict[1:])
+    link = f"[Whole report]({shown.link})." if shown.link else ""
+    return " ".join(
+        filter(None, (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link))
     )
+
+
+def _bar(shown: Page) -> str:
+    """Return the parts of the step as a picture of text."""
+    widths = [
+        max((len(cell) for cell in column), default=0)
+        for column in zip(*_cells(shown), strict=True)
+    ]
+    lines = [
+        f"{label:<{widths[0]}}  {time:>{widths[1]}}  {share:>{widths[2]}}  {blocks(part.fraction, BAR)}"
+        for (label, time, share), part in zip(_cells(shown), shown.segments, strict=True)
+    ]
+    return fenced("\n".join(lines), "").strip()
+
+
+def _cells(shown: Page) -> list[tuple[str, str, str]]:
+    return [(part.label, part.time, part.share) for part in shown.segments]
 
 
 def _hosts(hosts: Section | None) -> list[str]:
@@ -97,11 +126,16 @@ def _fixes(faults: Sequence[Fault]) -> str:
         return ""
     rows = [
         f"| {at} | {escaped(fault.what)} | {_code_cell(fault.where)} | {escaped(_saves(fault))} "
-        f"| {fault.severity} | {_code_cell(fault.rule)} |"
+        f"| {fault.severity} | {_code_cell(fault.rule)}{_with(fault)} |"
         for at, fault in enumerate(faults[: 2 * ROWS], start=1)
     ]
     heading = ["| | change | where | saves | severity | rule |", "|--:|:--|:--|:--|:--|:--|"]
     return "\n".join(heading + rows) + _more(len(faults) - len(rows), "change")
+
+
+def _with(fault: Fault) -> str:
+    """Return the rules that show the same fault."""
+    return escaped(fault.rules.removeprefix(fault.rule))
 
 
 def _saves(fault: Fault) -> str:
@@ -167,6 +201,7 @@ def _fault(fault: Fault) -> str:
     saves = f"Saves {escaped(_saves(fault))}. " if fault.saves else ""
     parts = [
         f"#### {head}",
+        *(f"{escaped(related.summary)} ({code(related.rule)})" for related in fault.symptoms),
         escaped(fault.summary),
         _lines(fault.lines),
         *(_table(grid.first(ROWS)) for grid in fault.grids),

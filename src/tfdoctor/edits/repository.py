@@ -1,0 +1,39 @@
+"""Where the files that a report names lie in their git repository: code review shows findings there."""
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tfdoctor.diagnosis import Result
+from tfdoctor.edits.source import within_repository
+from tfdoctor.recording import Recording
+from tfdoctor.verdict import Finding, Location, Table
+
+
+def repository_paths(recording: Recording, results: Iterable[Result]) -> dict[str, str]:
+    """Return the path in the repository of each file that findings name and that lies in one, by its name there."""
+    names = dict.fromkeys(at.path for result in results for at in locations(result))
+    found = ((name, _in_repository(recording, name)) for name in names)
+    return {name: path for name, path in found if path}
+
+
+def locations(result: Result) -> Iterator[Location]:
+    """Yield the places of a finding: those of its edits, of its remedies, and of its evidence."""
+    if not isinstance(result.outcome, Finding):
+        return
+    yield from (edit.at for edit in result.edits if edit.at)
+    yield from (remedy.at for remedy in result.outcome.remedies if remedy.at)
+    tables = (item for item in result.outcome.evidence if isinstance(item, Table))
+    cells = (cell for table in tables for row in table.rows for cell in row)
+    yield from (cell for cell in cells if isinstance(cell, Location))
+
+
+def _in_repository(recording: Recording, name: str) -> str:
+    """Return a file's path in its repository; "" of one that lies outside, or that does not exist."""
+    folders = recording.manifest.folders if recording.manifest else ()
+    for folder in dict.fromkeys((*map(Path, folders), Path.cwd())):
+        path = folder / name
+        if path.is_file():
+            within = posixpath.normpath(posixpath.join(within_repository(folder), name))
+            return "" if within.startswith(("/", "../")) else within
+    return ""

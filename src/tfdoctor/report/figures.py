@@ -1,0 +1,37 @@
+"""A picture of the report: a plotly figure in JSON, with its table and its description."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from tfdoctor.report.tables import Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture: ``figure`` is plotly's JSON, ``description`` what a screen reader says."""
+
+    name: str
+    title: str
+    description: str
+    figure: str
+    table: Grid
+
+
+def as_text(value: str) -> str:
+    """Return text that plotly, which reads a little HTML in labels, shows as it is."""
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def figure_json(figure: go.Figure, height: int = 340, left: int = 48) -> str:
+    """Return the figure without colours of its own for text and page: the page gives them."""
+    layout: dict[str, Any] = {
+        "template": "none",
+        "height": height,
+        "margin": {"l": left, "r": 0, "t": 24, "b": 40 if left else 0},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hoverlabel": {"align": "left"},
+    }
+    return str(figure.update_layout(layout).to_json())

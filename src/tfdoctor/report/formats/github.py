@@ -1,0 +1,46 @@
+"""Findings as GitHub workflow commands, which annotate the lines of a pull request without code scanning.
+
+https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands. A step shows ten annotations
+of each level at most, so the most severe ones come first and the others are named in one notice.
+"""
+
+from collections import defaultdict
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.report.places import PlacedFinding, placed
+from tfdoctor.text import name
+from tfdoctor.verdict import Severity
+
+STREAM = True
+"""The runner reads the commands from the output of the step."""
+
+LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+MOST = 10
+"""Annotations of a level in one step; the runner drops further ones."""
+
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """Return one command for each finding."""
+    by_level: dict[str, list[PlacedFinding]] = defaultdict(list)
+    for finding in placed(diagnosis):
+        by_level[LEVELS[finding.severity]].append(finding)
+    lines = [
+        _command(level, finding)
+        for level in LEVELS.values()
+        for finding in by_level[level][: MOST - 1]
+    ]
+    left = [finding for level in LEVELS.values() for finding in by_level[level][MOST - 1 :]]
+    if left:
+        names = ", ".join(name(finding.result.rule.name) for finding in left)
+        lines.append(f"::notice title=tfdoctor::{f'More findings: {names}.'.translate(_DATA)}")
+    return "\n".join(lines or ["tfdoctor: no finding has a line to annotate."]) + "\n"
+
+
+def _command(level: str, finding: PlacedFinding) -> str:
+    title = f"tfdoctor: {name(finding.result.rule.name)}".translate(_PROPERTY)
+    path = finding.path.translate(_PROPERTY)
+    return f"::{level} file={path},line={finding.line},title={title}::{finding.message.translate(_DATA)}"

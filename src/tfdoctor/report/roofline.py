@@ -1,0 +1,150 @@
+"""The roofline: how fast the heaviest operations compute, beside what the device and its memory allow.
+
+An operation with I FLOPs for each byte that it moves computes at most at the smaller of the device's rate and I
+times the memory's: Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009. Bytes are those of operands
+and results, so an operation whose tensors stay in caches can lie above the memory's line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from tfdoctor import text
+from tfdoctor.diagnosis import DeviceRates, OperationRow
+from tfdoctor.humanize import milliseconds, quantity
+from tfdoctor.report.figures import Figure, as_text, figure_json
+from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
+from tfdoctor.report.sentences import is_known
+from tfdoctor.report.tables import grid
+from tfdoctor.units import bandwidth, flop_rate, ms, ratio
+from tfdoctor.verdict import Cell
+
+SHOWN = 40
+"""Operations that are drawn: the heaviest."""
+
+FEWEST = 2
+"""Operations below which there is nothing to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoint:
+    """An operation: FLOPs for each byte, and FLOPs per second."""
+
+    row: OperationRow
+    intensity: float
+    flop_s: float
+
+    def of_limit(self, rates: DeviceRates) -> float | None:
+        """Return which share of what the rates allow it reaches; None where that is unknown."""
+        limit = limit_at(self.intensity, rates)
+        return self.flop_s / limit if limit else None
+
+
+def figure(rows: Sequence[OperationRow], rates: DeviceRates | None) -> Figure | None:
+    """Return the picture; None where rates, or FLOPs and bytes of operations, are not known."""
+    points = [point for row in rows if (point := _point(row))][:SHOWN]
+    if rates is None or len(points) < FEWEST:
+        return None
+    return Figure(
+        name="roofline",
+        title="Roofline",
+        description=_description(points, rates),
+        figure=figure_json(_drawn(points, rates), left=64),
+        table=grid(
+            ("layer", "operation", "own time", "FLOP per byte", "rate", "of the limit"),
+            [_cells(point, rates) for point in points],
+        ),
+    )
+
+
+def limit_at(intensity: float, rates: DeviceRates) -> float | None:
+    """Return the FLOPs per second that the rates allow at so many FLOPs for each byte."""
+    limits = [rates.flop_s, intensity * rates.bytes_s if rates.bytes_s else None]
+    return min((limit for limit in limits if limit), default=None)
+
+
+def _point(row: OperationRow) -> RooflinePoint | None:
+    known = is_known(row.share) and row.self_ms > 0
+    if not (known and row.flops and row.nbytes):
+        return None
+    return RooflinePoint(row, row.flops / row.nbytes, row.flops / row.self_ms * 1e3)
+
+
+def _description(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
+    heaviest = points[0]
+    name = text.name(f"{heaviest.row.operation} of {heaviest.row.layer or 'no layer'}")
+    share = heaviest.of_limit(rates)
+    reaches = f", {quantity(ratio(share))} of what its FLOPs and bytes allow" if share else ""
+    whose = "this run's own elementwise operations" if rates.measured else "the memory"
+    rate = quantity(flop_rate(heaviest.flop_s))
+    sentences = [
+        "The rate of each operation and its FLOPs for each byte.",
+        f"The heaviest, {name}, computes at {rate}{reaches}.",
+    ]
+    if rates.bytes_s:
+        sentences.append(
+            f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}."
+        )
+    if rates.flop_s:
+        sentences.append(f"The level line is the 16-bit peak, {quantity(flop_rate(rates.flop_s))}.")
+    return " ".join(sentences)
+
+
+def _cells(point: RooflinePoint, rates: DeviceRates) -> list[Cell]:
+    share = point.of_limit(rates)
+    return [
+        point.row.layer or "no layer",
+        point.row.operation,
+        ms(point.row.self_ms),
+        f"{point.intensity:.3g}",
+        flop_rate(point.flop_s),
+        ratio(share) if share else "unknown",
+    ]
+
+
+def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> go.Figure:
+    most = max(point.row.share for point in points) or 1.0
+    drawn = go.Figure(
+        go.Scatter(
+            name="operations",
+            mode="markers",
+            x=[point.intensity for point in points],
+            y=[point.flop_s for point in points],
+            marker={
+                "color": PART_COLOURS["device"],
+                "opacity": 0.75,
+                "size": [8 + 20 * (point.row.share / most) ** 0.5 for point in points],
+            },
+            customdata=[as_text(_hover(point)) for point in points],
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    )
+    ends = _ends(points, rates)
+    drawn.add_scatter(
+        name="limit",
+        mode="lines",
+        x=ends,
+        y=[limit_at(end, rates) for end in ends],
+        line={"color": OTHER_STAGE, "width": 1.5},
+        hoverinfo="skip",
+    )
+    drawn.update_layout(showlegend=False)
+    drawn.update_xaxes(type="log", title_text="FLOP per byte")
+    return drawn.update_yaxes(type="log", title_text="FLOP/s", exponentformat="SI")
+
+
+def _ends(points: Sequence[RooflinePoint], rates: DeviceRates) -> list[float]:
+    """Return where the line of the limits begins, bends and ends."""
+    intensities = [point.intensity for point in points]
+    bend = rates.flop_s / rates.bytes_s if rates.flop_s and rates.bytes_s else None
+    known = [*intensities, *([bend] if bend else [])]
+    return [min(known) / 2, *([bend] if bend else []), max(known) * 2]
+
+
+def _hover(point: RooflinePoint) -> str:
+    name = text.name(f"{point.row.operation} of {point.row.layer or 'no layer'}", 80)
+    return (
+        f"{name}: {milliseconds(point.row.self_ms)}, {quantity(flop_rate(point.flop_s))}, "
+        f"{point.intensity:.3g} FLOP per byte"
+    )

@@ -1,0 +1,94 @@
+"""The step as bars on one scale: now, with all changes as the step model predicts it, and as it was measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
+from tfdoctor.humanize import milliseconds, percent
+from tfdoctor.report.sentences import PART_LABELS, parts_of
+from tfdoctor.verdict import Bound
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+LEAST = 0.004
+"""Share of the longest bar below which a part would be invisible."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarPiece:
+    """A part of a bar: where it begins and how wide it is, shares of the longest bar."""
+
+    part: str  # of PARTS, or "measured": the parts of a step that was only timed are not known
+    left: float
+    width: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepBar:
+    """One bar with its label."""
+
+    label: str
+    time: str
+    pieces: tuple[BarPiece, ...]
+
+    @property
+    def words(self) -> str:
+        """The bar in words, for those who do not see it."""
+        return f"{self.label} {self.time}: {', '.join(piece.words for piece in self.pieces)}."
+
+
+def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
+    """Return the bar of the step now, and those with changes as far as they are known."""
+    now = dict(parts_of(diagnosis.steps))
+    whole = sum(now.values())
+    if not whole:
+        return ()
+    bars = [("now", milliseconds(whole), now)]
+    together = diagnosis.together
+    after = together.after_ms if together else {}
+    if together and 0 < sum(after.values()) < whole:
+        best = " at best" if together.bound is Bound.AT_MOST else ""
+        time = f"{milliseconds(sum(after.values()))}{best}"
+        bars.append(("predicted", time, {part: after.get(part, 0.0) for part in PARTS}))
+    measured = _measured(diagnosis.trials)
+    if measured is not None:
+        shorter = f"{percent(measured)} shorter"
+        bars.append(("measured", shorter, {"measured": whole * (1 - measured)}))
+    longest = max(sum(parts.values()) for _, _, parts in bars)
+    return tuple(StepBar(label, time, _pieces(parts, longest)) for label, time, parts in bars)
+
+
+def _measured(trials: Trials | None) -> float | None:
+    """Return the share that the changes save which were shown to help, all of them at once; None without any."""
+    rows = trials.rows if trials else ()
+    kept: Sequence[float] = [
+        row.measured.share
+        for row in rows
+        if row.measured
+        and row.examples == 1
+        and (row.name == trials.together if trials and trials.together else row.kept)
+    ]
+    return kept[0] if kept else None
+
+
+def _pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
+    pieces, left = [], 0.0
+    for part, time in parts.items():
+        width = time / longest
+        if width <= 0:
+            continue
+        label = PART_LABELS.get(part, part)
+        pieces.append(
+            BarPiece(
+                part, round(left, 4), round(max(width, LEAST), 4), f"{label} {milliseconds(time)}"
+            )
+        )
+        left += width
+    return tuple(pieces)
+
+
+def blocks(fraction: float, room: int) -> str:
+    """Return a bar in eighths of a character; a part that exists is never invisible."""
+    full, eighth = divmod(max(1, round(fraction * room * 8)), 8)
+    return "█" * full + _EIGHTHS[eighth].strip()

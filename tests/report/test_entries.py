@@ -1,0 +1,89 @@
+"""One entry for each cause: symptoms with their causes, one edit once, doubts about the recording apart."""
+
+from dataclasses import replace
+
+from tests.report import diagnoses
+from tfdoctor.diagnosis import Diagnosis, Edit
+from tfdoctor.report import terminal
+from tfdoctor.report.entries import entries
+from tfdoctor.report.formats import html, md
+from tfdoctor.report.page import page
+from tfdoctor.rule import Topic
+from tfdoctor.units import ms
+from tfdoctor.verdict import Location
+
+
+def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
+    return [
+        (
+            entry.result.rule.name,
+            [result.rule.name for result in entry.symptoms],
+            [result.rule.name for result in entry.same],
+        )
+        for entry in entries(diagnosis)
+    ]
+
+
+def test_a_symptom_is_told_with_its_cause_and_one_edit_is_one_entry() -> None:
+    assert named(diagnoses.caused())[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
+    assert len(entries(diagnoses.caused())) == len(entries(diagnoses.full()))
+
+
+def test_findings_without_relations_are_entries_of_their_own() -> None:
+    names = [name for name, symptoms, same in named(diagnoses.full()) if not symptoms + same]
+    assert names == ["input-bound", "between-steps", "float32-matmul", "idle-device"]
+
+
+def test_a_symptom_whose_causes_explain_little_keeps_its_entry() -> None:
+    """Trap: 41.5 ms of wait must not vanish behind a cause of 5 ms."""
+    base = diagnoses.caused()
+    (
+        symptom,
+        *causes,
+    ) = base.results[:3]
+    assert symptom.saving
+    small = replace(symptom.saving, per_step=ms(5.0))
+    weaker = tuple(replace(cause, saving=small) for cause in causes)
+    names = named(replace(base, results=(symptom, *weaker, *base.results[3:])))
+    assert names[:2] == [("input-bound", [], []), ("sequential-map", [], ["hot-stage"])]
+
+
+def test_causes_whose_savings_are_unknown_explain_the_symptom() -> None:
+    base = diagnoses.caused()
+    symptom, *causes = base.results[:3]
+    unknown = tuple(replace(cause, saving=None) for cause in causes)
+    names = named(replace(base, results=(symptom, *unknown, *base.results[3:])))
+    assert names[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
+
+
+def test_edits_that_differ_are_entries_of_their_own() -> None:
+    base = diagnoses.caused()
+    at = Location("train.py", 41)
+    edited = (
+        replace(base.results[1], edits=(Edit(at, "x", "y"),)),
+        replace(base.results[2], edits=(Edit(at, "x", "z"),)),
+    )
+    names = named(replace(base, results=(base.results[0], *edited)))
+    assert names == [("sequential-map", ["input-bound"], []), ("hot-stage", ["input-bound"], [])]
+
+
+def test_a_rule_of_the_users_own_about_the_recording_is_an_entry() -> None:
+    base = diagnoses.full()
+    own = replace(diagnoses.rule("mine", Topic.RECORDING), own=True)
+    assert named(replace(base, results=(replace(base.results[0], rule=own),))) == [("mine", [], [])]
+
+
+def test_the_ceiling_is_no_sentence_where_the_symptom_is_told_with_its_cause() -> None:
+    assert not any("upper bound" in sentence for sentence in page(diagnoses.caused()).order)
+
+
+def test_every_format_names_the_rules_of_an_entry() -> None:
+    diagnosis = diagnoses.caused()
+    words = "sequential-map, a cause of input-bound, also hot-stage"
+    assert words in " ".join(terminal.render(diagnosis, width=100, color=False).split())
+    assert "`sequential-map`, a cause of input-bound, also hot-stage" in md.render(diagnosis)
+    text = html.render_without_plotly(diagnosis)
+    finding = text.split('<article id="finding-1"')[1].split("</article>")[0]
+    assert "The same change is advised by <code>hot-stage</code>" in finding
+    assert "Evidence of input-bound" in finding
+    assert 'id="finding-5"' not in text

@@ -1,0 +1,142 @@
+"""SARIF, GitLab and GitHub: valid by the published schemas, complete, escaped, and stable when lines move."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft4Validator
+
+from tests.report import diagnoses
+from tfdoctor.diagnosis import Diagnosis, Edit, Replacement
+from tfdoctor.report.formats import render
+from tfdoctor.verdict import Finding, Location, Remedy, Severity
+
+SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
+
+COMMAND = re.compile(r"::(error|warning|notice)( [^:]*)?::(.*)")
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft4Validator:
+    return Draft4Validator(json.loads(SCHEMA.read_text("utf-8")))
+
+
+def results(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    (run,) = json.loads(render("sarif", diagnosis))["runs"]
+    found: list[dict[str, Any]] = run["results"]
+    return found
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_sarif_is_valid_by_its_schema(kind: str, validator: Draft4Validator) -> None:
+    log = json.loads(render("sarif", diagnoses.ALL[kind]()))
+    assert [error.message for error in validator.iter_errors(log)] == []
+
+
+def test_the_schema_refuses_what_is_no_sarif(validator: Draft4Validator) -> None:
+    assert list(validator.iter_errors({"version": "2.1.0", "runs": [{"results": []}]}))
+
+
+def test_a_result_has_what_code_scanning_reads() -> None:
+    first, *_ = results(diagnoses.full())
+    place = first["locations"][0]["physicalLocation"]
+    assert place == {
+        "artifactLocation": {"uri": "train.py", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": 41},
+    }
+    assert first["ruleId"] == "input-bound"
+    assert first["level"] == "error"
+    assert first["properties"]["savingMsPerStep"] == 41.5
+    assert first["message"]["text"].endswith("Saves 41.5 ms (80 %).")
+
+
+def test_paths_are_those_in_the_repository() -> None:
+    base = replace(diagnoses.full(), repository={"train.py": "models/big net/train.py"})
+    uri = results(base)[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "models/big%20net/train.py"
+    (first, *_) = json.loads(render("gitlab", base))
+    assert first["location"]["path"] == "models/big net/train.py"
+
+
+@pytest.mark.parametrize("path", ["/usr/lib/python3/keras/layer.py", "~/x.py", "s3://a/b.py"])
+def test_a_finding_outside_of_the_repository_is_left_out(path: str) -> None:
+    base = diagnoses.full()
+    first = base.results[0]
+    assert isinstance(first.outcome, Finding)
+    elsewhere = replace(first.outcome, remedies=(Remedy("Change it", at=Location(path, 3)),))
+    diagnosis = replace(base, results=(replace(first, outcome=elsewhere, edits=()),))
+    assert results(diagnosis) == []
+    assert json.loads(render("gitlab", diagnosis)) == []
+    assert render("github", diagnosis) == "tfdoctor: no finding has a line to annotate.\n"
+
+
+def test_fingerprints_survive_moved_lines_and_other_figures() -> None:
+    base = diagnoses.full()
+    first = base.results[0]
+    assert isinstance(first.outcome, Finding)
+    remedy = replace(first.outcome.remedies[0], at=Location("train.py", 99))
+    moved = replace(first.outcome, summary="Other figures.", remedies=(remedy,))
+    after = replace(base, results=(replace(first, outcome=moved, edits=()), *base.results[1:]))
+    names = [[one["partialFingerprints"] for one in results(each)] for each in (base, after)]
+    assert names[0] == names[1]
+    marks = [one["fingerprint"] for one in json.loads(render("gitlab", base))]
+    assert len(set(marks)) == len(marks)
+
+
+def test_a_fix_replaces_characters_of_the_file() -> None:
+    base = diagnoses.full()
+    at = Location("train.py", 41)
+    edit = Edit(at, "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
+    fixed = replace(base, results=(replace(base.results[0], edits=(edit,)),))
+    (change,) = results(fixed)[0]["fixes"][0]["artifactChanges"]
+    assert change["replacements"] == [
+        {
+            "deletedRegion": {"startLine": 41, "startColumn": 5, "endLine": 41, "endColumn": 9},
+            "insertedContent": {"text": "new"},
+        }
+    ]
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_every_object_for_gitlab_is_complete(kind: str) -> None:
+    """GitLab hides all objects after an incomplete one."""
+    for found in json.loads(render("gitlab", diagnoses.ALL[kind]())):
+        assert set(found) == {"check_name", "description", "fingerprint", "location", "severity"}
+        assert all(found[key] for key in found)
+        assert found["severity"] in {"info", "minor", "major", "critical", "blocker"}
+        assert found["location"]["lines"]["begin"] >= 1
+        assert not found["location"]["path"].startswith(("/", "./"))
+
+
+@pytest.mark.parametrize("kind", diagnoses.ALL)
+def test_each_line_for_github_is_one_command(kind: str) -> None:
+    """Trap: a line break or "::" in a name must not begin another command."""
+    text = render("github", diagnoses.ALL[kind]())
+    lines = text.split("\n")[:-1]
+    assert "\r" not in text
+    assert lines == ["tfdoctor: no finding has a line to annotate."] or all(
+        COMMAND.fullmatch(line) for line in lines
+    )
+
+
+def test_a_level_has_at_most_ten_annotations() -> None:
+    base = diagnoses.full()
+    first = base.results[0]
+    many = tuple(
+        replace(first, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE, edits=())
+        for n in range(15)
+    )
+    distinct = tuple(
+        replace(
+            result,
+            outcome=replace(first.outcome, remedies=(Remedy("x", at=Location("a.py", n + 1)),)),
+        )
+        for n, result in enumerate(many)
+        if isinstance(first.outcome, Finding)
+    )
+    lines = render("github", replace(base, results=distinct)).splitlines()
+    assert len(lines) == 10
+    assert lines[-1].startswith("::notice title=tfdoctor::More findings: rule-9, rule-10")

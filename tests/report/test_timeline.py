@@ -1,0 +1,76 @@
+"""The timeline as paths and as data: nothing is lost, nothing grows."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report import diagnoses
+from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
+from tfdoctor.report.formats import html
+from tfdoctor.report.timeline import contract, section
+
+RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")
+
+spans = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 10)), max_size=60).map(sorted)
+
+
+def test_the_paths_show_each_part_where_it_was() -> None:
+    shown = section(diagnoses.timeline())
+    assert shown is not None
+    assert [lane.name for lane in shown.lanes] == ["step", "input: .map(decode)", "operations", ""]
+    assert [group.part for group in shown.lanes[0].groups] == ["input", "host", "device", "between"]
+    assert shown.lanes[0].groups[0].path == "M0 0h829v14h-829z"
+    assert shown.lanes[0].words.startswith("step: input wait 83 %, host 1 %, device 15 %")
+    assert "3 pieces of work" in shown.caption.lower().replace("three", "3")
+
+
+@given(spans)
+def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, float]]) -> None:
+    bars = tuple(TimelineBar(start, time, "device", "x") for start, time in found)
+    shown = section(Timeline(number=1, total_ms=50.0, lanes=(TimelineLane("a", bars),)))
+    assert shown is not None
+    rectangles = [
+        (int(start), int(start) + int(width))
+        for group in shown.lanes[0].groups
+        for start, width, back in RECTANGLE.findall(group.path)
+        if width == back
+    ]
+    assert len(rectangles) <= 1000
+    assert all(end < start for (_, end), (start, _) in pairwise(rectangles))
+    for start, time in found:
+        middle = 1000 * (start + time / 2) / 50.0
+        assert any(low - 1 <= middle <= high + 1 for low, high in rectangles)
+
+
+def test_the_contract_has_each_name_once() -> None:
+    found = contract(diagnoses.timeline())
+    assert found is not None
+    assert len(found["names"]) == len(set(found["names"]))
+    assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1]
+    assert found["lanes"][3]["bars"][0][4] == 17
+
+
+def test_a_report_without_a_timeline_has_no_section() -> None:
+    assert section(None) is None
+    assert contract(None) is None
+    page = html.render_without_plotly(replace(diagnoses.full(), timeline=None))
+    assert 'class="timeline"' not in page
+
+
+@pytest.mark.parametrize(
+    ("total_ms", "labels"),
+    [
+        (52.0, ["0", "10.0 ms", "20.0 ms", "30.0 ms", "40.0 ms"]),
+        (1.0, ["0", "0.20 ms", "0.40 ms", "0.60 ms", "0.80 ms"]),
+        (0.09, ["0", "0.02 ms", "0.04 ms", "0.06 ms"]),
+    ],
+)
+def test_the_axis_has_round_times(total_ms: float, labels: list[str]) -> None:
+    bars = (TimelineBar(0.0, total_ms, "device", "x"),)
+    shown = section(Timeline(number=1, total_ms=total_ms, lanes=(TimelineLane("a", bars),)))
+    assert shown is not None
+    assert [tick.label for tick in shown.ticks] == labels
