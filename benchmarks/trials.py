@@ -1,13 +1,14 @@
 """Compares what `tfdoctor try` measures with a plain timer: ``python -m benchmarks.trials ROUND [NAME ...]``.
 
-For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before and after that,
-both scripts are timed by turns in processes of their own, by `strangers/timer.py`, which knows nothing of the
-trial: the pace of the second half, when caches are full. The speed of a shared machine changes within
-minutes, and not for both scripts alike: turns at one end alone would be of another machine. The table says whether
-the interval of the trial holds that saving, how wide it is, and whether the program as it is differs from itself.
+For each case, the whole fix is tried as one patch: `sick.py` with the text of `healthy.py`. Before each round of
+the trial, both scripts are timed in processes of their own by `strangers/timer.py`, which knows nothing of the
+trial: the pace of the second half, when caches are full. (The speed of a shared machine changes within minutes, and
+not for both scripts alike: turns before or after the trial would be of another machine.) The table says whether the
+interval of the trial holds that saving, how wide it is, and whether the program as it is differs from itself.
 """
 
 import argparse
+import itertools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner
 from tfdoctor.trial.variants import Variant
+
+RUNS_OF_A_ROUND = 3
+"""As it is, with the fix, as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +75,22 @@ class Compared:
         )
 
 
-def compare(case: Case, minutes: float, rounds: int) -> Compared:
-    """Time the twins of a case plainly, then try the fix."""
-    early = timed(case, rounds // 2)
+def compare(case: Case, minutes: float) -> Compared:
+    """Try the fix, and time the twins plainly before each round."""
     sick, healthy = (case.folder / f"{twin}.py" for twin in (SICK, HEALTHY))
     program = RecordedProgram((sys.executable, sick.name), case.folder, Kind.SCRIPT, QUIET)
     fix = Variant("fix", {sick.resolve(): healthy.read_bytes()})
+    times: list[dict[str, dict[str, float]]] = []
+    runs = itertools.count()
+
+    def beside(_run: str) -> None:
+        if next(runs) % RUNS_OF_A_ROUND == 1:  # the first run of all is in no round
+            times.extend(timed(case, 1))
+
+    agenda = trial.Agenda([fix], lambda parts: parts[0], minutes, say=beside)
     with Runner.of(program, layer=True) as stage:
-        trials, _ = trial.conduct(stage, trial.Agenda([fix], lambda parts: parts[0], minutes))
-    turns = case.shares([*early, *timed(case, rounds - rounds // 2)], "late_pace_ms")
-    return Compared(case, turns, trials)
+        trials, _ = trial.conduct(stage, agenda)
+    return Compared(case, case.shares(times, "late_pace_ms"), trials)
 
 
 def comparable(case: Case) -> bool:
@@ -93,13 +103,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of each trial [default: 10]")
-    parser.add_argument("--rounds", type=int, default=4, help="of the plain timer [default: 4]")
+    parser.add_argument(
+        "--minutes", type=float, default=16.0, help="of each trial, with the turns of the timer"
+    )
     options = parser.parse_args()
     done = []
     for case in filter(comparable, cases(options.folder.resolve(), options.names)):
         try:
-            done.append(compare(case, options.minutes, options.rounds))
+            done.append(compare(case, options.minutes))
         except TfdoctorError as error:
             print(f"{case.name:<34} {error}", flush=True)
             continue

@@ -54,6 +54,37 @@ def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
     assert "'pdf' is not one of github, gitlab, html, json, md, sarif" in " ".join(output.split())
 
 
+def test_the_page_is_opened_in_the_browser(tmp_path: Path) -> None:
+    """A program that notes what it is asked to open stands in for the browser."""
+    browser, asked = tmp_path / "browser", tmp_path / "asked"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{asked}"\n')
+    browser.chmod(0o755)
+    ran = opened(tmp_path, {"BROWSER": f"{browser} %s"})
+    assert ran.returncode == 0
+    assert asked.read_text().strip() == (tmp_path / "report.html").as_uri()
+
+
+def test_where_there_is_no_browser_the_page_is_named(tmp_path: Path) -> None:
+    ran = opened(tmp_path, {"BROWSER": str(tmp_path / "none"), "PATH": str(tmp_path)})
+    assert ran.returncode == 0
+    assert f"no browser was found: open {tmp_path / 'report.html'} yourself." in ran.stderr
+
+
+def opened(folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Report on a sample with --open, in a process of its own."""
+    sample = str(SAMPLES / "cpu-input-bound")
+    command = [sys.executable, "-m", "tfdoctor", "report", sample, "--out", str(folder), "--open"]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_page_that_is_not_written_cannot_be_opened() -> None:
+    code, output = run("report", str(SAMPLES / "cpu-input-bound"), "--open", "--format", "json")
+    assert code == 2
+    assert "--open opens the HTML report: add html" in " ".join(output.split())
+
+
 @pytest.mark.parametrize("url", ["report.html", "javascript:alert(1)", "https:", "ftp://x.test/a"])
 def test_a_link_that_is_no_web_address_is_refused(url: str) -> None:
     code, output = run("report", str(SAMPLES / "cpu-input-bound"), "--link", url)
@@ -284,3 +315,24 @@ def test_a_doubt_about_the_recording_does_not_fail_a_build(topic: Topic, code: i
         results=(result,),
     )
     assert cli.exit_code(diagnosis, cli.FailOn.NOTE) == code
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str) -> None:
+    """The shells call the program as this test does: by the variables that typer's scripts set."""
+    asked = {
+        "bash": {"COMP_WORDS": "tfdoctor rep", "COMP_CWORD": "1"},
+        "zsh": {"_TYPER_COMPLETE_ARGS": "tfdoctor rep"},
+        "fish": {
+            "_TYPER_COMPLETE_ARGS": "tfdoctor rep",
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        },
+    }[shell]
+    environment = {**os.environ, **asked, "_TFDOCTOR_COMPLETE": f"complete_{shell}"}
+    program = [
+        sys.executable,
+        "-c",
+        "import sys; sys.argv[0] = 'tfdoctor'; from tfdoctor.cli import main; main()",
+    ]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert "report" in done.stdout

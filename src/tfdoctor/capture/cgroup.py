@@ -1,9 +1,12 @@
-"""Control groups: how many cores a container may use, and how long its quota throttled it."""
+"""Control groups: how many cores and how much memory a container may use, and how long its quota throttled it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 SELF = Path("/proc/self")
+
+NO_LIMIT = 2.0**60
+"""Bytes: version 1 writes a number near 2**63 where there is no limit."""
 
 Mount = tuple[str, str]
 """Where a cgroup hierarchy is mounted, and which of its folders is the root of the mount."""
@@ -18,6 +21,17 @@ def cpu_quota() -> float | None:
     if "cpu" in mounts1 and "cpu" in paths1:
         limits += _limits(_up(mounts1["cpu"], paths1["cpu"]), _v1)
     return min(limits, default=None)
+
+
+def memory_limit() -> int | None:
+    """Return the smallest limit in bytes on the way to the root of the cgroups; None: no limit."""
+    (path2, paths1), (mount2, mounts1) = _cgroup_paths(), _cgroup_mounts()
+    limits: list[float] = []
+    if mount2 is not None and path2 is not None:
+        limits += _limits(_up(mount2, path2), _memory_v2)
+    if "memory" in mounts1 and "memory" in paths1:
+        limits += _limits(_up(mounts1["memory"], paths1["memory"]), _memory_v1)
+    return int(min(limits)) if limits else None
 
 
 def statistics_file() -> Path | None:
@@ -100,3 +114,13 @@ def _v2(folder: Path) -> float | None:
 def _v1(folder: Path) -> float | None:
     quota = int((folder / "cpu.cfs_quota_us").read_text())
     return quota / int((folder / "cpu.cfs_period_us").read_text()) if quota > 0 else None
+
+
+def _memory_v2(folder: Path) -> float | None:
+    limit = (folder / "memory.max").read_text().strip()
+    return None if limit == "max" else float(limit)
+
+
+def _memory_v1(folder: Path) -> float | None:
+    limit = float((folder / "memory.limit_in_bytes").read_text())
+    return limit if limit < NO_LIMIT else None

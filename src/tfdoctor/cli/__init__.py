@@ -10,6 +10,7 @@ import typer
 
 from tfdoctor import __version__
 from tfdoctor.cli.attach import attach
+from tfdoctor.cli.checking import check
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.profile import profile
@@ -27,7 +28,6 @@ app = typer.Typer(
     help="Find what slows a TensorFlow training run, on which line, and what a fix saves.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -83,5 +83,6 @@ app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": Fal
 app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": False})(try_)
 app.command()(attach)
 app.command()(report)
+app.command()(check)
 app.command()(rules)
 app.command()(explain)

@@ -33,6 +33,10 @@ Link = Annotated[
         help="Where the HTML report will be found: the Markdown report links to it.",
     ),
 ]
+Show = Annotated[
+    bool,
+    typer.Option("--open", help="Open the HTML report in the browser."),
+]
 Fail = Annotated[
     FailOn | None,
     typer.Option(
@@ -97,11 +101,16 @@ def parse_link(url: str) -> str:
     return quote(url, safe="%/:=&?~#+!,;@")
 
 
-def parse_formats(text: str) -> list[str]:
-    """Return the formats of a comma-separated list; an unknown name is a usage error."""
+def parse_formats(text: str, *, show: bool = False) -> list[str]:
+    """Return the formats of a comma-separated list; an unknown name is a usage error.
+
+    To `show` a report needs the page, so HTML must be among them.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()] or [text]
     unknown = [name for name in names if name not in FORMATS]
     if unknown:
         known = ", ".join(FORMATS)
         raise typer.BadParameter(f"{unknown[0]!r} is not one of {known}", param_hint="--format")
+    if show and "html" not in names:
+        raise typer.BadParameter("--open opens the HTML report: add html", param_hint="--format")
     return list(dict.fromkeys(names))

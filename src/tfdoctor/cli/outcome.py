@@ -34,6 +34,7 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     quiet: bool = False,
     scrubbed: bool = False,
     price: float | None = None,
+    show: bool = False,
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
@@ -42,7 +43,7 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
         with line("reading the trace …", sys.stderr, quiet=quiet):
             diagnosis = diagnose(recording, title, rules, scrubbed=scrubbed, price=price)
         folder = recording.root or Path()
-        write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed)
+        write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed, show=show)
     except KeyboardInterrupt:
         typer.echo(
             f"tfdoctor: report interrupted: run `tfdoctor report {recording.root}`", err=True
@@ -104,25 +105,41 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     err: bool = False,
     quiet: bool = False,
     scrubbed: bool = False,
+    show: bool = False,
 ) -> None:
     """Write the reports and, unless quiet, print the summary; scrubbed, without the folder's name.
 
-    Formats that are no files go to the standard output, even if quiet.
+    Formats that are no files go to the standard output, even if quiet. `show` opens the page.
     """
-    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
-    from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - same
+    from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
     from tfdoctor.report.formats import is_streamed, render  # noqa: PLC0415 - same
 
     written = write_files(diagnosis, folder, formats, prefix)
     for name in filter(is_streamed, formats):
         typer.echo(render(name, diagnosis), nl=False)
-    if quiet:
-        return
+    if not quiet:
+        _say(diagnosis, written, err=err, scrubbed=scrubbed)
+    for page in (path for path in written if show and path.suffix == ".html"):
+        _open(page)
+
+
+def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubbed: bool) -> None:
+    """Print the summary and the names of the files."""
+    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
+
     stream = sys.stderr if err else sys.stdout
     summary = terminal.render(diagnosis, color=stream.isatty()).rstrip("\n")
     typer.echo(f"{summary}\n", file=stream)
     for path in written:
         typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
+
+
+def _open(page: Path) -> None:
+    """Open a page in the user's browser, or say that none was found: the report itself is there."""
+    import webbrowser  # noqa: PLC0415 - keeps --help fast
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        typer.echo(f"tfdoctor: no browser was found: open {page} yourself.", err=True)
 
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.durations import parse_seconds
-from tfdoctor.cli.options import Fail, Formats, Scrub, UsdPerHour, at_least, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, Show, UsdPerHour, at_least, parse_formats
 from tfdoctor.cli.outcome import report_after
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.rule_selection import (
@@ -84,6 +84,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     ignore: Ignore = None,
     rules: OwnRules = None,
     usd_per_hour: UsdPerHour = None,
+    show: Show = False,
     scrub: Scrub = False,
 ) -> None:
     """Run an unmodified training script, trace some of its steps, and report what slows them.
@@ -93,7 +94,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.capture import Plan  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.capture import profile as capture  # noqa: PLC0415 - same
 
-    wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
     kind, script, args = what(ctx, module, command or [])
     plan = Plan(
@@ -123,6 +124,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
             quiet=quiet,
             scrubbed=scrub,
             price=usd_per_hour,
+            show=show,
         )
         code = code or report_code
     raise typer.Exit(code)

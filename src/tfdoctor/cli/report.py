@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.options import Fail, Formats, Link, Scrub, UsdPerHour, parse_formats, parse_link
+from tfdoctor.cli.options import (
+    Fail,
+    Formats,
+    Link,
+    Scrub,
+    Show,
+    UsdPerHour,
+    parse_formats,
+    parse_link,
+)
 from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.patching import write_patch
 from tfdoctor.cli.rule_selection import (
@@ -49,12 +58,13 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = None,
     link: Link = "",
+    show: Show = False,
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
 
-    wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
+    wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     address = parse_link(link)
     applied = book(chosen)
     recording = Recording.open(path)
@@ -65,7 +75,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     )
     diagnosis = replace(diagnosis, link=address)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
-    write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub)
+    write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
     if patch is not None:
         write_patch(diagnosis, patch)
     raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))

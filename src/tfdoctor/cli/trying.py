@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import Formats, Scrub, parse_formats
+from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats
 from tfdoctor.cli.outcome import untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
@@ -110,6 +110,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = None,
     formats: Formats = "html,json",
+    show: Show = False,
     scrub: Scrub = False,
     config: ConfigFile = None,
     select: Select = None,
@@ -122,7 +123,10 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     """
     from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - keeps --help fast
 
-    wanted, applied = parse_formats(formats), book(settings(config, select, ignore, rules))
+    wanted, applied = (
+        parse_formats(formats, show=show),
+        book(settings(config, select, ignore, rules)),
+    )
     limit = _percent(fail_on_promise)
     _writable(keep)
     recording = _opened(ctx, module, command or [])
@@ -147,7 +151,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     _all_of(
         lambda: _keep(keep, tried, recording),
         lambda: _store(tried, recording),
-        lambda: _report(shown, recording, wanted, scrubbed=scrub),
+        lambda: _report(shown, recording, wanted, scrubbed=scrub, show=show),
     )
     raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
 
@@ -270,11 +274,16 @@ def _store(tried: "Tried", recording: "Recording") -> None:
 
 
 def _report(
-    diagnosis: "Diagnosis", recording: "Recording", formats: list[str], *, scrubbed: bool
+    diagnosis: "Diagnosis",
+    recording: "Recording",
+    formats: list[str],
+    *,
+    scrubbed: bool,
+    show: bool,
 ) -> None:
     """Write the reports; show the summary also where they cannot be written."""
     try:
-        write(diagnosis, recording.root or Path(), formats, scrubbed=scrubbed)
+        write(diagnosis, recording.root or Path(), formats, scrubbed=scrubbed, show=show)
     except OutputError:
         write(diagnosis, Path(), [], scrubbed=scrubbed)
         raise

@@ -1,0 +1,188 @@
+"""What a recording on this machine would contain, and what would be missing: found out without a run."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tfdoctor.capture import machine
+from tfdoctor.capture.cgroup import memory_limit
+from tfdoctor.capture.sampler import Sampler
+from tfdoctor.capture.sampler.all_samplers import all_samplers
+from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
+
+OLDEST = (2, 9)
+"""TensorFlow in whose processes the agent works."""
+
+FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "keras", "tf_keras", "jax")
+
+ASK = f"""
+import json, sys
+from importlib.metadata import PackageNotFoundError, version
+found = {{}}
+for name in {FRAMEWORKS!r}:
+    try:
+        found[name] = version(name)
+    except PackageNotFoundError:
+        continue
+print(json.dumps({{"python": ".".join(map(str, sys.version_info[:3])), "packages": found}}))
+"""
+"""Asks the interpreter of the script for its packages, which takes a tenth of a second: none is imported."""
+
+ASK_S = 30.0
+
+DRIVER = Path("/proc/driver/nvidia/params")
+"""The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root."""
+
+SAMPLED = {
+    "host": "host samples",
+    "nvml": "GPU samples",
+    "tpu": "TPU samples",
+    "tpu-sdk": "TPU matrix unit",
+}
+
+DEVICES = Path("/sys/bus/pci/devices")
+NVIDIA, GRAPHICS = "0x10de", "0x03"
+"""The PCI vendor number of NVIDIA, and the start of the class of graphics devices."""
+
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """Something that a recording needs or contains."""
+
+    name: str
+    works: bool | None  # None: this machine has nothing to record there
+    what: str  # what was found, or why it does not work
+    remedy: str = ""
+    needed: bool = False  # without it nothing is recorded
+
+
+def abilities(python: str | None = None) -> Iterator[Ability]:
+    """Yield what was found out; `python` is the interpreter of the script."""
+    yield from _frameworks(python or sys.executable)
+    yield _opinion()
+    yield _cores()
+    yield _memory()
+    yield from (_sampled(sampler) for sampler in all_samplers())
+    if kernels := gpu_kernels():
+        yield kernels
+
+
+def _frameworks(python: str) -> Iterator[Ability]:
+    """Yield the interpreter of the script, and its TensorFlow."""
+    path = shutil.which(python)
+    if path is None:
+        remedy = "give the path of the interpreter that runs your script, with --python"
+        yield Ability(
+            "Python", works=False, what=f"{python} was not found", remedy=remedy, needed=True
+        )
+        return
+    try:
+        ran = subprocess.run(  # noqa: S603 - the user's interpreter
+            [path, "-c", ASK], capture_output=True, text=True, timeout=ASK_S, check=True
+        )
+        found = json.loads(ran.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        what = f"{path} does not run ({type(error).__name__})"
+        yield Ability("Python", works=False, what=what, remedy="repair it", needed=True)
+        return
+    yield Ability("Python", works=True, what=f"{found['python']}, {path}")
+    yield _tensorflow(found["packages"], path)
+
+
+def _tensorflow(packages: dict[str, str], python: str) -> Ability:
+    named = next((name for name in FRAMEWORKS[:3] if name in packages), None)
+    if named is None:
+        what = f"{python} has no TensorFlow"
+        remedy = "install it there, or name the interpreter of your script with --python"
+        return Ability("TensorFlow", works=False, what=what, remedy=remedy, needed=True)
+    beside = [f"{name} {packages[name]}" for name in FRAMEWORKS[3:] if name in packages]
+    what = ", ".join([packages[named], *beside])
+    if _release(packages[named]) < OLDEST:
+        remedy = "install TensorFlow 2.9 or later, or report on traces of its own profiler"
+        return Ability("TensorFlow", works=False, what=what, remedy=remedy, needed=True)
+    return Ability("TensorFlow", works=True, what=what)
+
+
+def _release(number: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
+
+
+def _opinion() -> Ability:
+    for name in ("xprof", "tensorboard-plugin-profile"):
+        try:
+            return Ability("second opinion", works=True, what=f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    remedy = "install tensorboard-plugin-profile beside tfdoctor"
+    return Ability("second opinion", works=False, what="xprof is not installed", remedy=remedy)
+
+
+def _cores() -> Ability:
+    host = machine.host()
+    what = f"{host.cores_usable:g} of {host.cores_logical} cores usable, {host.cpu_model}"
+    return Ability("CPU", works=True, what=what)
+
+
+def _memory() -> Ability:
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = memory_limit()
+    except (OSError, ValueError):
+        limit = None
+    if limit is not None and limit < whole:
+        what = f"{limit / GIB:.3g} of {whole / GIB:.3g} GiB, by the limit of the control group"
+        return Ability("memory", works=True, what=what)
+    return Ability("memory", works=True, what=f"{whole / GIB:.3g} GiB")
+
+
+def _sampled(sampler: Sampler) -> Ability:
+    """Start a sampler on this process and read it once, as a recording does."""
+    name = SAMPLED.get(sampler.name, sampler.name)
+    try:
+        sampler.start(os.getpid())
+        entries = sampler.read()
+        missing = sampler.stop()
+    except SamplerUnavailable as why:
+        return Ability(name, works=None, what=str(why))
+    except Exception as error:  # noqa: BLE001 - no driver, no permission, a foreign library: as in a recording
+        if sampler.name == "nvml" and not has_nvidia_gpu():  # asked last: WSL has none on its bus
+            return Ability(name, works=None, what="this machine has no NVIDIA GPU")
+        return Ability(name, works=False, what=f"{type(error).__name__}: {error}")
+    units = [f"{len(value)} found" for value in entries.values() if isinstance(value, list)]
+    return Ability(name, works=True, what="; ".join(filter(None, [*units, missing])) or "read once")
+
+
+def has_nvidia_gpu(devices: Path = DEVICES) -> bool:
+    """Say whether a graphics device of NVIDIA is on the PCI bus; also where no driver is loaded."""
+    for folder in devices.iterdir() if devices.is_dir() else ():
+        try:
+            vendor, kind = ((folder / name).read_text().strip() for name in ("vendor", "class"))
+        except OSError:
+            continue
+        if vendor == NVIDIA and kind.startswith(GRAPHICS):
+            return True
+    return False
+
+
+def gpu_kernels(params: Path = DRIVER) -> Ability | None:
+    """Return whether the driver lets this user record GPU kernels; None without its settings."""
+    try:
+        text = params.read_text("ascii", errors="replace")
+    except OSError:
+        return None
+    if "RmProfilingAdminOnly: 1" not in text or not os.geteuid():
+        return Ability("GPU kernels", works=True, what="the driver permits profiling")
+    return Ability(
+        "GPU kernels",
+        works=False,
+        what="the driver permits profiling for administrators only",
+        remedy="run as root, or load the module nvidia with NVreg_RestrictProfilingToAdminUsers=0",
+    )
