@@ -7,8 +7,8 @@ that it could not record, steps slowed down by profiling, and a machine busy wit
 
 ## Why it matters
 
-Every figure of the report depends on the recording. A problem in the recording affects all figures, so it is
-listed with the findings, and the report states how reliable it is.
+Every figure of the report depends on the recording. A problem in the recording affects all figures, so the report
+states it with its trust, together with what to do about it, and not among the changes of the program.
 
 ## How to fix
 

@@ -21,8 +21,6 @@ ROOT = "SRCROOT"
 
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 
-HOME = "https://github.com/tfdoctor/tfdoctor"
-
 Object = dict[str, Any]
 
 
