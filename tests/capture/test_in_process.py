@@ -200,7 +200,7 @@ def test_what_is_not_there_cannot_be_reported_on(script: Path) -> None:
     *first, html, last = done.stdout.splitlines()
     assert first == ["There is no recording to report on: nothing has been recorded yet."] * 3
     assert html == "None"
-    assert last.startswith("Unknown report format 'pdf': use html, ")
+    assert last.startswith("Unknown report format 'pdf': use gitlab, html, ")
 
 
 # Sampling
