@@ -62,7 +62,8 @@ def measured(variant: Object) -> str:
     if one is None:
         return f"not measured: {variant['missing']}"
     shares = {name: one[name] for name in ("share", "low", "high")}
-    return trial_words.saved(Measured(**shares, difference=Difference(one["difference"])))
+    rounds, difference = tuple(one["rounds"]), Difference(one["difference"])
+    return trial_words.saved(Measured(**shares, difference=difference, rounds=rounds))
 
 
 def trains(variant: Object) -> str:
