@@ -132,7 +132,7 @@ def _cores() -> Ability:
 
 
 def _memory() -> Ability:
-    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    whole = machine.host().memory_bytes or 0
     try:
         limit = memory_limit()
     except (OSError, ValueError):
