@@ -132,6 +132,43 @@ def others_python(user: int) -> str:
     pytest.skip("no Python that another user may run")
 
 
+COMING_AND_GOING = """
+import os, sys
+os.chdir(sys.argv[1]); print(1, flush=True)
+while True:
+    for name in map(str, range(50)):
+        os.mkdir('folder' + name); open('file' + name, 'w').close()
+    for name in map(str, range(50)):
+        os.rmdir('folder' + name); os.unlink('file' + name)
+"""
+"""A program that makes folders and files, and removes them, until it is killed."""
+
+
+def give_to(user: int, above: Path) -> None:
+    """Let a user own all that lies in a folder of root, and read the program that enters a layer."""
+    shutil.copy(LAYER, above / "enter_layer.py")
+    for path in above.rglob("*"):
+        os.chown(path, user, user)
+
+
+def run_as(
+    user: int, python: str, above: Path, words: list[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the words of a command in its layer, as another user."""
+    home = str(above / "project")
+    return subprocess.run(
+        [python, "-I", "-S", str(above / "enter_layer.py"), words[0], python, *words[2:]],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        user=user,
+        group=user,
+        extra_groups=(),
+        env={"HOME": home, "TMPDIR": home},
+    )
+
+
 @needs_layer
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_an_unprivileged_user_writes_no_file_next_to_the_folder() -> None:
@@ -142,7 +179,6 @@ def test_an_unprivileged_user_writes_no_file_next_to_the_folder() -> None:
         above = Path(temporary)
         above.chmod(0o1777)
         ground = Ground(above)
-        shutil.copy(LAYER, above / "enter_layer.py")
         (above / "shared.log").write_text("mine")
         (above / "large.log").touch()
         os.truncate(above / "large.log", enter_layer.COPIED + 1)
@@ -157,25 +193,35 @@ def test_an_unprivileged_user_writes_no_file_next_to_the_folder() -> None:
             "except OSError as error:\n"
             "    print(error.strerror, module.VALUE)\n"
         )
-        words = ground.command(script)[4:]
-        for path in (above, *above.rglob("*")):
-            if path != above:
-                os.chown(path, user, user)
-        done = subprocess.run(
-            [python, "-I", "-S", str(above / "enter_layer.py"), words[0], python, *words[2:]],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            user=user,
-            group=user,
-            extra_groups=(),
-            env={"HOME": str(ground.folder), "TMPDIR": str(ground.folder)},
-        )
+        command = ground.command(script)[4:]
+        give_to(user, above)
+        done = run_as(user, python, above, command)
         assert done.stdout == "mine+\nRead-only file system changed\n", done.stderr
         assert (above / "shared.log").read_text() == "mine"
         assert (above / "large.log").stat().st_size == enter_layer.COPIED + 1
         assert not list((ground.folder / "logs").iterdir())
+
+
+@needs_layer
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_what_others_remove_beside_the_folder_ends_no_run() -> None:
+    """Other programs make and remove files in /tmp while it is shown to an unprivileged user."""
+    user = 54321
+    python = others_python(user)
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+        above = Path(temporary)
+        above.chmod(0o1777)
+        ground = Ground(above)
+        command = ground.command("print('ran')")[4:]
+        give_to(user, above)
+        with subprocess.Popen(
+            [sys.executable, "-c", COMING_AND_GOING, temporary], stdout=subprocess.PIPE
+        ) as others:
+            assert others.stdout is not None
+            others.stdout.read(1)
+            runs = [run_as(user, python, above, command) for _ in range(5)]
+            others.kill()
+        assert [run.stdout for run in runs] == ["ran\n"] * 5, [run.stderr for run in runs]
 
 
 @needs_layer

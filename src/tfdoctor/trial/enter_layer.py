@@ -35,6 +35,9 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where programs share memory, an
 COPIED = 2**24
 """Size in bytes up to which a file outside of any overlay is copied into the layer; a larger one is read-only."""
 
+LOOKS = 10
+"""How often an entry of a folder is looked for that other programs remove and make again."""
+
 NO_LAYER = 78
 """Exit code: the kernel does not allow it (EX_CONFIG of sysexits.h)."""
 
@@ -193,17 +196,41 @@ class Overlay:
             self.overlay(folder)
             return
         shutil.copystat(folder, self.at(folder))
-        for entry in os.scandir(folder):
-            path = Path(entry.path)
-            if entry.is_symlink():
-                self.at(path).symlink_to(path.readlink())
-            elif not entry.is_dir():
-                self.at(path).touch()
-                self.cover_file(path)
+        for path in list(folder.iterdir()):
+            self.cover_entry(path)
+
+    def cover_entry(self, path: Path) -> None:
+        """Show an entry of a folder that is made anew; nothing where another program has removed it meanwhile."""
+        for left in reversed(range(LOOKS)):
+            try:
+                self.make(path)
+            except (FileNotFoundError, NotADirectoryError):
+                if os.path.lexists(path) and not left:
+                    raise
+                self.remove(path)
             else:
-                self.at(path).mkdir()
-                if entry.path not in AS_THEY_ARE:
-                    self.cover(path)
+                break
+
+    def make(self, path: Path) -> None:
+        """Make an entry in the layer."""
+        made, mode = self.at(path), path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            made.symlink_to(path.readlink())
+        elif not stat.S_ISDIR(mode):
+            made.touch()
+            self.cover_file(path)
+        else:
+            made.mkdir()
+            if str(path) not in AS_THEY_ARE:
+                self.cover(path)
+
+    def remove(self, path: Path) -> None:
+        """Remove what was made for an entry that has gone: nothing is mounted there yet."""
+        made = self.at(path)
+        if made.is_dir() and not made.is_symlink():
+            made.rmdir()
+        else:
+            made.unlink(missing_ok=True)
 
     def _made_anew(self, folder: Path) -> bool:
         status = folder.stat()
