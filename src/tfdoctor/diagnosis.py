@@ -141,6 +141,24 @@ class DeviceRates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What a run used and under which conditions: what two runs must share to be compared. None is unknown."""
+
+    cpu_model: str = ""
+    cores_usable: float | None = None  # by the run, in logical CPUs
+    cores_run: float | None = None  # used by the run, mean over the traced steps
+    cores_other: float | None = None  # used by other programs
+    gpu_mhz: float | None = None  # mean clock of the multiprocessors of busy GPUs
+    batch_size: int | None = None  # examples per step of all replicas, as recorded
+    host_bytes: float | None = None  # the highest resident memory of the run
+    device_bytes: float | None = (
+        None  # the most in use on one accelerator, by TensorFlow's allocator
+    )
+    untraced_ms: float | None = None  # median step outside of the traced window
+    matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
     """How far the figures can be trusted, with reasons."""
 
@@ -490,6 +508,7 @@ class Diagnosis:
     operations: tuple[OperationRow, ...] = ()  # heaviest first
     operations_missing: str = ""
     rates: DeviceRates | None = None
+    conditions: Conditions = field(default_factory=Conditions)
     model: tuple[Measure, ...] = ()  # every number the step model uses
     machine: tuple[tuple[str, str], ...] = ()  # ("cores the run may use", "2"), ...
     samples: tuple[Measure, ...] = ()  # means over the traced window

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor import student_t
 from tfdoctor.trial import statistics
 from tfdoctor.trial.statistics import Round
 
@@ -107,7 +108,7 @@ def test_of_many_equal_variants_none_is_claimed_to_differ() -> None:
 def test_quantiles_are_those_of_printed_tables(
     freedom: int, outside: float, printed: float
 ) -> None:
-    assert statistics.student(freedom, outside) == pytest.approx(printed, abs=0.001)
+    assert student_t.student(freedom, outside) == pytest.approx(printed, abs=0.001)
 
 
 def test_two_variants_are_compared_in_the_rounds_that_have_both() -> None:

@@ -10,6 +10,7 @@ from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnose.pricing import priced
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary import hosts as hosts_summary
+from tfdoctor.diagnose.summary.conditions import conditions
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
@@ -124,6 +125,7 @@ def _diagnosis(
         operations=operations,
         operations_missing="" if operations else chart.why_missing(Operations),
         rates=run.rates(chart),
+        conditions=conditions(chart),
         model=run.model(chart),
         machine=machine.machine(chart),
         samples=machine.samples(chart),

@@ -19,21 +19,15 @@ of the typical step, it is the one that is reported.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.humanize import percent
+from tfdoctor.student_t import OUTSIDE, student
 
 Floats = npt.NDArray[np.float64]
-
-OUTSIDE = 0.05
-"""Share of the intervals that need not hold the truth."""
-
-ANGLES = 20_001
-"""Points of the integral for a quantile: within 1e-4 of printed tables up to 1,000 degrees of freedom."""
 
 RATIO, DIFFERENCE = 1.5, 2.0
 """Variance of a variant's ratio to the mean of two runs, and of the difference of two, in variances of a run."""
@@ -75,19 +69,6 @@ class Round:
 
 def _log(blocks: Floats) -> float:
     return float(np.log(np.median(blocks)))
-
-
-@lru_cache(maxsize=256)
-def student(freedom: int, outside: float = OUTSIDE) -> float:
-    """Return the quantile 1 - outside / 2 of Student's t.
-
-    With t = sqrt(n) tan(a), the density of `a` is proportional to cos(a)^(n - 1): an integral with bounds.
-    """
-    angles = np.linspace(0, np.pi / 2, ANGLES)
-    density = np.cos(angles) ** (freedom - 1)
-    below = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
-    angle = np.interp((1 - outside) * below[-1], below, angles)
-    return float(np.sqrt(freedom) * np.tan(angle))
 
 
 def drift(rounds: Sequence[Round]) -> Measured | None:

@@ -10,6 +10,7 @@ from typing import Any
 from tfdoctor.diagnosis import (
     PARTS,
     Account,
+    Conditions,
     DeviceRates,
     Diagnosis,
     Edit,
@@ -184,6 +185,7 @@ def _details(diagnosis: Diagnosis) -> Object:
         "pipeline_missing": diagnosis.pipeline_missing,
         "operations": [_operation(row) for row in diagnosis.operations],
         "operations_missing": diagnosis.operations_missing,
+        "conditions": _conditions(diagnosis.conditions),
         "rates": _rates(diagnosis.rates),
         "model": [_measure(measure) for measure in diagnosis.model],
         "samples": [_measure(measure) for measure in diagnosis.samples],
@@ -218,6 +220,21 @@ def _operation(row: OperationRow) -> Object:
         "detail": row.detail,
         "flops": _number(row.flops),
         "bytes": _number(row.nbytes),
+    }
+
+
+def _conditions(conditions: Conditions) -> Object:
+    return {
+        "cpu_model": conditions.cpu_model,
+        "cores_usable": _number(conditions.cores_usable),
+        "cores_run": _number(conditions.cores_run),
+        "cores_other": _number(conditions.cores_other),
+        "gpu_mhz": _number(conditions.gpu_mhz),
+        "batch_size": conditions.batch_size,
+        "host_bytes": _number(conditions.host_bytes),
+        "device_bytes": _number(conditions.device_bytes),
+        "untraced_ms": _number(conditions.untraced_ms),
+        "matrix_unit": _number(conditions.matrix_unit),
     }
 
 

@@ -1,0 +1,78 @@
+"""The interval of the difference between two runs, in logarithms of ratios: 0.1 is about 10 % slower."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.compare.step_times import StepTimes
+from tfdoctor.student_t import student
+
+Runs = Sequence[StepTimes]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure and the 95 % interval around it."""
+
+    middle: float
+    low: float
+    high: float
+
+    def wider(self, below: float, above: float) -> Self:
+        """Return the interval, moved apart at its ends by these amounts."""
+        return type(self)(self.middle, self.low - below, self.high + above)
+
+    def holding(self, value: float) -> Self:
+        """Return the interval, as wide as is needed to hold a value."""
+        return type(self)(self.middle, min(self.low, value), max(self.high, value))
+
+    def ratios(self) -> Self:
+        """Return the same as changes relative to the time before: 0.1 is 10 % slower."""
+        return type(self)(*(float(np.expm1(end)) for end in (self.middle, self.low, self.high)))
+
+
+def step_interval(before: Runs, after: Runs) -> Interval:
+    """Return the logarithm of the step after over that before, by one or several runs of each.
+
+    The steps outside of the traced windows are a second measurement, without the profiler's cost, but of few steps
+    or of another part of the training: where they are known of all runs, the interval holds their difference too.
+    """
+    middle = _log(after) - _log(before)
+    half = _half_of_one(before[0], after[0]) if _single(before, after) else _half(before, after)
+    whole = Interval(middle, middle - half, middle + half)
+    untraced = _untraced(before, after)
+    return whole if untraced is None else whole.holding(untraced)
+
+
+def _single(before: Runs, after: Runs) -> bool:
+    return len(before) == len(after) == 1
+
+
+def _log(runs: Runs) -> float:
+    return float(np.mean([np.log(run.step_ms) for run in runs]))
+
+
+def _half_of_one(before: StepTimes, after: StepTimes) -> float:
+    """Return half of the interval of two runs, whose own steps say how much runs may differ."""
+    variance = sum(run.error**2 + run.spread**2 for run in (before, after))
+    return student(min(before.freedom, after.freedom)) * float(np.sqrt(variance))
+
+
+def _half(before: Runs, after: Runs) -> float:
+    """Return half of the interval by how much the runs of each side differ, at least by their samples of steps."""
+    sides = [np.log([run.step_ms for run in runs]) for runs in (before, after)]
+    freedom = sum(len(side) - 1 for side in sides)
+    variance = sum(float(np.sum((side - side.mean()) ** 2)) for side in sides) / freedom
+    between = variance * sum(1 / len(side) for side in sides)
+    within = sum(run.error**2 / len(runs) ** 2 for runs in (before, after) for run in runs)
+    return student(freedom) * float(np.sqrt(max(between, within)))
+
+
+def _untraced(before: Runs, after: Runs) -> float | None:
+    """Return the difference of the steps outside of the traced windows; None where one is unknown."""
+    sides = [[run.untraced_ms for run in runs if run.untraced_ms] for runs in (before, after)]
+    if any(len(known) < len(runs) for known, runs in zip(sides, (before, after), strict=True)):
+        return None
+    return float(np.mean(np.log(sides[1])) - np.mean(np.log(sides[0])))

@@ -1,0 +1,76 @@
+"""Opens what is to be compared: recordings and traces, which are diagnosed, and JSON reports of such."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tfdoctor.compare.report_data import ReportData
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.errors import InputError
+from tfdoctor.recording import Recording
+from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.report.formats.json import SCHEMA, contract
+
+Examine = Callable[[Recording, str], Diagnosis]
+"""Diagnoses a recording under a title."""
+
+
+def load(path: Path, examine: Examine) -> ReportData:
+    """Return the report of a recording, a trace or a file `report.json`.
+
+    Raises:
+        InputError: there is none of these, or it is damaged.
+    """
+    if path.is_file() and path.suffix.lower() in (".json", ".html", ".htm"):
+        return of_json(_text(path), path)
+    diagnosis = examine(Recording.open(path), path.resolve().name)
+    return of_json(json.dumps(contract(diagnosis)), path)
+
+
+def of_json(text: str, path: Path) -> ReportData:
+    """Return the report that a text is.
+
+    Raises:
+        InputError: it is none, or one of another schema.
+    """
+    if text.lstrip()[:1] == "<":
+        raise InputError(
+            f"{path} is an HTML report: name the report.json of the same run (--format json)."
+        )
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: name a recording, or its report.json.") from error
+    return _typed(content, path)
+
+
+def _typed(content: Any, path: Path) -> ReportData:  # noqa: ANN401 - JSON
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if not isinstance(schema, int) or "tfdoctor" not in content or "steps" not in content:
+        raise InputError(
+            f"{path} is not a report of tfdoctor: name a recording, or its report.json."
+        )
+    if schema != SCHEMA:
+        raise InputError(
+            f"{path} has schema {schema}, and this tfdoctor reads schema {SCHEMA}: write the report again from "
+            "its recording."
+        )
+    faults: list[str] = []
+    try:
+        report = read(ReportData, content, faults)
+    except Misfit:
+        faults.append("")
+    if faults:
+        where = faults[0].lstrip(".") or "its fields"
+        raise InputError(f"{path} is damaged ({where}): write the report again from its recording.")
+    return report
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a report of tfdoctor: it is not UTF-8.") from error
