@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor import student_t
+from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.statistics import Round
 

@@ -11,6 +11,7 @@ import typer
 from tfdoctor import __version__
 from tfdoctor.cli.attach import attach
 from tfdoctor.cli.checking import check
+from tfdoctor.cli.diffing import diff
 from tfdoctor.cli.options import FailOn
 from tfdoctor.cli.outcome import FOUND, INTERRUPTED, exit_code
 from tfdoctor.cli.profile import profile
@@ -83,6 +84,7 @@ app.command(cls=ProfileCommand, context_settings={"allow_interspersed_args": Fal
 app.command("try", cls=TryCommand, context_settings={"allow_interspersed_args": False})(try_)
 app.command()(attach)
 app.command()(report)
+app.command()(diff)
 app.command()(check)
 app.command()(rules)
 app.command()(explain)

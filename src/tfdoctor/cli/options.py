@@ -114,3 +114,16 @@ def parse_formats(text: str, *, show: bool = False) -> list[str]:
     if show and "html" not in names:
         raise typer.BadParameter("--open opens the HTML report: add html", param_hint="--format")
     return list(dict.fromkeys(names))
+
+
+def parse_percent(text: str | None) -> float | None:
+    """Return the share of a percentage; anything else is a usage error."""
+    if text is None:
+        return None
+    try:
+        share = float(text.rstrip("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise typer.BadParameter(f"{text!r} is not a percentage: write 10%")
+    return share

@@ -120,7 +120,7 @@ def write(  # noqa: PLR0913 - what to write, where, and what to say of it
     if not quiet:
         _say(diagnosis, written, err=err, scrubbed=scrubbed)
     for page in (path for path in written if show and path.suffix == ".html"):
-        _open(page)
+        open_page(page)
 
 
 def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubbed: bool) -> None:
@@ -134,7 +134,7 @@ def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubb
         typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
 
 
-def _open(page: Path) -> None:
+def open_page(page: Path) -> None:
     """Open a page in the user's browser, or say that none was found: the report itself is there."""
     import webbrowser  # noqa: PLC0415 - keeps --help fast
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats
+from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_percent
 from tfdoctor.cli.outcome import untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
@@ -127,7 +127,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         parse_formats(formats, show=show),
         book(settings(config, select, ignore, rules)),
     )
-    limit = _percent(fail_on_promise)
+    limit = parse_percent(fail_on_promise)
     _writable(keep)
     recording = _opened(ctx, module, command or [])
     if recording is None:
@@ -218,19 +218,6 @@ def _rules(only: str | None) -> tuple[str, ...]:
     if only is not None and not names:
         raise typer.BadParameter("--only needs the name of a rule")
     return names
-
-
-def _percent(text: str | None) -> float | None:
-    """Return the share of a percentage; anything else is a usage error."""
-    if text is None:
-        return None
-    try:
-        share = float(text.rstrip("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise typer.BadParameter(f"{text!r} is not a percentage: write 10%")
-    return share
 
 
 def _writable(keep: Path | None) -> None:

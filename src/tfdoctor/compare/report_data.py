@@ -1,6 +1,6 @@
 """The parts of a JSON report that comparisons use; docs/reference/json.md describes the fields.
 
-A recording is compared by the JSON of its diagnosis, so that a recording and the report of it give the same figures.
+A recording is compared by the JSON of its diagnosis, so that a recording and its report give the same figures.
 """
 
 from collections.abc import Mapping

@@ -56,7 +56,7 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
         shorter = f"{percent(measured)} shorter"
         bars.append(("measured", shorter, {"measured": whole * (1 - measured)}))
     longest = max(sum(parts.values()) for _, _, parts in bars)
-    return tuple(StepBar(label, time, _pieces(parts, longest)) for label, time, parts in bars)
+    return tuple(StepBar(label, time, pieces(parts, longest)) for label, time, parts in bars)
 
 
 def _measured(trials: Trials | None) -> float | None:
@@ -72,20 +72,21 @@ def _measured(trials: Trials | None) -> float | None:
     return kept[0] if kept else None
 
 
-def _pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
-    pieces, left = [], 0.0
+def pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
+    """Return the parts of a step as pieces of a bar; ``longest`` is the time that is the whole width, ms."""
+    found, left = [], 0.0
     for part, time in parts.items():
         width = time / longest
         if width <= 0:
             continue
         label = PART_LABELS.get(part, part)
-        pieces.append(
+        found.append(
             BarPiece(
                 part, round(left, 4), round(max(width, LEAST), 4), f"{label} {milliseconds(time)}"
             )
         )
         left += width
-    return tuple(pieces)
+    return tuple(found)
 
 
 def blocks(fraction: float, room: int) -> str:

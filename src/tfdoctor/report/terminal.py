@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
@@ -39,11 +40,18 @@ _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "b
 
 def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None = None) -> str:
     """Return the summary; width and color default to those of the terminal."""
+    return capture(lambda columns: _page(page(diagnosis), columns), width=width, color=color)
+
+
+def capture(
+    draw: Callable[[int], RenderableType], *, width: int | None = None, color: bool | None = None
+) -> str:
+    """Return what a page of a certain width looks like on a terminal."""
     columns = shutil.get_terminal_size().columns if width is None else width
     colored = (sys.stdout.isatty() and not os.environ.get("NO_COLOR")) if color is None else color
     console = _console(max(NARROWEST, min(columns, WIDEST)), colored=colored)
     with console.capture() as captured:
-        console.print(_page(page(diagnosis), console.width))
+        console.print(draw(console.width))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
 

@@ -2,12 +2,9 @@
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
@@ -16,11 +13,7 @@ from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.prose import coded, to_html
-from tfdoctor.report.tables import Grid
-
-ROWS = 200
-"""Rows of a table that the page shows; the JSON in it has all."""
+from tfdoctor.report.template import asset, environment, in_script
 
 PICTURES: Mapping[str, str] = MappingProxyType(
     {
@@ -31,8 +24,6 @@ PICTURES: Mapping[str, str] = MappingProxyType(
     }
 )
 """The picture that shows what the rules of a topic find."""
-
-_IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -46,58 +37,27 @@ def render_without_plotly(diagnosis: Diagnosis) -> str:
 
 
 def _render(diagnosis: Diagnosis, plotly: str) -> str:
-    environment = _environment()
-    script = _asset("report.js")
-    return environment.get_template("report.html.jinja").render(
-        page=page(diagnosis),
-        charts=charts(diagnosis),
-        missing=_missing(diagnosis),
-        pictures=PICTURES,
-        colours=PART_COLOURS,
-        surfaces=(LIGHT_PAGE, DARK_PAGE),
-        style=Markup(_asset("report.css")),  # noqa: S704 - our own file
-        hosts_style=Markup(_asset("hosts.css")),  # noqa: S704 - our own file
-        trials_style=Markup(_asset("trials.css")),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own file
-        script_hash=_hash(script),
-        plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"
-        alphabet=bundle.ALPHABET,
-        contract=in_script(json.render(diagnosis, indent=None).strip()),
+    script = asset("report.js")
+    return (
+        environment()
+        .get_template("report.html.jinja")
+        .render(
+            page=page(diagnosis),
+            charts=charts(diagnosis),
+            missing=_missing(diagnosis),
+            pictures=PICTURES,
+            colours=PART_COLOURS,
+            surfaces=(LIGHT_PAGE, DARK_PAGE),
+            style=Markup(asset("report.css")),  # noqa: S704 - our own file
+            hosts_style=Markup(asset("hosts.css")),  # noqa: S704 - our own file
+            trials_style=Markup(asset("trials.css")),  # noqa: S704 - our own file
+            script=Markup(script),  # noqa: S704 - our own file
+            script_hash=_hash(script),
+            plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"
+            alphabet=bundle.ALPHABET,
+            contract=in_script(json.render(diagnosis, indent=None).strip()),
+        )
     )
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("tfdoctor.report", "assets"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "prose": to_html,
-        "first": _first,
-        "in_script": in_script,
-        "unbroken": _unbroken,
-        "coded": coded,
-    }
-    return environment
-
-
-def in_script(json_text: str) -> Markup:
-    """Return JSON that cannot end the script element it stands in."""
-    return Markup(json_text.translate(_IN_SCRIPT))  # noqa: S704 - no "<" is left
-
-
-def _first(grid: Grid) -> Grid:
-    return grid.first(ROWS)
-
-
-def _unbroken(sentence: str) -> str:
-    """Return a sentence in which no line ends between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=(?:ms|s|µs)\b|%)", "\N{NO-BREAK SPACE}", sentence)
 
 
 def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
@@ -108,11 +68,6 @@ def _missing(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
         ("Layers and operations", "" if diagnosis.operations else diagnosis.operations_missing),
     )
     return tuple((title, reason) for title, reason in reasons if reason)
-
-
-def _asset(name: str) -> str:
-    source, *_ = PackageLoader("tfdoctor.report", "assets").get_source(_environment(), name)
-    return source
 
 
 def _hash(script: str) -> str:

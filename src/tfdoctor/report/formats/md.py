@@ -110,7 +110,7 @@ def _cells(shown: Page) -> list[tuple[str, str, str]]:
 def _hosts(hosts: Section | None) -> list[str]:
     if hosts is None:
         return []
-    tables = [_table(grid.first(ROWS)) if grid.rows else "" for grid in (hosts.grid, hosts.faults)]
+    tables = [table(grid.first(ROWS)) if grid.rows else "" for grid in (hosts.grid, hosts.faults)]
     return ["### Hosts", escaped(" ".join((hosts.slowest, *hosts.notes))), *tables]
 
 
@@ -118,7 +118,7 @@ def _trials(trials: TrialSection | None) -> list[str]:
     if trials is None:
         return []
     notes = "\n".join(f"- {escaped(note)}" for note in trials.notes[:ROWS])
-    return ["### Measured by running the changes", _table(trials.grid.first(ROWS)), notes]
+    return ["### Measured by running the changes", table(trials.grid.first(ROWS)), notes]
 
 
 def _fixes(faults: Sequence[Fault]) -> str:
@@ -204,7 +204,7 @@ def _fault(fault: Fault) -> str:
         *(f"{escaped(related.summary)} ({code(related.rule)})" for related in fault.symptoms),
         escaped(fault.summary),
         _lines(fault.lines),
-        *(_table(grid.first(ROWS)) for grid in fault.grids),
+        *(table(grid.first(ROWS)) for grid in fault.grids),
         *map(_change, fault.changes),
         f"{saves}{escaped(fault.how)}",
         _measured(fault),
@@ -221,7 +221,7 @@ def _change(change: ChangeEntry) -> str:
 def _note(note: Note) -> str:
     trace = fenced(note.traceback[-2000:]) if note.traceback else ""
     parts = [f"{code(note.rule)}: {escaped(note.text)}{trace}", _lines(note.lines)]
-    return "\n\n".join(filter(None, [*parts, *(_table(grid.first(ROWS)) for grid in note.grids)]))
+    return "\n\n".join(filter(None, [*parts, *(table(grid.first(ROWS)) for grid in note.grids)]))
 
 
 def _off(off: RuleOff) -> str:
@@ -239,7 +239,8 @@ def _lines(lines: Sequence[MeasureRow]) -> str:
 _MARKS = {"number": "--:", "text": ":--", "place": ":--"}
 
 
-def _table(grid: Grid) -> str:
+def table(grid: Grid) -> str:
+    """Return a table with its heading, and how many rows were left out."""
     heading = [
         " | ".join(map(escaped, grid.columns)),
         " | ".join(_MARKS[kind] for kind in grid.kinds),

@@ -1,0 +1,141 @@
+"""``tfdoctor diff``: compare two runs of a program."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfdoctor.cli.options import Show, parse_percent
+from tfdoctor.cli.outcome import FOUND, open_page, untried
+from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
+from tfdoctor.errors import InputError
+
+if TYPE_CHECKING:
+    from tfdoctor.compare.compare import Sides
+    from tfdoctor.compare.report_data import ReportData
+    from tfdoctor.comparison import Comparison, Mismatch
+    from tfdoctor.rulebook.book import Rulebook
+
+
+def diff(  # noqa: PLR0913 - its arguments are the command's options
+    *,
+    before: Annotated[
+        Path,
+        typer.Argument(help="The run before the change: a recording, a trace or its report.json."),
+    ],
+    after: Annotated[Path, typer.Argument(help="The run after the change.")],
+    also_before: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--before", metavar="PATH", help="A further run before the change; can be repeated."
+        ),
+    ] = None,
+    also_after: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--after", metavar="PATH", help="A further run after the change; can be repeated."
+        ),
+    ] = None,
+    max_regression: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Exit with 3 if the step is slower by more than this, such as 5%, at the lower end of the "
+            "interval.",
+        ),
+    ] = None,
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway", help="Compare the times of runs that are not alike in machine or program."
+        ),
+    ] = False,
+    shares: Annotated[
+        bool,
+        typer.Option("--shares", help="Compare shares of the step only, as for unlike machines."),
+    ] = False,
+    formats: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="LIST",
+            help="Also write these files, comma-separated: html, json, md.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the files [default: the current folder].")
+    ] = None,
+    config: ConfigFile = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    rules: OwnRules = None,
+    show: Show = False,
+) -> None:
+    """Compare two runs of a program: the step, its parts, its operations and its findings."""
+    wanted, most = _formats(formats, show=show), parse_percent(max_regression)
+    if most is not None and shares:
+        raise typer.BadParameter("--max-regression needs times: leave --shares out")
+    applied = book(settings(config, select, ignore, rules))
+    sides = _loaded([before, *(also_before or ())], [after, *(also_after or ())], applied)
+    if sides.mismatches and not (anyway or shares):
+        raise InputError(_refusal(sides.mismatches))
+    comparison = _compared(sides, most, in_ms=not shares)
+    _write(comparison, out or Path(), wanted, show=show)
+    raise typer.Exit(FOUND if comparison.gate and comparison.gate.failed else 0)
+
+
+def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") -> "Sides":
+    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.compare import Sides  # noqa: PLC0415 - same
+    from tfdoctor.compare.loading import load  # noqa: PLC0415 - same
+
+    def one(path: Path) -> "ReportData":
+        with line(f"reading {path} …", sys.stderr):
+            return load(path, lambda recording, title: untried(recording, title, applied))
+
+    return Sides.of([one(path) for path in before], [one(path) for path in after])
+
+
+def _compared(sides: "Sides", most: float | None, *, in_ms: bool) -> "Comparison":
+    """Compare; a gate without a step to compare is an error, because it must not pass unseen."""
+    from tfdoctor.compare.compare import compare  # noqa: PLC0415 - keeps --help fast
+
+    comparison = compare(sides, in_ms=in_ms, most_regression=most)
+    if most is not None and comparison.step is None:
+        raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
+    return comparison
+
+
+def _refusal(mismatches: Sequence["Mismatch"]) -> str:
+    from tfdoctor.report.comparison.words import mismatch  # noqa: PLC0415 - keeps --help fast
+
+    differ = "; ".join(map(mismatch, mismatches))
+    return (
+        f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of the "
+        "step, --anyway the times too."
+    )
+
+
+def _formats(text: str, *, show: bool) -> list[str]:
+    """Return the formats of a comma-separated list; an unknown name is a usage error."""
+    from tfdoctor.report.comparison import FORMATS  # noqa: PLC0415 - keeps --help fast
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in FORMATS]
+    if unknown:
+        known = ", ".join(FORMATS)
+        raise typer.BadParameter(f"{unknown[0]!r} is not one of {known}", param_hint="--format")
+    return list(dict.fromkeys([*names, *(["html"] if show else [])]))
+
+
+def _write(comparison: "Comparison", folder: Path, formats: list[str], *, show: bool) -> None:
+    from tfdoctor.report.comparison import terminal, write  # noqa: PLC0415 - brings rich
+
+    written = write(comparison, folder, formats) if formats else ()
+    typer.echo(terminal.render(comparison).rstrip("\n"))
+    for path in written:
+        typer.echo(f"wrote {path}")
+        if show and path.suffix == ".html":
+            open_page(path)

@@ -1,0 +1,156 @@
+"""From two runs, or several of each, to their comparison."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor import __version__
+from tfdoctor.compare import found
+from tfdoctor.compare.conditions import Widening, widening
+from tfdoctor.compare.interval import Interval, step_interval
+from tfdoctor.compare.movers import movers
+from tfdoctor.compare.parts import part_changes
+from tfdoctor.compare.report_data import ReportData
+from tfdoctor.compare.sameness import mismatches
+from tfdoctor.compare.step_times import FEWEST, Floats, StepTimes
+from tfdoctor.comparison import (
+    ChangeOfStep,
+    Comparison,
+    Direction,
+    Mismatch,
+    RegressionGate,
+    RunSide,
+)
+from tfdoctor.humanize import counted
+
+SMALLEST = 0.005
+"""Relative difference below which none is claimed, however narrow the interval: as in `tfdoctor try`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The reports of the runs before and after the change; the first of each is shown in detail."""
+
+    before: Sequence[ReportData]
+    after: Sequence[ReportData]
+
+    @classmethod
+    def of(cls, before: Sequence[ReportData], after: Sequence[ReportData]) -> Self:
+        """Put the run whose step is in the middle first: it stands for its side."""
+        return cls(_middle_first(before), _middle_first(after))
+
+    @property
+    def mismatches(self) -> tuple[Mismatch, ...]:
+        """In which respects any of the runs is not like the first one before."""
+        first, *others = (*self.before, *self.after)
+        found_all = [mismatch for other in others for mismatch in mismatches(first, other)]
+        return tuple({mismatch.what: mismatch for mismatch in reversed(found_all)}.values())[::-1]
+
+
+def compare(
+    sides: Sides, *, in_ms: bool = True, most_regression: float | None = None
+) -> Comparison:
+    """Compare the runs; without ``in_ms`` by shares of the step alone, as runs on unlike machines."""
+    missing = _why_missing(sides) if in_ms else "the runs are not compared in milliseconds"
+    widen = widening(sides.before, sides.after)
+    step = None if missing else _step(sides, widen)
+    before, after = sides.before[0], sides.after[0]
+    least = step.least if step else 0.0
+    return Comparison(
+        version=__version__,
+        before=_side(sides.before),
+        after=_side(sides.after),
+        step=step,
+        missing=missing,
+        in_ms=in_ms,
+        mismatches=sides.mismatches,
+        wider=widen.why if step else (),
+        parts=part_changes(before, after, in_ms=in_ms),
+        movers=movers(before, after, least, in_ms=in_ms),
+        findings=found.changes(before, after, least),
+        gate=_gate(step, most_regression),
+    )
+
+
+def _middle_first(reports: Sequence[ReportData]) -> tuple[ReportData, ...]:
+    in_order = sorted(reports, key=lambda report: report.step_ms or np.inf)
+    middle = in_order[(len(in_order) - 1) // 2]
+    return (middle, *(report for report in reports if report is not middle))
+
+
+def _side(reports: Sequence[ReportData]) -> RunSide:
+    first = reports[0]
+    known = [report.step_ms for report in reports if report.step_ms]
+    step_ms = float(np.exp(np.mean(np.log(known)))) if known else None
+    return RunSide(
+        title=first.subject.title,
+        recordings=len(reports),
+        steps=sum(len(report.steps.rows) for report in reports),
+        step_ms=step_ms,
+        parts_ms=_parts(first, step_ms),
+        tfdoctor=first.tfdoctor,
+    )
+
+
+def _parts(report: ReportData, step_ms: float | None) -> Mapping[str, float]:
+    """Return the parts of the run that stands for its side, scaled to the step of all."""
+    scale = step_ms / report.step_ms if step_ms and report.step_ms else 1.0
+    return {part: ms * scale for part, ms in report.parts_ms.items()}
+
+
+def _why_missing(sides: Sides) -> str:
+    """Return why the steps cannot be compared, as a clause; "" where they can."""
+    both = [("before", report) for report in sides.before]
+    both += [("after", report) for report in sides.after]
+    reasons = (_why_unknown(which, report) for which, report in both)
+    return next(filter(None, reasons), "")
+
+
+def _why_unknown(which: str, report: ReportData) -> str:
+    count = len(report.steps.rows)
+    if not report.step_ms or not count:
+        why = report.steps.missing or "no step was found"
+        return f"the step {which} the change is unknown: {why}"
+    if count < FEWEST:
+        return (
+            f"the run {which} the change has {counted(count, 'traced step')}, and fewer than {FEWEST} show no "
+            "difference: record with --steps 60"
+        )
+    return ""
+
+
+def _step(sides: Sides, widen: Widening) -> ChangeOfStep:
+    logs = step_interval(
+        *[[step_times(report) for report in side] for side in (sides.before, sides.after)]
+    )
+    logs = logs.wider(widen.below, widen.above)
+    ratios = logs.ratios()
+    return ChangeOfStep(
+        change=ratios.middle,
+        low=ratios.low,
+        high=ratios.high,
+        least=float(np.expm1((logs.high - logs.low) / 2)),
+        direction=_direction(ratios),
+    )
+
+
+def _direction(ratios: Interval) -> Direction:
+    if ratios.low >= SMALLEST:
+        return Direction.SLOWER
+    return Direction.FASTER if ratios.high <= -SMALLEST else Direction.NONE
+
+
+def step_times(report: ReportData) -> StepTimes:
+    """Return the steps that the figure of a report is made of: all of them, or the steady ones of a mean."""
+    mean = bool(report.steps.stalled)
+    rows = [row for row in report.steps.rows if row.typical or not mean]
+    times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
+    return StepTimes(times, report.step_ms or 0.0, mean, report.conditions.untraced_ms)
+
+
+def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:
+    if most is None:
+        return None
+    return RegressionGate(most=most, failed=step is not None and step.low > most)

@@ -1,0 +1,80 @@
+"""What became of the findings: matched by rule and file, because lines and sentences change with the program."""
+
+from collections.abc import Iterator, Sequence
+
+from tfdoctor.compare.report_data import ReportData, ResultData
+from tfdoctor.comparison import FindingChange, FindingState
+from tfdoctor.verdict import Severity
+
+ORDER = tuple(FindingState)
+"""New findings are shown first."""
+
+SMALLEST = 0.02
+"""Share of the step by which a saving must change to be called worse or better, however certain the step is."""
+
+
+def changes(before: ReportData, after: ReportData, certain: float) -> tuple[FindingChange, ...]:
+    """Return all findings of two runs, new ones first.
+
+    ``certain`` is the smallest relative difference of the step that the runs can show: a saving that changes by a
+    smaller share of the step is the same.
+    """
+    least_ms = max(certain, SMALLEST) * (before.step_ms or after.step_ms or 0.0)
+    found = [*_after(before, after, least_ms), *_fixed(before, after)]
+    return tuple(sorted(found, key=lambda change: (ORDER.index(change.state), -_amount(change))))
+
+
+def _amount(change: FindingChange) -> float:
+    return change.after_ms or change.before_ms or 0.0
+
+
+def _after(before: ReportData, after: ReportData, least_ms: float) -> Iterator[FindingChange]:
+    for now in after.findings:
+        earlier = _same(now, before.findings)
+        state = _state(earlier, now, least_ms) if earlier else FindingState.NEW
+        yield _change(state, earlier, now)
+
+
+def _fixed(before: ReportData, after: ReportData) -> Iterator[FindingChange]:
+    for earlier in before.findings:
+        if _same(earlier, after.findings) is None:
+            yield _change(FindingState.FIXED, earlier, None)
+
+
+def _same(one: ResultData, others: Sequence[ResultData]) -> ResultData | None:
+    """Return the finding of the same rule in the same file, or in no known file."""
+    path = one.at.path if one.at else ""
+    matching = (other for other in others if other.rule == one.rule)
+    return next((other for other in matching if (other.at.path if other.at else "") == path), None)
+
+
+def _state(earlier: ResultData, now: ResultData, least_ms: float) -> FindingState:
+    step = _severity(now) - _severity(earlier)
+    if earlier.amount and now.amount:
+        moved = now.amount.ms_per_step - earlier.amount.ms_per_step
+        if abs(moved) <= least_ms:
+            return FindingState.SAME
+        return FindingState.WORSE if moved > 0 else FindingState.BETTER
+    if not step:
+        return FindingState.SAME
+    return FindingState.WORSE if step > 0 else FindingState.BETTER
+
+
+def _severity(finding: ResultData) -> int:
+    return Severity[finding.severity.upper()] if finding.severity else 0
+
+
+def _change(
+    state: FindingState, earlier: ResultData | None, now: ResultData | None
+) -> FindingChange:
+    shown = now or earlier
+    assert shown is not None  # noqa: S101 - one of them is given
+    return FindingChange(
+        state=state,
+        rule=shown.rule,
+        summary=shown.summary,
+        severity=shown.severity or "",
+        at=shown.at,
+        before_ms=earlier.amount.ms_per_step if earlier and earlier.amount else None,
+        after_ms=now.amount.ms_per_step if now and now.amount else None,
+    )

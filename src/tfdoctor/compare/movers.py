@@ -1,0 +1,83 @@
+"""The operations and the stages of the input pipeline whose time changed most."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from tfdoctor.compare.report_data import ReportData, StageData
+from tfdoctor.comparison import Mover, MoverKind
+
+MOST = 20
+"""Movers that are kept: a comparison is read, and the reports of the two runs have all operations."""
+
+SMALLEST = 0.01
+"""Share of the step by which an operation or a stage must change."""
+
+Times = Mapping[str, float]
+"""Milliseconds per step by name."""
+
+
+def movers(
+    before: ReportData, after: ReportData, certain: float, *, in_ms: bool
+) -> tuple[Mover, ...]:
+    """Return what moved, most first; in ms, or in shares of the step.
+
+    It must move by a percent of the step, and by more than ``certain`` of its own time: the smallest relative
+    difference of the steps that the runs can show.
+    """
+    kinds = {MoverKind.OPERATION: _operations, MoverKind.STAGE: _stages}
+    moved = [
+        mover
+        for kind, times in kinds.items()
+        for mover in _moved(
+            kind, _scaled(before, times(before), in_ms), _scaled(after, times(after), in_ms)
+        )
+    ]
+    step = max(before.step_ms or 0.0, after.step_ms or 0.0) if in_ms else 1.0
+    shown = [
+        mover
+        for mover in moved
+        if abs(_by(mover)) >= max(SMALLEST * step, certain * _larger(mover))
+    ]
+    return tuple(sorted(shown, key=lambda mover: (-abs(_by(mover)), mover.name))[:MOST])
+
+
+def _larger(mover: Mover) -> float:
+    return max(mover.before or 0.0, mover.after or 0.0)
+
+
+def _by(mover: Mover) -> float:
+    return (mover.after or 0.0) - (mover.before or 0.0)
+
+
+def _moved(kind: MoverKind, before: Times, after: Times) -> Iterator[Mover]:
+    """Yield all names of both; nothing where one of the runs does not know its times."""
+    if not before or not after:
+        return
+    for name in dict.fromkeys([*before, *after]):
+        yield Mover(kind=kind, name=name, before=before.get(name), after=after.get(name))
+
+
+def _scaled(report: ReportData, times: Times, in_ms: bool) -> Times:  # noqa: FBT001 - private
+    step_ms = report.step_ms
+    if in_ms or not step_ms:
+        return times if in_ms else {}
+    return {name: ms / step_ms for name, ms in times.items()}
+
+
+def _operations(report: ReportData) -> Times:
+    times: dict[str, float] = defaultdict(float)
+    for row in report.operations:
+        times[f"{row.operation} ({row.layer})" if row.layer else row.operation] += row.self_ms
+    return times
+
+
+def _stages(report: ReportData) -> Times:
+    """Return the stages by what the user wrote or what ran; of several with one name, their sum."""
+    times: dict[str, float] = defaultdict(float)
+    for stage in report.pipeline:
+        times[_stage_name(stage)] += stage.self_ms
+    return times
+
+
+def _stage_name(stage: StageData) -> str:
+    return stage.written or stage.name

@@ -1,0 +1,131 @@
+"""The comparison of two runs of a program: everything `tfdoctor diff` shows, and the only input of its renderers.
+
+Times are milliseconds per training step. Changes are relative to the time before: 0.1 is 10 % slower, negative is
+faster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tfdoctor.verdict import Location
+
+
+class Direction(StrEnum):
+    """What the traced steps show of a difference."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NONE = "none"  # no difference that these steps can show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSide:
+    """The run, or the several runs, on one side of the comparison."""
+
+    title: str
+    recordings: int  # how many were given
+    steps: int  # traced, of all recordings
+    step_ms: float | None = None  # the geometric mean of the recordings
+    parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS; sums to step_ms
+    tfdoctor: str = ""  # the version that wrote the report
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A respect in which the two runs are not the same program on the same machine."""
+
+    what: str  # "CPU", "batch size", ...
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOfStep:
+    """The difference of the steps, with its 95 % interval."""
+
+    change: float
+    low: float
+    high: float
+    least: float  # the smallest difference that such steps can show
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartChange:
+    """A part of the step; of runs that cannot be compared in ms, shares of the step instead."""
+
+    part: str  # of PARTS
+    before: float
+    after: float
+    changed: bool  # by more than the steps of the two runs differ anyway
+
+
+class MoverKind(StrEnum):
+    """What a mover is."""
+
+    OPERATION = "operation"
+    STAGE = "stage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mover:
+    """An operation type of a layer, or a stage of the input pipeline, that changed; ms, or shares of the step."""
+
+    kind: MoverKind
+    name: str
+    before: float | None  # None: it is not there
+    after: float | None
+
+
+class FindingState(StrEnum):
+    """What became of a finding."""
+
+    NEW = "new"
+    WORSE = "worse"
+    SAME = "same"
+    BETTER = "better"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingChange:
+    """A finding of one run or of both, matched by its rule and its file."""
+
+    state: FindingState
+    rule: str
+    summary: str  # of the run after, or of the run before where it is fixed
+    severity: str  # likewise; "" where the finding has none
+    at: Location | None = None
+    before_ms: float | None = None  # what it saves or takes, ms per step
+    after_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionGate:
+    """The largest regression that is allowed, and whether the steps show a larger one."""
+
+    most: float
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The result of comparing two runs."""
+
+    version: str  # of tfdoctor
+    before: RunSide
+    after: RunSide
+    step: (
+        ChangeOfStep | None
+    )  # None where the step of a run is not known, or times cannot be compared
+    missing: str = ""  # why there is no change of the step, as a clause
+    in_ms: bool = True  # parts and movers are in ms; otherwise shares of the step
+    mismatches: tuple[Mismatch, ...] = ()
+    wider: tuple[
+        str, ...
+    ] = ()  # why the interval is wider than the steps alone make it, as sentences
+    parts: tuple[PartChange, ...] = ()
+    movers: tuple[Mover, ...] = ()  # those that moved most first
+    findings: tuple[FindingChange, ...] = ()
+    gate: RegressionGate | None = None

@@ -1,0 +1,80 @@
+"""The comparison on a terminal."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tfdoctor.comparison import Comparison
+from tfdoctor.report.comparison.view import ComparisonView
+from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.step_bars import StepBar
+from tfdoctor.report.tables import Grid
+from tfdoctor.report.terminal import capture
+from tfdoctor.text import shorten
+
+ROWS = 8
+"""Rows of a table; the files have the rest."""
+
+LEAST_BAR = 10
+
+STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "fixed": "bold green"}
+
+
+def render(comparison: Comparison, *, width: int | None = None, color: bool | None = None) -> str:
+    """Return the comparison; width and color default to those of the terminal."""
+    view = ComparisonView.of(comparison)
+    return capture(lambda columns: _page(view, columns), width=width, color=color)
+
+
+def _page(view: ComparisonView, width: int) -> RenderableType:
+    sections: list[RenderableType] = [
+        Text(view.headline, style="bold"),
+        Text("\n".join(view.sides)),
+    ]
+    if view.bars:
+        sections.append(_bars(view.bars, width))
+    sections += [_table(title, grid) for title, grid in view.tables if grid is not view.findings]
+    if view.findings.rows:
+        sections.insert(-1, _findings(view.findings))
+    if view.notes:
+        sections.append(Text("\n".join(view.notes)))
+    return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections))
+
+
+def _bars(bars: tuple[StepBar, ...], width: int) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    room = max(LEAST_BAR, width - 22)
+    for bar in bars:
+        line = Text()
+        for piece in bar.pieces:
+            line.append("█" * max(1, round(piece.width * room)), style=PART_COLOURS[piece.part])
+        grid.add_row(Text(bar.label), Text(bar.time, justify="right"), line)
+    return grid
+
+
+def _findings(grid: Grid) -> RenderableType:
+    """Return two lines for each finding: what became of it, then its sentence."""
+    lines = Text("Findings", style="bold")
+    for state, rule, where, before, after, what in grid.first(ROWS).rows:
+        times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
+        facts = " · ".join(filter(None, (rule, shorten(where, 60), times)))
+        lines.append(f"\n{state}", style=STYLES.get(state, "not bold"))
+        lines.append(f": {facts}\n  {shorten(what, 160)}", style="not bold")
+    return lines
+
+
+def _table(title: str, grid: Grid) -> RenderableType:
+    shown = grid.first(ROWS)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column, kind in zip(shown.columns, shown.kinds, strict=True):
+        table.add_column(
+            Text(column, style="dim"),
+            justify="right" if kind == "number" else "left",
+            overflow="fold",
+            no_wrap=kind == "number",
+        )
+    for row in shown.rows:
+        table.add_row(*(Text(shorten(cell, 160)) for cell in row))
+    more = [Text(f"… {shown.omitted:,} more in the files", style="dim")] if shown.omitted else []
+    return Group(Text(title, style="bold"), table, *more)

@@ -1,0 +1,123 @@
+"""A comparison as text and tables, for every rendering."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tfdoctor import text
+from tfdoctor.comparison import Comparison, FindingChange, Mover, MoverKind, RunSide
+from tfdoctor.humanize import location, milliseconds
+from tfdoctor.report.comparison import words
+from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.step_bars import StepBar, pieces
+from tfdoctor.report.tables import Grid
+
+KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """What a rendering of a comparison shows, in order."""
+
+    version: str
+    headline: str
+    sides: tuple[str, str]
+    notes: tuple[str, ...]
+    bars: tuple[StepBar, ...]
+    legend: tuple[tuple[str, str], ...]  # the parts that the bars have, with their labels
+    parts: Grid
+    findings: Grid
+    movers: Grid
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Self:
+        """Return the view of a comparison."""
+        return cls(
+            version=comparison.version,
+            headline=words.headline(comparison),
+            sides=words.sides(comparison),
+            notes=words.notes(comparison),
+            bars=_bars(comparison),
+            legend=tuple((part.part, PART_LABELS[part.part]) for part in comparison.parts),
+            parts=_parts(comparison),
+            findings=_findings(comparison),
+            movers=_movers(comparison),
+        )
+
+    @property
+    def tables(self) -> tuple[tuple[str, Grid], ...]:
+        """The tables that have rows, with their titles."""
+        titled = (
+            ("Parts of the step", self.parts),
+            ("Findings", self.findings),
+            ("Changed most", self.movers),
+        )
+        return tuple((title, grid) for title, grid in titled if grid.rows)
+
+
+def _bars(comparison: Comparison) -> tuple[StepBar, ...]:
+    sides = {"before": comparison.before, "after": comparison.after}
+    scale = _scale(comparison)
+    return tuple(
+        StepBar(which, _time(side, in_ms=comparison.in_ms), pieces(side.parts_ms, scale[which]))
+        for which, side in sides.items()
+        if sum(side.parts_ms.values()) > 0
+    )
+
+
+def _scale(comparison: Comparison) -> dict[str, float]:
+    """Return the time that is the whole width of each bar: one for both, or of shares each its own."""
+    sums = {
+        "before": sum(comparison.before.parts_ms.values()),
+        "after": sum(comparison.after.parts_ms.values()),
+    }
+    return dict.fromkeys(sums, max(sums.values())) if comparison.in_ms else sums
+
+
+def _time(side: RunSide, *, in_ms: bool) -> str:
+    return milliseconds(side.step_ms) if in_ms else ""
+
+
+def _parts(comparison: Comparison) -> Grid:
+    rows = [
+        (
+            PART_LABELS[part.part],
+            words.amount(part.before, in_ms=comparison.in_ms),
+            words.amount(part.after, in_ms=comparison.in_ms),
+            "yes" if part.changed else "within noise",
+        )
+        for part in comparison.parts
+    ]
+    return Grid(
+        ("part", "before", "after", "changed"), ("text", "number", "number", "text"), tuple(rows)
+    )
+
+
+def _findings(comparison: Comparison) -> Grid:
+    rows = tuple(_finding(change, in_ms=comparison.in_ms) for change in comparison.findings)
+    columns = ("", "rule", "where", "before", "after", "what")
+    return Grid(columns, ("text", "place", "place", "number", "number", "text"), rows)
+
+
+def _finding(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
+    times = (change.before_ms, change.after_ms) if in_ms else (None, None)
+    return (
+        words.STATES[change.state],
+        text.name(change.rule),
+        location(change.at),
+        *(words.amount(time, in_ms=True) for time in times),
+        text.prose(change.summary),
+    )
+
+
+def _movers(comparison: Comparison) -> Grid:
+    rows = tuple(_mover(mover, in_ms=comparison.in_ms) for mover in comparison.movers)
+    columns = ("kind", "name", "before", "after")
+    return Grid(columns, ("text", "text", "number", "number"), rows)
+
+
+def _mover(mover: Mover, *, in_ms: bool) -> tuple[str, ...]:
+    before, after = (
+        "none" if value is None else words.amount(value, in_ms=in_ms)
+        for value in (mover.before, mover.after)
+    )
+    return KINDS[mover.kind], text.name(mover.name), before, after

@@ -1,0 +1,137 @@
+"""The sentences of a comparison, for every rendering."""
+
+from collections.abc import Iterator
+
+from tfdoctor.comparison import (
+    ChangeOfStep,
+    Comparison,
+    Direction,
+    FindingState,
+    Mismatch,
+    PartChange,
+    RegressionGate,
+    RunSide,
+)
+from tfdoctor.humanize import counted, milliseconds, percent
+from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.trial_words import number
+from tfdoctor.text import name
+
+LARGE, GONE = 0.05, 0.2
+"""Share of the step from which a part is named in the headline, and of its former time below which it is gone."""
+
+NARROW = 0.1
+"""Ends of an interval closer than this are given with a decimal."""
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the verdict in one sentence."""
+    step, before = comparison.step, comparison.before.step_ms
+    if step is None or before is None:
+        return _without_step(comparison)
+    if step.direction is Direction.NONE:
+        return f"No difference that these steps can show ({_interval(step)})."
+    by = milliseconds(abs(step.change) * before)
+    rest = ", ".join(_named_parts(comparison))
+    return f"{by} {step.direction} per step ({_figure(step)}){f', {rest}' if rest else ''}."
+
+
+def _without_step(comparison: Comparison) -> str:
+    if not comparison.in_ms:
+        return "Shares of the step compared, as times of unlike runs cannot be."
+    return f"The steps cannot be compared: {name(comparison.missing, 200)}."
+
+
+def _figure(step: ChangeOfStep) -> str:
+    sign = -1 if step.direction is Direction.FASTER else 1
+    return f"{percent(abs(step.change))}, {_ends(*sorted((sign * step.low, sign * step.high)))}"
+
+
+def _interval(step: ChangeOfStep) -> str:
+    return _ends(step.low, step.high)
+
+
+def _ends(low: float, high: float) -> str:
+    digits = 1 if high - low < NARROW else 0
+    return f"{number(low, digits)} to {number(high, digits)} %"
+
+
+def _named_parts(comparison: Comparison) -> Iterator[str]:
+    """Yield what became of the part that changed most, where it is much of the step."""
+    step_ms = comparison.before.step_ms or 0.0
+    changed = [part for part in comparison.parts if part.changed]
+    most = max(changed, key=lambda part: abs(part.after - part.before), default=None)
+    if most is None or abs(most.after - most.before) < LARGE * step_ms:
+        return
+    if most.after < GONE * most.before and most.after < LARGE * step_ms:
+        yield f"{PART_LABELS[most.part]} gone"
+    else:
+        yield f"{PART_LABELS[most.part]} {_amounts(most, in_ms=comparison.in_ms)}"
+
+
+def _amounts(part: PartChange, *, in_ms: bool) -> str:
+    return f"{amount(part.before, in_ms=in_ms)} → {amount(part.after, in_ms=in_ms)}"
+
+
+def amount(value: float | None, *, in_ms: bool) -> str:
+    """Return a time, or a share of the step; "" where it is unknown."""
+    if value is None:
+        return ""
+    return milliseconds(value) if in_ms else percent(value)
+
+
+def sides(comparison: Comparison) -> tuple[str, str]:
+    """Return one sentence for each side."""
+    return _side("Before", comparison.before), _side("After", comparison.after)
+
+
+def _side(which: str, side: RunSide) -> str:
+    runs = f" of {counted(side.recordings, 'recording')}" if side.recordings > 1 else ""
+    step = f"step {milliseconds(side.step_ms)}" if side.step_ms else "step unknown"
+    return f"{which}: {name(side.title)}, {step}, {counted(side.steps, 'traced step')}{runs}."
+
+
+def mismatch(one: Mismatch) -> str:
+    """Return one respect in which the runs differ."""
+    return f"{one.what}: {name(one.before)} → {name(one.after)}"
+
+
+def notes(comparison: Comparison) -> tuple[str, ...]:
+    """Return what the figure rests on: the interval, what widens it, and how the runs differ."""
+    differ = [f"The runs differ in {mismatch(one)}." for one in comparison.mismatches]
+    gate = [gate_sentence(comparison.gate, comparison.step)] if comparison.gate else []
+    return (*gate, *_about_interval(comparison), *comparison.wider, *differ)
+
+
+def _about_interval(comparison: Comparison) -> Iterator[str]:
+    step = comparison.step
+    if step is None:
+        return
+    yield f"95 % interval; these steps can show differences from about {percent(step.least)} on."
+    if comparison.before.recordings == comparison.after.recordings == 1:
+        yield (
+            "With one recording of each, runs of the same program are taken to differ as much as their steps do. "
+            "Several recordings of each show how much they differ."
+        )
+
+
+def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
+    """Return whether a regression is larger than allowed."""
+    allowed = f"a regression of {percent(gate.most)} is allowed"
+    if step is None:
+        return f"Regression gate: not checked; {allowed}."
+    if gate.failed:
+        return (
+            f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
+        )
+    return f"Regression gate: passed. The steps do not show more; {allowed}."
+
+
+STATES = {
+    FindingState.NEW: "new",
+    FindingState.WORSE: "worse",
+    FindingState.SAME: "same",
+    FindingState.BETTER: "better",
+    FindingState.FIXED: "fixed",
+}
+"""The states of findings as shown."""

@@ -1,0 +1,56 @@
+"""The templates of HTML pages and what they share."""
+
+import re
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tfdoctor.report.prose import coded, to_html
+from tfdoctor.report.tables import Grid
+
+ROWS = 200
+"""Rows of a table that a page shows; the JSON in it has all."""
+
+_IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of all templates: with autoescape, and without undefined names."""
+    made = Environment(
+        loader=PackageLoader("tfdoctor.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "prose": to_html,
+        "first": _first,
+        "in_script": in_script,
+        "unbroken": _unbroken,
+        "coded": coded,
+    }
+    return made
+
+
+def asset(name: str) -> str:
+    """Return the text of a style sheet or a script."""
+    source, *_ = PackageLoader("tfdoctor.report", "assets").get_source(environment(), name)
+    return source
+
+
+def in_script(json_text: str) -> Markup:
+    """Return JSON that cannot end the script element it stands in."""
+    return Markup(json_text.translate(_IN_SCRIPT))  # noqa: S704 - no "<" is left
+
+
+def _first(grid: Grid) -> Grid:
+    return grid.first(ROWS)
+
+
+def _unbroken(sentence: str) -> str:
+    """Return a sentence in which no line ends between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=(?:ms|s|µs)\b|%)", "\N{NO-BREAK SPACE}", sentence)
