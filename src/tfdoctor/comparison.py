@@ -110,7 +110,7 @@ class RegressionGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class RunComparison:
     """The result of comparing two runs."""
 
     version: str  # of tfdoctor

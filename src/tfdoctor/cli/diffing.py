@@ -15,7 +15,7 @@ from tfdoctor.errors import InputError
 if TYPE_CHECKING:
     from tfdoctor.compare.compare import Sides
     from tfdoctor.compare.report_data import ReportData
-    from tfdoctor.comparison import Comparison, Mismatch
+    from tfdoctor.comparison import Mismatch, RunComparison
     from tfdoctor.rulebook.book import Rulebook
 
 
@@ -98,7 +98,7 @@ def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") 
     return Sides.of([one(path) for path in before], [one(path) for path in after])
 
 
-def _compared(sides: "Sides", most: float | None, *, in_ms: bool) -> "Comparison":
+def _compared(sides: "Sides", most: float | None, *, in_ms: bool) -> "RunComparison":
     """Compare; a gate without a step to compare is an error, because it must not pass unseen."""
     from tfdoctor.compare.compare import compare  # noqa: PLC0415 - keeps --help fast
 
@@ -130,7 +130,7 @@ def _formats(text: str, *, show: bool) -> list[str]:
     return list(dict.fromkeys([*names, *(["html"] if show else [])]))
 
 
-def _write(comparison: "Comparison", folder: Path, formats: list[str], *, show: bool) -> None:
+def _write(comparison: "RunComparison", folder: Path, formats: list[str], *, show: bool) -> None:
     from tfdoctor.report.comparison import terminal, write  # noqa: PLC0415 - brings rich
 
     written = write(comparison, folder, formats) if formats else ()

@@ -14,13 +14,13 @@ from tfdoctor.compare.movers import movers
 from tfdoctor.compare.parts import part_changes
 from tfdoctor.compare.report_data import ReportData
 from tfdoctor.compare.sameness import mismatches
-from tfdoctor.compare.step_times import FEWEST, Floats, StepTimes
+from tfdoctor.compare.step_times import FEWEST, Floats, RunSteps
 from tfdoctor.comparison import (
     ChangeOfStep,
-    Comparison,
     Direction,
     Mismatch,
     RegressionGate,
+    RunComparison,
     RunSide,
 )
 from tfdoctor.humanize import counted
@@ -51,14 +51,14 @@ class Sides:
 
 def compare(
     sides: Sides, *, in_ms: bool = True, most_regression: float | None = None
-) -> Comparison:
+) -> RunComparison:
     """Compare the runs; without ``in_ms`` by shares of the step alone, as runs on unlike machines."""
     missing = _why_missing(sides) if in_ms else "the runs are not compared in milliseconds"
     widen = widening(sides.before, sides.after)
     step = None if missing else _step(sides, widen)
     before, after = sides.before[0], sides.after[0]
     least = step.least if step else 0.0
-    return Comparison(
+    return RunComparison(
         version=__version__,
         before=_side(sides.before),
         after=_side(sides.after),
@@ -142,12 +142,12 @@ def _direction(ratios: Interval) -> Direction:
     return Direction.FASTER if ratios.high <= -SMALLEST else Direction.NONE
 
 
-def step_times(report: ReportData) -> StepTimes:
+def step_times(report: ReportData) -> RunSteps:
     """Return the steps that the figure of a report is made of: all of them, or the steady ones of a mean."""
     mean = bool(report.steps.stalled)
     rows = [row for row in report.steps.rows if row.typical or not mean]
     times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
-    return StepTimes(times, report.step_ms or 0.0, mean, report.conditions.untraced_ms)
+    return RunSteps(times, report.step_ms or 0.0, mean, report.conditions.untraced_ms)
 
 
 def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:

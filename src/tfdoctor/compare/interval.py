@@ -6,10 +6,10 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.compare.step_times import StepTimes
+from tfdoctor.compare.step_times import STRETCHES, RunSteps
 from tfdoctor.student_t import student
 
-Runs = Sequence[StepTimes]
+Runs = Sequence[RunSteps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,15 @@ def step_interval(before: Runs, after: Runs) -> Interval:
 
     The steps outside of the traced windows are a second measurement, without the profiler's cost, but of few steps
     or of another part of the training: where they are known of all runs, the interval holds their difference too.
+    Where the step of one of two runs is a mean, since long steps belong to it, the interval holds the difference of
+    the medians too: how many long steps lie in a window is chance.
     """
     middle = _log(after) - _log(before)
     half = _half_of_one(before[0], after[0]) if _single(before, after) else _half(before, after)
     whole = Interval(middle, middle - half, middle + half)
-    untraced = _untraced(before, after)
-    return whole if untraced is None else whole.holding(untraced)
+    for other in (_untraced(before, after), _medians(before, after)):
+        whole = whole if other is None else whole.holding(other)
+    return whole
 
 
 def _single(before: Runs, after: Runs) -> bool:
@@ -54,10 +57,11 @@ def _log(runs: Runs) -> float:
     return float(np.mean([np.log(run.step_ms) for run in runs]))
 
 
-def _half_of_one(before: StepTimes, after: StepTimes) -> float:
+def _half_of_one(before: RunSteps, after: RunSteps) -> float:
     """Return half of the interval of two runs, whose own steps say how much runs may differ."""
     variance = sum(run.error**2 + run.spread**2 for run in (before, after))
-    return student(min(before.freedom, after.freedom)) * float(np.sqrt(variance))
+    freedom = min(before.freedom, after.freedom, 2 * (STRETCHES - 1))
+    return student(freedom) * float(np.sqrt(variance))
 
 
 def _half(before: Runs, after: Runs) -> float:
@@ -76,3 +80,11 @@ def _untraced(before: Runs, after: Runs) -> float | None:
     if any(len(known) < len(runs) for known, runs in zip(sides, (before, after), strict=True)):
         return None
     return float(np.mean(np.log(sides[1])) - np.mean(np.log(sides[0])))
+
+
+def _medians(before: Runs, after: Runs) -> float | None:
+    """Return the difference of the medians of two runs; None where the steps are those, or there are more runs."""
+    if not _single(before, after) or not (before[0].mean or after[0].mean):
+        return None
+    first, last = (float(np.log(np.median(runs[0].times_ms))) for runs in (before, after))
+    return last - first

@@ -4,7 +4,8 @@ Two things make it uncertain. The traced steps are a sample: their part is found
 steps are not independent and a slow one is often followed by another. Blocks are n^(1/3) steps long (Hall, Horowitz
 and Jing, Biometrika 82, 1995), and the degrees of freedom are the number of blocks less one. And runs of
 the same program differ, because of memory layout, the cores they run on and other load. One recording does not
-show by how much; it is taken to be as much as its own steps differ (benchmarks/regression.py tests that).
+show by how much; it is taken to be as much as the stretches of its own traced steps differ, which show the slow
+changes of a machine and hardly those from step to step (benchmarks/regression.py tests it).
 """
 
 from collections.abc import Callable
@@ -29,12 +30,16 @@ LEAST_SPREAD = 0.005
 """Relative standard deviation of runs below which none is assumed, however even the steps are: as `tfdoctor try`
 claims no smaller difference."""
 
-QUARTILES = 1.349
-"""Interquartile range of a normal distribution, in standard deviations: long steps do not count."""
+RUNS = 1.25
+"""Spread of runs for one of the stretches: with it, fewer than one in a hundred pairs of recordings of unchanged
+scripts failed a gate of 5 % on a shared machine (benchmarks/regression.py)."""
+
+STRETCHES = 6
+"""Parts of the traced steps whose medians are compared: of 60 steps each has 10."""
 
 
 @dataclass(frozen=True, eq=False)
-class StepTimes:
+class RunSteps:
     """The traced steps of one run, in order, and the step that its report is about; ms."""
 
     times_ms: Floats  # of the steps that the figure is made of
@@ -55,9 +60,10 @@ class StepTimes:
 
     @property
     def spread(self) -> float:
-        """The relative standard deviation of the steps."""
-        low, high = np.percentile(self.times_ms, (25, 75))
-        return max(LEAST_SPREAD, float(np.log(high / low)) / QUARTILES)
+        """The relative standard deviation that is taken for that of runs: of the stretches' medians."""
+        stretches = np.array_split(self.times_ms, min(STRETCHES, len(self.times_ms)))
+        medians = np.array([np.median(stretch) for stretch in stretches])
+        return max(LEAST_SPREAD, RUNS * float(np.std(np.log(medians), ddof=1)))
 
 
 def block_length(count: int) -> int:

@@ -3,20 +3,20 @@
 from importlib import import_module
 from pathlib import Path
 
-from tfdoctor.comparison import Comparison
+from tfdoctor.comparison import RunComparison
 from tfdoctor.errors import OutputError
 from tfdoctor.report.files import replace_file
 
 FORMATS = ("html", "json", "md")
 
 
-def render(file_format: str, comparison: Comparison) -> str:
+def render(file_format: str, comparison: RunComparison) -> str:
     """Return the whole text of a file in one of ``FORMATS``."""
     text: str = import_module(f"{__name__}.{file_format}").render(comparison)
     return text
 
 
-def write(comparison: Comparison, folder: Path, formats: list[str]) -> tuple[Path, ...]:
+def write(comparison: RunComparison, folder: Path, formats: list[str]) -> tuple[Path, ...]:
     """Write ``tfdoctor-diff.<format>`` for each format and return the paths.
 
     Raises:

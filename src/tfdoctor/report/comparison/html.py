@@ -2,14 +2,14 @@
 
 from markupsafe import Markup
 
-from tfdoctor.comparison import Comparison
+from tfdoctor.comparison import RunComparison
 from tfdoctor.report.comparison import json
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.template import asset, environment, in_script
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: RunComparison) -> str:
     """Return the whole page."""
     return (
         environment()

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from tfdoctor.comparison import Comparison
+from tfdoctor.comparison import RunComparison
 
 SCHEMA = 1
 """Of comparisons; fields are only ever added."""
@@ -14,7 +14,7 @@ DIGITS = 9
 """Significant digits, as in reports."""
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: RunComparison) -> str:
     """Return the comparison as one object in ASCII with sorted keys."""
     content = {"schema": SCHEMA, "kind": "comparison", **_plain(asdict(comparison))}
     content["tfdoctor"] = content.pop("version")

@@ -1,11 +1,11 @@
 """The comparison as Markdown: a comment on a pull request, or a CI job's summary."""
 
-from tfdoctor.comparison import Comparison
+from tfdoctor.comparison import RunComparison
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.formats.md import ROWS, escaped, marker, table
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: RunComparison) -> str:
     """Return the comparison, at most some kilobytes of it."""
     view = ComparisonView.of(comparison)
     parts = [

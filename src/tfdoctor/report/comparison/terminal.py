@@ -5,7 +5,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.comparison import Comparison
+from tfdoctor.comparison import RunComparison
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.step_bars import StepBar
@@ -21,7 +21,9 @@ LEAST_BAR = 10
 STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "fixed": "bold green"}
 
 
-def render(comparison: Comparison, *, width: int | None = None, color: bool | None = None) -> str:
+def render(
+    comparison: RunComparison, *, width: int | None = None, color: bool | None = None
+) -> str:
     """Return the comparison; width and color default to those of the terminal."""
     view = ComparisonView.of(comparison)
     return capture(lambda columns: _page(view, columns), width=width, color=color)
@@ -34,9 +36,11 @@ def _page(view: ComparisonView, width: int) -> RenderableType:
     ]
     if view.bars:
         sections.append(_bars(view.bars, width))
-    sections += [_table(title, grid) for title, grid in view.tables if grid is not view.findings]
-    if view.findings.rows:
-        sections.insert(-1, _findings(view.findings))
+    tables = {
+        title: _findings(grid) if grid is view.findings else _table(title, grid)
+        for title, grid in view.tables
+    }
+    sections += tables.values()
     if view.notes:
         sections.append(Text("\n".join(view.notes)))
     return Group(*(Padding(section, (0, 0, 1, 0)) for section in sections))

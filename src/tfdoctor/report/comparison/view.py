@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor import text
-from tfdoctor.comparison import Comparison, FindingChange, Mover, MoverKind, RunSide
+from tfdoctor.comparison import FindingChange, Mover, MoverKind, RunComparison, RunSide
 from tfdoctor.humanize import location, milliseconds
 from tfdoctor.report.comparison import words
 from tfdoctor.report.sentences import PART_LABELS
@@ -29,7 +29,7 @@ class ComparisonView:
     movers: Grid
 
     @classmethod
-    def of(cls, comparison: Comparison) -> Self:
+    def of(cls, comparison: RunComparison) -> Self:
         """Return the view of a comparison."""
         return cls(
             version=comparison.version,
@@ -54,7 +54,7 @@ class ComparisonView:
         return tuple((title, grid) for title, grid in titled if grid.rows)
 
 
-def _bars(comparison: Comparison) -> tuple[StepBar, ...]:
+def _bars(comparison: RunComparison) -> tuple[StepBar, ...]:
     sides = {"before": comparison.before, "after": comparison.after}
     scale = _scale(comparison)
     return tuple(
@@ -64,7 +64,7 @@ def _bars(comparison: Comparison) -> tuple[StepBar, ...]:
     )
 
 
-def _scale(comparison: Comparison) -> dict[str, float]:
+def _scale(comparison: RunComparison) -> dict[str, float]:
     """Return the time that is the whole width of each bar: one for both, or of shares each its own."""
     sums = {
         "before": sum(comparison.before.parts_ms.values()),
@@ -77,7 +77,7 @@ def _time(side: RunSide, *, in_ms: bool) -> str:
     return milliseconds(side.step_ms) if in_ms else ""
 
 
-def _parts(comparison: Comparison) -> Grid:
+def _parts(comparison: RunComparison) -> Grid:
     rows = [
         (
             PART_LABELS[part.part],
@@ -92,7 +92,7 @@ def _parts(comparison: Comparison) -> Grid:
     )
 
 
-def _findings(comparison: Comparison) -> Grid:
+def _findings(comparison: RunComparison) -> Grid:
     rows = tuple(_finding(change, in_ms=comparison.in_ms) for change in comparison.findings)
     columns = ("", "rule", "where", "before", "after", "what")
     return Grid(columns, ("text", "place", "place", "number", "number", "text"), rows)
@@ -109,7 +109,7 @@ def _finding(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
     )
 
 
-def _movers(comparison: Comparison) -> Grid:
+def _movers(comparison: RunComparison) -> Grid:
     rows = tuple(_mover(mover, in_ms=comparison.in_ms) for mover in comparison.movers)
     columns = ("kind", "name", "before", "after")
     return Grid(columns, ("text", "text", "number", "number"), rows)

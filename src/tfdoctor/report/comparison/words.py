@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from tfdoctor.comparison import (
     ChangeOfStep,
-    Comparison,
     Direction,
     FindingState,
     Mismatch,
     PartChange,
     RegressionGate,
+    RunComparison,
     RunSide,
 )
 from tfdoctor.humanize import counted, milliseconds, percent
@@ -20,11 +20,11 @@ from tfdoctor.text import name
 LARGE, GONE = 0.05, 0.2
 """Share of the step from which a part is named in the headline, and of its former time below which it is gone."""
 
-NARROW = 0.1
-"""Ends of an interval closer than this are given with a decimal."""
+SMALL = 0.1
+"""Ends of an interval are given with a decimal where both are nearer to zero."""
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: RunComparison) -> str:
     """Return the verdict in one sentence."""
     step, before = comparison.step, comparison.before.step_ms
     if step is None or before is None:
@@ -36,7 +36,7 @@ def headline(comparison: Comparison) -> str:
     return f"{by} {step.direction} per step ({_figure(step)}){f', {rest}' if rest else ''}."
 
 
-def _without_step(comparison: Comparison) -> str:
+def _without_step(comparison: RunComparison) -> str:
     if not comparison.in_ms:
         return "Shares of the step compared, as times of unlike runs cannot be."
     return f"The steps cannot be compared: {name(comparison.missing, 200)}."
@@ -52,11 +52,11 @@ def _interval(step: ChangeOfStep) -> str:
 
 
 def _ends(low: float, high: float) -> str:
-    digits = 1 if high - low < NARROW else 0
+    digits = 1 if max(abs(low), abs(high)) < SMALL else 0
     return f"{number(low, digits)} to {number(high, digits)} %"
 
 
-def _named_parts(comparison: Comparison) -> Iterator[str]:
+def _named_parts(comparison: RunComparison) -> Iterator[str]:
     """Yield what became of the part that changed most, where it is much of the step."""
     step_ms = comparison.before.step_ms or 0.0
     changed = [part for part in comparison.parts if part.changed]
@@ -80,7 +80,7 @@ def amount(value: float | None, *, in_ms: bool) -> str:
     return milliseconds(value) if in_ms else percent(value)
 
 
-def sides(comparison: Comparison) -> tuple[str, str]:
+def sides(comparison: RunComparison) -> tuple[str, str]:
     """Return one sentence for each side."""
     return _side("Before", comparison.before), _side("After", comparison.after)
 
@@ -96,22 +96,22 @@ def mismatch(one: Mismatch) -> str:
     return f"{one.what}: {name(one.before)} → {name(one.after)}"
 
 
-def notes(comparison: Comparison) -> tuple[str, ...]:
+def notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return what the figure rests on: the interval, what widens it, and how the runs differ."""
     differ = [f"The runs differ in {mismatch(one)}." for one in comparison.mismatches]
     gate = [gate_sentence(comparison.gate, comparison.step)] if comparison.gate else []
     return (*gate, *_about_interval(comparison), *comparison.wider, *differ)
 
 
-def _about_interval(comparison: Comparison) -> Iterator[str]:
+def _about_interval(comparison: RunComparison) -> Iterator[str]:
     step = comparison.step
     if step is None:
         return
     yield f"95 % interval; these steps can show differences from about {percent(step.least)} on."
     if comparison.before.recordings == comparison.after.recordings == 1:
         yield (
-            "With one recording of each, runs of the same program are taken to differ as much as their steps do. "
-            "Several recordings of each show how much they differ."
+            "With one recording of each, runs of the same program are taken to differ as much as stretches of the "
+            "traced steps do. Several recordings of each show how much they differ."
         )
 
 

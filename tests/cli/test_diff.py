@@ -1,0 +1,106 @@
+"""`tfdoctor diff` as a user runs it, on the sample traces."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tfdoctor import cli
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+SLOW, FIXED = str(SAMPLES / "cpu-input-bound"), str(SAMPLES / "cpu-input-bound-fixed")
+CONVNET = str(SAMPLES / "cpu-float32-convnet")
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli.app, ["diff", *words])
+    error = str(result.exception) if result.exception and result.exit_code == 1 else ""
+    return result.exit_code, " ".join((result.output + error).split())
+
+
+def test_a_run_and_its_report_are_the_same(tmp_path: Path) -> None:
+    reported = CliRunner().invoke(
+        cli.app, ["report", SLOW, "--format", "json", "--out", str(tmp_path)]
+    )
+    assert reported.exit_code == 0
+    code, output = run(SLOW, str(tmp_path / "report.json"), "--max-regression", "1%")
+    assert code == 0
+    assert "No difference that these steps can show" in output
+    assert "passed" in output
+
+
+def test_unlike_runs_are_refused_with_what_differs(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, output = run(SLOW, FIXED, "--format", "json", "--out", str(out))
+    assert code != 0
+    assert "command: python input_bound.py → python input_bound_fixed.py" in output
+    assert "--anyway" in output
+    assert not out.exists()
+
+
+def test_unlike_runs_are_compared_where_the_user_wants_it(tmp_path: Path) -> None:
+    code, output = run(SLOW, FIXED, "--anyway", "--format", "html,json,md", "--out", str(tmp_path))
+    assert code == 0
+    assert "faster per step" in output
+    assert "fixed: input-bound" in output
+    content = json.loads((tmp_path / "tfdoctor-diff.json").read_text())
+    assert content["step"]["direction"] == "faster"
+    assert content["step"]["high"] < -0.5
+    page = (tmp_path / "tfdoctor-diff.html").read_text()
+    assert "input wait gone" in page
+    assert len(page) < 100_000
+    comment = (tmp_path / "tfdoctor-diff.md").read_text()
+    assert comment.startswith("## tfdoctor: ")
+    assert "<!-- tfdoctor-report diff" in comment.splitlines()[0]
+
+
+def test_shares_are_compared_without_times() -> None:
+    code, output = run(SLOW, FIXED, "--shares")
+    assert code == 0
+    assert "faster" not in output
+    assert "input wait 66 % 3.4 % yes" in output
+
+
+def test_a_regression_exits_with_3() -> None:
+    code, output = run(FIXED, SLOW, "--anyway", "--max-regression", "5%")
+    assert code == 3
+    assert "Regression gate: failed" in output
+
+
+def test_several_recordings_of_each_side() -> None:
+    code, output = run(SLOW, FIXED, "--before", SLOW, "--after", FIXED, "--anyway")
+    assert code == 0
+    assert "of two recordings" in output
+    assert "With one recording of each" not in output
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((SLOW, SLOW, "--format", "pdf"), "'pdf' is not one of html, json, md"),
+        ((SLOW, SLOW, "--max-regression", "much"), "'much' is not a percentage: write 10%"),
+        ((SLOW, SLOW, "--shares", "--max-regression", "5%"), "needs times"),
+        ((SLOW, "/nowhere"), "/nowhere"),
+        ((SLOW, str(SAMPLES / "README.md")), "README.md"),
+    ],
+)
+def test_wrong_words_are_refused(words: tuple[str, ...], why: str) -> None:
+    code, output = run(*words)
+    assert code != 0
+    assert why in output
+
+
+def test_a_gate_that_cannot_be_checked_does_not_pass(tmp_path: Path) -> None:
+    empty = tmp_path / "report.json"
+    content = {"schema": 1, "tfdoctor": "0", "subject": {}, "steps": {"missing": "no steps"}}
+    empty.write_text(json.dumps(content))
+    code, output = run(SLOW, str(empty), "--max-regression", "5%")
+    assert code != 0
+    assert "--max-regression cannot be checked" in output
+
+
+def test_a_run_on_another_kind_of_program_compares_by_shares() -> None:
+    code, output = run(SLOW, CONVNET, "--shares")
+    assert code == 0
+    assert "The runs differ in" in output

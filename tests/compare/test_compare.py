@@ -1,0 +1,191 @@
+"""What a comparison says of two runs."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_work
+from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.report_data import ReportData, StepsData
+from tfdoctor.comparison import Direction, FindingState, MoverKind, RunComparison
+
+
+def compared(before: ReportData, after: ReportData, most: float | None = None) -> RunComparison:
+    return compare(Sides.of([before], [after]), most_regression=most)
+
+
+def test_a_faster_run_is_called_faster_with_its_parts() -> None:
+    before = report(series(0), {"input": 0.6, "device": 0.4})
+    after = report(series(1, step_ms=8.0), {"device": 1.0})
+    result = compared(before, after)
+    assert result.step is not None
+    assert result.step.direction is Direction.FASTER
+    assert result.step.change == pytest.approx(-0.6, abs=0.02)
+    assert result.step.low < result.step.change < result.step.high < 0
+    changed = {part.part: part.changed for part in result.parts}
+    assert changed == {"input": True, "device": False}
+
+
+def test_a_run_compared_with_itself_has_no_difference() -> None:
+    one = report(series(0))
+    result = compared(one, one, most=0.001)
+    assert result.step is not None
+    assert result.step.direction is Direction.NONE
+    assert result.gate is not None
+    assert not result.gate.failed
+
+
+def test_the_gate_fails_on_the_lower_end_of_the_interval() -> None:
+    before, after = report(series(0)), report(series(1, step_ms=22.0))
+    passes, fails = compared(before, after, most=0.099), compared(before, after, most=0.05)
+    assert passes.gate is not None
+    assert fails.gate is not None
+    assert (passes.gate.failed, fails.gate.failed) == (False, True)
+
+
+@given(st.floats(0.0, 0.5), st.floats(0.0, 0.5), st.integers(0, 30))
+def test_a_gate_that_allows_more_never_fails_where_a_stricter_one_passes(
+    one: float, other: float, seed: int
+) -> None:
+    before, after = report(series(seed)), report(series(seed + 1, step_ms=23.0))
+    strict, lax = (compared(before, after, most=most).gate for most in sorted((one, other)))
+    assert strict is not None
+    assert lax is not None
+    assert strict.failed or not lax.failed
+
+
+def test_steps_that_are_missing_or_few_show_nothing() -> None:
+    good, none, few = report(series(0)), report([]), report(series(0, steps=5))
+    assert compared(good, none).missing == "the step after the change is unknown: no steps"
+    assert compared(few, good).missing.startswith("the run before the change has five traced steps")
+    assert compared(few, good).step is None
+
+
+def test_load_of_other_programs_widens_the_side_that_it_slows() -> None:
+    busy = replace(MACHINE, cores_run=1.2, cores_other=0.5)
+    quiet = replace(MACHINE, cores_run=1.2, cores_other=0.0)
+    before = report(series(0), conditions=quiet)
+    alone = compared(before, report(series(1), conditions=quiet)).step
+    loaded = compared(before, report(series(1), conditions=busy))
+    assert alone is not None
+    assert loaded.step is not None
+    assert loaded.step.low == pytest.approx((1 + alone.low) * 0.75 - 1)
+    assert loaded.step.high == pytest.approx(alone.high)
+    assert loaded.wider == (
+        "Other programs used 25 % of the cores while the steps after the change were traced.",
+    )
+
+
+def test_programs_on_spare_cores_widen_nothing() -> None:
+    spare = replace(MACHINE, cores_usable=16.0, cores_run=2.0, cores_other=2.0)
+    before, after = report(series(0), conditions=spare), report(series(1), conditions=spare)
+    assert compared(before, after).wider == ()
+
+
+def test_a_lower_clock_widens_the_interval() -> None:
+    fast, slow = replace(MACHINE, gpu_mhz=1980.0), replace(MACHINE, gpu_mhz=1500.0)
+    before, after = (
+        report(series(0), conditions=fast),
+        report(series(1, step_ms=26.4), conditions=slow),
+    )
+    result = compared(before, after)
+    assert result.step is not None
+    assert result.step.direction is Direction.NONE
+    assert result.wider == ("The clock of the GPUs was 32 % lower after the change.",)
+
+
+@pytest.mark.parametrize(
+    ("after", "what"),
+    [
+        (report(series(1), subject=replace(SUBJECT, hosts=("other",))), "host"),
+        (report(series(1), subject=replace(SUBJECT, command=("python", "x.py"))), "command"),
+        (report(series(1), subject=replace(SUBJECT, framework={"tensorflow": "2.18"})), "versions"),
+        (report(series(1), conditions=replace(MACHINE, batch_size=64)), "batch size"),
+        (report(series(1), conditions=replace(MACHINE, cpu_model="Xeon")), "CPU"),
+    ],
+)
+def test_runs_that_are_not_alike_say_how(after: ReportData, what: str) -> None:
+    sides = Sides.of([report(series(0))], [after])
+    assert [mismatch.what for mismatch in sides.mismatches] == [what]
+
+
+def test_what_is_unknown_of_one_run_is_no_mismatch() -> None:
+    unknown = report(series(1), conditions=replace(MACHINE, batch_size=None, cpu_model=""))
+    assert Sides.of([report(series(0))], [unknown]).mismatches == ()
+
+
+def test_findings_are_matched_by_rule_and_file() -> None:
+    before = report(
+        series(0),
+        results=[
+            finding("gone", "a.py", 3.0),
+            finding("moved", "a.py", 3.0, line=3),
+            finding("worse", "a.py", 3.0),
+            finding("better", "a.py", 9.0),
+            finding("elsewhere", "a.py", 3.0),
+        ],
+    )
+    after = report(
+        series(1),
+        results=[
+            finding("moved", "a.py", 3.1, line=90),
+            finding("worse", "a.py", 9.0),
+            finding("better", "a.py", 3.0),
+            finding("elsewhere", "b.py", 3.0),
+        ],
+    )
+    found = [(change.rule, change.state) for change in compared(before, after).findings]
+    assert found == [
+        ("elsewhere", FindingState.NEW),
+        ("worse", FindingState.WORSE),
+        ("moved", FindingState.SAME),
+        ("better", FindingState.BETTER),
+        ("gone", FindingState.FIXED),
+        ("elsewhere", FindingState.FIXED),
+    ]
+
+
+def test_doubts_about_the_recording_are_no_findings() -> None:
+    doubt = replace(finding("unfinished-recording", "a.py", 3.0), topic="recording")
+    assert compared(report(series(0)), report(series(1), results=[doubt])).findings == ()
+
+
+def test_what_moved_most_comes_first_and_noise_is_left_out() -> None:
+    before = with_work(report(series(0)), {"MatMul": 9.0, "Mul": 3.0, "Add": 0.1}, {"Map": 4.0})
+    after = with_work(report(series(1)), {"MatMul": 4.0, "Mul": 3.05, "Add": 0.2}, {"Map": 1.0})
+    moved = [(mover.kind, mover.name) for mover in compared(before, after).movers]
+    assert moved == [(MoverKind.OPERATION, "MatMul (dense)"), (MoverKind.STAGE, "Map")]
+
+
+def test_shares_are_compared_where_times_cannot_be() -> None:
+    before = report(series(0), {"input": 0.5, "device": 0.5})
+    after = report(series(1, step_ms=200.0), {"input": 0.1, "device": 0.9})
+    result = compare(Sides.of([before], [after]), in_ms=False)
+    assert result.step is None
+    assert {part.part: round(part.after, 3) for part in result.parts} == {
+        "input": 0.1,
+        "device": 0.9,
+    }
+
+
+def test_the_run_in_the_middle_stands_for_its_side() -> None:
+    runs = [report(series(seed, step_ms=ms)) for seed, ms in enumerate((30.0, 20.0, 25.0))]
+    side = compare(Sides.of(runs, runs)).before
+    assert side.recordings == 3
+    assert side.steps == 180
+    assert sum(side.parts_ms.values()) == pytest.approx(side.step_ms)
+    assert Sides.of(runs, runs).before[0] is runs[2]
+
+
+def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None:
+    traced = report(series(0))
+    corrected = replace(
+        traced,
+        steps=StepsData(step_ms=20.0, untraced_ms=10.0, rows=traced.steps.rows),
+        untraced_breakdown_ms={"device": 10.0},
+    )
+    result = compared(corrected, corrected)
+    assert result.before.step_ms == pytest.approx(10.0)
+    assert result.parts[0].before == pytest.approx(10.0)

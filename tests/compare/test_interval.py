@@ -1,0 +1,117 @@
+"""The interval of a difference: a gate on it does not fail by chance, and does on a true regression."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compare.made import run
+from tfdoctor.compare.interval import Interval, step_interval
+from tfdoctor.compare.step_times import RunSteps, block_length, bootstrap_error
+
+GATE = math.log(1.05)
+
+
+def lower_ends(pairs: int, jitter: float, slower: float = 1.0) -> list[float]:
+    """Return the lower ends of the differences of so many pairs of runs of 60 steps."""
+    return [
+        step_interval([run(2 * pair, jitter)], [run(2 * pair + 1, jitter, step_ms=20 * slower)]).low
+        for pair in range(pairs)
+    ]
+
+
+@pytest.mark.parametrize("jitter", [0.01, 0.05])
+def test_runs_of_one_program_hardly_ever_fail_a_gate_of_five_percent(jitter: float) -> None:
+    failed = sum(low > GATE for low in lower_ends(200, jitter))
+    assert failed <= 2
+
+
+def test_a_regression_of_ten_percent_is_caught() -> None:
+    caught = sum(low > GATE for low in lower_ends(200, 0.01, slower=1.1))
+    assert caught >= 190
+
+
+def test_runs_that_differ_more_need_several_recordings() -> None:
+    """Runs whose speeds differ by 2 %: five of each side show a regression of 10 %."""
+    rng = np.random.default_rng(3)
+
+    def side(first: int, slower: float) -> list[RunSteps]:
+        speeds = np.exp(0.02 * rng.normal(size=5))
+        return [
+            run(first + at, 0.05, step_ms=20 * slower * speed) for at, speed in enumerate(speeds)
+        ]
+
+    alike = [step_interval(side(10 * k, 1.0), side(10 * k + 5, 1.0)) for k in range(40)]
+    slower = [step_interval(side(10 * k, 1.0), side(10 * k + 5, 1.1)) for k in range(40)]
+    assert sum(one.low > GATE for one in alike) == 0
+    assert sum(one.low > GATE for one in slower) >= 30
+
+
+@given(st.floats(0.5, 2.0), st.integers(0, 50))
+def test_the_interval_turns_round_when_the_runs_are_exchanged(factor: float, seed: int) -> None:
+    first, second = run(seed), run(seed + 1, step_ms=20 * factor)
+    there, back = step_interval([first], [second]), step_interval([second], [first])
+    assert (there.middle, there.low, there.high) == pytest.approx(
+        (-back.middle, -back.high, -back.low)
+    )
+
+
+@given(st.floats(0.1, 100.0), st.integers(0, 50))
+def test_the_unit_of_time_does_not_matter(unit: float, seed: int) -> None:
+    def scaled(made: RunSteps) -> RunSteps:
+        return RunSteps(made.times_ms * unit, made.step_ms * unit)
+
+    first, second = run(seed), run(seed + 1)
+    there, other = (
+        step_interval([first], [second]),
+        step_interval([scaled(first)], [scaled(second)]),
+    )
+    assert (other.low, other.high) == pytest.approx((there.low, there.high), abs=1e-9)
+
+
+def test_the_interval_holds_what_the_untraced_steps_say() -> None:
+    """The traced steps are 30 % slower, the others are not: tracing cost more in one of the runs."""
+    before = RunSteps(run(0).times_ms, 20.0, untraced_ms=18.0)
+    after = RunSteps(run(1, step_ms=26).times_ms, 26.0, untraced_ms=18.0)
+    assert step_interval([before], [after]).low == pytest.approx(0.0, abs=1e-9)
+    unknown = RunSteps(after.times_ms, 26.0)
+    assert step_interval([before], [unknown]).low > 0.2
+
+
+def test_a_mean_with_long_steps_is_no_regression_of_the_medians() -> None:
+    """One window of two holds the long step at the end of an epoch."""
+    long = run(1).times_ms.copy()
+    long[20] = 600.0
+    after = RunSteps(long, float(long.mean()), mean=True)
+    assert step_interval([run(0)], [after]).low < GATE
+
+
+def test_more_different_stretches_make_the_interval_wider() -> None:
+    drifting = run(0).times_ms * np.linspace(1.0, 1.3, 60)
+    even = step_interval([run(1)], [run(0)])
+    drift = step_interval([run(1)], [RunSteps(drifting, float(np.median(drifting)))])
+    assert drift.high - drift.low > 2 * (even.high - even.low)
+
+
+def test_blocks_grow_with_the_cube_root_of_the_steps() -> None:
+    assert [block_length(count) for count in (8, 27, 60, 1000)] == [2, 3, 4, 10]
+
+
+def test_the_error_of_a_mean_of_independent_steps_is_that_of_theory() -> None:
+    values = np.random.default_rng(0).normal(size=1000)
+    error = bootstrap_error(values, lambda drawn: drawn.mean(axis=1))
+    assert error == pytest.approx(values.std() / math.sqrt(1000), rel=0.25)
+
+
+def test_dependent_steps_have_a_larger_error() -> None:
+    """Each value four times in a row: a quarter of the steps are new."""
+    values = np.repeat(np.random.default_rng(0).normal(size=250), 4)
+    error = bootstrap_error(values, lambda drawn: drawn.mean(axis=1))
+    assert error > 1.5 * values.std() / math.sqrt(1000)
+
+
+def test_ratios_are_changes_of_the_time_before() -> None:
+    ratios = Interval(math.log(1.1), 0.0, math.log(2.0)).ratios()
+    assert (ratios.middle, ratios.low, ratios.high) == pytest.approx((0.1, 0.0, 1.0))

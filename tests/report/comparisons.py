@@ -1,0 +1,125 @@
+"""Comparisons to render: a faster run, no difference, and unlike runs."""
+
+from tfdoctor.comparison import (
+    ChangeOfStep,
+    Direction,
+    FindingChange,
+    FindingState,
+    Mismatch,
+    Mover,
+    MoverKind,
+    PartChange,
+    RegressionGate,
+    RunComparison,
+    RunSide,
+)
+from tfdoctor.verdict import Location
+
+HOSTILE = "</script><img src=x onerror=alert(1)>|`@all"
+
+BEFORE = RunSide(
+    title="train.py",
+    recordings=1,
+    steps=60,
+    step_ms=26.1,
+    parts_ms={"input": 12.0, "host": 4.1, "device": 10.0},
+    tfdoctor="0.1.0",
+)
+AFTER = RunSide(
+    title="train.py",
+    recordings=1,
+    steps=60,
+    step_ms=18.0,
+    parts_ms={"input": 0.3, "host": 4.2, "device": 13.5},
+    tfdoctor="0.1.0",
+)
+
+
+def faster() -> RunComparison:
+    return RunComparison(
+        version="0.1.0",
+        before=BEFORE,
+        after=AFTER,
+        step=ChangeOfStep(
+            change=-0.31, low=-0.34, high=-0.28, least=0.05, direction=Direction.FASTER
+        ),
+        wider=(
+            "Other programs used 4 % of the cores while the steps after the change were traced.",
+        ),
+        parts=(
+            PartChange(part="input", before=12.0, after=0.3, changed=True),
+            PartChange(part="host", before=4.1, after=4.2, changed=False),
+            PartChange(part="device", before=10.0, after=13.5, changed=True),
+        ),
+        movers=(
+            Mover(kind=MoverKind.STAGE, name=".map(decode)", before=14.0, after=None),
+            Mover(kind=MoverKind.OPERATION, name="Conv2D (conv1)", before=4.0, after=6.0),
+        ),
+        findings=(
+            FindingChange(
+                state=FindingState.NEW,
+                rule="float32-matmul",
+                summary="Matmuls run in float32",
+                severity="warning",
+                at=Location("src/train.py", 40),
+                after_ms=4.0,
+            ),
+            FindingChange(
+                state=FindingState.FIXED,
+                rule="input-bound",
+                summary="Each step waits 12.0 ms for input",
+                severity="critical",
+                at=Location("src/train.py", 12),
+                before_ms=12.0,
+            ),
+        ),
+        gate=RegressionGate(most=0.05, failed=False),
+    )
+
+
+def alike() -> RunComparison:
+    return RunComparison(
+        version="0.1.0",
+        before=BEFORE,
+        after=BEFORE,
+        step=ChangeOfStep(
+            change=0.004, low=-0.04, high=0.05, least=0.045, direction=Direction.NONE
+        ),
+        parts=(PartChange(part="input", before=12.0, after=12.0, changed=False),),
+    )
+
+
+def unlike() -> RunComparison:
+    return RunComparison(
+        version="0.1.0",
+        before=BEFORE,
+        after=AFTER,
+        step=None,
+        missing="the runs are not compared in milliseconds",
+        in_ms=False,
+        mismatches=(Mismatch("CPU", "EPYC", "Xeon"), Mismatch("command", "train.py", HOSTILE)),
+        parts=(PartChange(part="input", before=0.46, after=0.02, changed=True),),
+        findings=(
+            FindingChange(
+                state=FindingState.WORSE,
+                rule=HOSTILE,
+                summary=HOSTILE,
+                severity="",
+                at=Location(HOSTILE, 1),
+            ),
+        ),
+    )
+
+
+def slower() -> RunComparison:
+    return RunComparison(
+        version="0.1.0",
+        before=AFTER,
+        after=BEFORE,
+        step=ChangeOfStep(change=0.45, low=0.41, high=0.5, least=0.03, direction=Direction.SLOWER),
+        parts=(PartChange(part="input", before=0.3, after=12.0, changed=True),),
+        gate=RegressionGate(most=0.05, failed=True),
+    )
+
+
+ALL = {"faster": faster, "alike": alike, "unlike": unlike, "slower": slower}
