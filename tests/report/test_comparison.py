@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,12 +47,12 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
         comparison.write(comparisons.faster(), tmp_path / "file", ["md"])
 
 
-def keys(value: object) -> Iterator[str]:
+def keys(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         yield from value
-    inside = value.values() if isinstance(value, dict) else value
-    if isinstance(value, dict | list):
-        for item in inside:  # type: ignore[union-attr]  # it is one of the two
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
             yield from keys(item)
 
 
