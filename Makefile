@@ -31,7 +31,7 @@ check: $(READY) ## Check style, types, the direction of imports, and that the ge
 docs: $(READY) ## Write the generated pages under docs/, and the real output in README and tutorial.
 	@$(BIN)/python -m scripts.document
 
-screenshot: $(READY) chromium ## Take the picture of a report that README shows.
+screenshot: $(READY) chromium ## Take the pictures that README and the docs show.
 	@$(BIN)/python -m scripts.screenshot
 
 bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this machine (over an hour).

@@ -122,7 +122,9 @@ def real_rows(folder: Path) -> None:
     print("| script | recordings | steps, ms | pairs | no change: fails |")
     print("|---|--:|--:|--:|--:|")
     for name in SCRIPTS:
-        found = [load(path, _examined) for path in sorted(folder.glob(f"{name}-*"))]
+        found = [
+            load(path.parent, _examined) for path in sorted(folder.glob(f"{name}-*/tfdoctor.json"))
+        ]
         reports = [report for report in found if report.step_ms]
         pairs = list(itertools.permutations(reports, 2))
         failed = sum(_fails(pair) for pair in pairs)

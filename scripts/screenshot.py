@@ -1,6 +1,6 @@
-"""Takes the picture of a report that README shows: ``python -m scripts.screenshot``. Needs Chromium.
+"""Takes the pictures of a report and of a comparison that the docs show: ``python -m scripts.screenshot``.
 
-The report is that of the sample in README's text, so that the picture and the text say the same.
+Needs Chromium. They are those of the samples in README's text, so that the pictures and the text say the same.
 """
 
 import shutil
@@ -8,39 +8,73 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
+from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.loading import load
 from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
+from tfdoctor.report import comparison
 from tfdoctor.report.formats import html
 from tfdoctor.rules import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent
-SAMPLE = ROOT / "sample_traces" / "cpu-input-bound"
-PICTURE = ROOT / "docs" / "images" / "report.png"
+SAMPLES, PICTURES = ROOT / "sample_traces", ROOT / "docs" / "images"
+BEFORE, AFTER = SAMPLES / "cpu-input-bound", SAMPLES / "cpu-input-bound-fixed"
 
-WIDTH, HEIGHT = 1120, 1150
-"""Pixels: down to the timeline, at a width at which README shows the text legibly."""
+WIDTH = 1120
+"""Pixels: README shows the text legibly."""
+
+
+def examined(recording: Recording, title: str) -> Diagnosis:
+    """Diagnose a sample."""
+    return diagnose(recording, all_rules(), title, ask_xprof=False)
+
+
+def report() -> str:
+    """Return the page of a report."""
+    return html.render(examined(Recording.open(BEFORE), "input_bound.py"))
+
+
+def difference() -> str:
+    """Return the page of a comparison."""
+    return comparison.render(
+        "html", compare(Sides.of([load(BEFORE, examined)], [load(AFTER, examined)]))
+    )
+
+
+PAGES = {
+    "report.png": (report, 1150, "html[data-charts=drawn]"),  # down to the timeline
+    "diff.png": (difference, 790, "html"),  # down to the parts of the step
+}
+"""The page of each picture, its height in pixels, and what is there when it is drawn."""
+
+
+def take(browser: Browser, name: str, folder: Path) -> None:
+    """Write one picture."""
+    make, height, ready = PAGES[name]
+    file = folder / f"{name}.html"
+    file.write_text(make(), encoding="utf-8")
+    page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
+    page.goto(file.as_uri())
+    page.wait_for_selector(ready)
+    page.screenshot(path=PICTURES / name)
+    print(f"wrote {(PICTURES / name).relative_to(ROOT)}")
 
 
 def main() -> None:
-    """Write the picture."""
+    """Write the pictures named on the command line, or all."""
     browsers = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
     path = next(filter(None, browsers), None)
     if path is None:
         sys.exit("Chromium is not installed: install it, then run this again.")
-    report = diagnose(Recording.open(SAMPLE), all_rules(), "input_bound.py", ask_xprof=False)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        file = Path(folder) / "report.html"
-        file.write_text(html.render(report), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        page.goto(file.as_uri())
-        page.wait_for_selector("html[data-charts=drawn]")
-        page.screenshot(path=PICTURE)
+        for name in sys.argv[1:] or PAGES:
+            take(browser, name, Path(folder))
         browser.close()
-    print(f"wrote {PICTURE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,11 @@ def _about_interval(comparison: RunComparison) -> Iterator[str]:
     step = comparison.step
     if step is None:
         return
-    yield f"95 % interval; these steps can show differences from about {percent(step.least)} on."
+    faster = step.least / (1 + step.least)
+    yield (
+        "The interval is one of 95 %. With such steps, a difference shows if a run is at least "
+        f"{percent(step.least)} slower or {percent(faster)} faster."
+    )
     if comparison.before.recordings == comparison.after.recordings == 1:
         yield (
             "With one recording of each, runs of the same program are taken to differ as much as stretches of the "

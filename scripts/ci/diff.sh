@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Compares $TFDOCTOR_BASE_PATH with $TFDOCTOR_OUT. Runs of unlike machines are compared by shares, without the gate.
+set -euo pipefail
+
+compare() { tfdoctor diff "$TFDOCTOR_BASE_PATH" "$TFDOCTOR_OUT" --format html,md,json --out "$TFDOCTOR_OUT" "$@"; }
+
+code=0
+compare ${TFDOCTOR_MAX_REGRESSION:+--max-regression "$TFDOCTOR_MAX_REGRESSION"} || code=$?
+if [[ $code == 2 ]] && compare --shares; then
+  echo "::warning title=tfdoctor::The runs are not comparable in time: the regression gate was not checked."
+  code=0
+fi
+if [[ $code == 3 ]]; then
+  echo "::error title=tfdoctor::The training step is slower than --max-regression $TFDOCTOR_MAX_REGRESSION allows."
+fi
+echo "code=$code" >> "$GITHUB_OUTPUT"

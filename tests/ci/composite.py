@@ -1,0 +1,105 @@
+"""Runs the shell steps of action.yml as a runner does: in order, with the environment that each one states."""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[2]
+ACTION: Mapping[str, Any] = YAML(typ="safe").load((ROOT / "action.yml").read_text())
+STEPS: list[Mapping[str, Any]] = ACTION["runs"]["steps"]
+
+FAKE_GH = """#!/usr/bin/env python3
+import json, os, pathlib, shutil, sys
+state = pathlib.Path(os.environ["GH_STATE"])
+words = sys.argv[1:]
+with (state / "calls").open("a") as calls:
+    calls.write(json.dumps(words) + "\\n")
+if words[:2] == ["run", "list"]:
+    print((state / "run").read_text() if (state / "run").exists() else "", end="")
+elif words[:2] == ["run", "download"]:
+    if not (state / "artifact").is_dir():
+        sys.exit("no artifact found")
+    shutil.copytree(state / "artifact", words[words.index("--dir") + 1])
+elif words[0] == "api" and "--method" not in words:
+    assert os.environ["MARKER"].startswith("<!-- tfdoctor-report"), "the filter needs it"
+    print((state / "comment").read_text() if (state / "comment").exists() else "", end="")
+elif words[0] == "api":
+    body = next(word for word in words if word.startswith("body=@"))[len("body=@"):]
+    (state / "body").write_text(pathlib.Path(body).read_text())
+"""
+"""A program `gh` that notes its calls and answers from the files of a folder."""
+
+
+@dataclass
+class Runner:
+    """A job on a runner: a folder to work in, the words of the expressions, and what the steps wrote."""
+
+    folder: Path  # the checkout
+    state: Path  # of the runner
+    words: dict[str, str]
+    path: str  # PATH of the job, without `gh`
+    outputs: dict[str, str] = field(default_factory=dict)
+    printed: str = ""
+
+    def __post_init__(self) -> None:
+        self.state.mkdir(exist_ok=True)
+        (self.state / "bin").mkdir(exist_ok=True)
+        gh = self.state / "bin" / "gh"
+        gh.write_text(FAKE_GH)
+        gh.chmod(0o755)
+
+    def run(self, name: str) -> int:
+        """Run the shell step of this name; return its exit code."""
+        step = next(step for step in STEPS if step["name"] == name)
+        output = self.state / "output"
+        output.write_text("")
+        done = subprocess.run(
+            ["bash", "-c", step["run"]],
+            cwd=self.folder,
+            env=self._environment(step, output),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        self.printed = done.stdout + done.stderr
+        for line in output.read_text().splitlines():
+            key, _, value = line.partition("=")
+            self.outputs[f"steps.{step['id']}.outputs.{key}"] = value
+        return done.returncode
+
+    def _environment(self, step: Mapping[str, Any], output: Path) -> dict[str, str]:
+        known = {
+            "PATH": f"{self.state / 'bin'}:{self.path}",
+            "GITHUB_ACTION_PATH": str(ROOT),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(self.state / "summary"),
+            "GITHUB_REPOSITORY": "owner/name",
+            "GITHUB_WORKFLOW": "training speed",
+            "GH_STATE": str(self.state),
+        }
+        stated = {key: self._resolved(value) for key, value in step.get("env", {}).items()}
+        return os.environ | known | stated
+
+    def _resolved(self, text: str) -> str:
+        """Return a text with its expressions replaced by the runner's words; an unknown one is an error."""
+        values = self.words | self.outputs
+        return re.sub(r"\$\{\{ (.*?) \}\}", lambda match: values[match[1]], text)
+
+    def summary(self) -> str:
+        """Return the job summary."""
+        return (self.state / "summary").read_text()
+
+
+def inputs(**given: str) -> dict[str, str]:
+    """Return the inputs of the action as words of expressions: these, and the defaults of the others."""
+    stated = {name.replace("_", "-"): value for name, value in given.items()}
+    assert stated.keys() <= ACTION["inputs"].keys()
+    defaults = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()}
+    return {f"inputs.{name}": value for name, value in (defaults | stated).items()}

@@ -1,0 +1,203 @@
+"""The recipes for CI: valid by the published schemas, and their shell parts run."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs
+
+SAMPLES = ROOT / "sample_traces"
+SCRIPTS = [*sorted((ROOT / "scripts" / "ci").glob("*.sh")), ROOT / "examples" / "ci" / "pre-push"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A PATH on which `tfdoctor` and `python` are those of the tests."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "tfdoctor").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfdoctor "$@"\n')
+    (tools / "tfdoctor").chmod(0o755)
+    (tools / "python").symlink_to(sys.executable)
+    return f"{tools}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def runner(tmp_path: Path, path: str) -> Runner:
+    """A runner whose job has profiled the fixed example, and has reports of it."""
+    report = tmp_path / "report"
+    shutil.copytree(SAMPLES / "cpu-input-bound-fixed", report)
+    words = ["report", str(report), "--format", "json,md,html"]
+    subprocess.run([sys.executable, "-m", "tfdoctor", *words], check=True, capture_output=True)
+    made = Runner(tmp_path, tmp_path / "runner", inputs(command="train.py"), path)
+    made.outputs = {"steps.profile.outputs.folder": str(report)}
+    made.words |= {"github.token": "token", "github.event.pull_request.number": "7"}
+    return made
+
+
+def checked(schema: str, file: Path) -> tuple[int, str]:
+    """Return the exit code of the validator, and what it says."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [
+        ("vendor.github-actions", "action.yml"),
+        ("vendor.github-workflows", "examples/ci/github-workflow.yml"),
+        ("vendor.gitlab-ci", "examples/ci/gitlab-ci.yml"),
+    ],
+)
+def test_recipes_are_valid_by_the_published_schemas(schema: str, file: str) -> None:
+    code, said = checked(schema, ROOT / file)
+    assert code == 0, said
+
+
+def test_the_schemas_refuse_what_is_no_recipe(tmp_path: Path) -> None:
+    wrong = tmp_path / "action.yml"
+    wrong.write_text((ROOT / "action.yml").read_text().replace("using: composite", "using: magic"))
+    assert checked("vendor.github-actions", wrong)[0] == 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_shell_parts_can_be_run(script: Path) -> None:
+    assert os.access(script, os.X_OK)
+    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
+
+
+def test_every_script_is_used_by_the_action_or_another() -> None:
+    texts = [str(step.get("run", "")) for step in STEPS] + [one.read_text() for one in SCRIPTS]
+    for script in SCRIPTS[:-1]:
+        assert any(f"/{script.name}" in text for text in texts)
+
+
+def test_the_workflow_uses_inputs_that_exist() -> None:
+    workflow = (ROOT / "examples/ci/github-workflow.yml").read_text()
+    given = [
+        line.strip().partition(":")[0] for line in workflow.partition("OWNER/")[2].splitlines()[2:]
+    ]
+    assert set(filter(None, given)) <= ACTION["inputs"].keys()
+
+
+def test_a_comparable_base_is_compared_and_the_gate_decides(runner: Runner) -> None:
+    """The base is the same recording: nothing is slower."""
+    runner.words["inputs.max-regression"] = "5%"
+    runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound-fixed")
+    assert runner.run("Compare") == 0
+    assert runner.outputs["steps.diff.outputs.code"] == "0"
+    assert runner.run("Write the job summary") == 0
+    comparison, _, report = runner.summary().partition("## tfdoctor: Each step")
+    assert "No difference that these steps can show" in comparison
+    assert report
+
+
+def test_a_base_that_is_not_alike_is_compared_by_shares(runner: Runner) -> None:
+    runner.words["inputs.max-regression"] = "5%"
+    runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound")
+    assert runner.run("Compare") == 0
+    assert runner.outputs["steps.diff.outputs.code"] == "0"
+    assert "::warning title=tfdoctor::The runs are not comparable in time" in runner.printed
+
+
+def write_faster(base: Path, report: Path) -> None:
+    """Write a copy of a report whose steps took a fifth of the time."""
+    content = json.loads(report.read_text())
+    content["steps"]["step_ms"] /= 5
+    for row in content["steps"]["rows"]:
+        row["total_ms"] /= 5
+    content["conditions"]["untraced_ms"] = None
+    base.write_text(json.dumps(content))
+
+
+def test_a_slower_run_fails_the_job_at_its_end(runner: Runner, tmp_path: Path) -> None:
+    runner.words["inputs.max-regression"] = "5%"
+    write_faster(tmp_path / "base.json", tmp_path / "report" / "report.json")
+    runner.outputs["steps.base.outputs.path"] = str(tmp_path / "base.json")
+    assert runner.run("Compare") == 0
+    assert runner.outputs["steps.diff.outputs.code"] == "3"
+    assert "::error title=tfdoctor::The training step is slower" in runner.printed
+    runner.outputs["steps.profile.outputs.code"] = "0"
+    assert runner.run("Pass or fail") == 3
+    runner.outputs["steps.profile.outputs.code"] = "1"
+    assert runner.run("Pass or fail") == 1
+
+
+def test_a_job_without_a_comparison_passes(runner: Runner) -> None:
+    runner.outputs |= {"steps.profile.outputs.code": "0", "steps.diff.outputs.code": ""}
+    assert runner.run("Pass or fail") == 0
+
+
+def calls(runner: Runner) -> list[list[str]]:
+    lines = (runner.state / "calls").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_first_report_becomes_a_comment(runner: Runner) -> None:
+    assert runner.run("Comment on the pull request") == 0, runner.printed
+    assert calls(runner)[-1][:4] == ["api", "--silent", "--method", "POST"]
+    assert calls(runner)[-1][4] == "repos/owner/name/issues/7/comments"
+    assert (runner.state / "body").read_text().startswith("## tfdoctor: Each step takes")
+
+
+def test_a_later_report_takes_the_place_of_the_comment(runner: Runner) -> None:
+    (runner.state / "comment").write_text("4711\n4712\n")
+    assert runner.run("Comment on the pull request") == 0
+    assert calls(runner)[-1][2:5] == ["--method", "PATCH", "repos/owner/name/issues/comments/4711"]
+
+
+def test_a_comparison_too_long_for_a_comment_is_left_to_the_files(
+    runner: Runner, tmp_path: Path
+) -> None:
+    (tmp_path / "report" / "tfdoctor-diff.md").write_text("x" * 64_000)
+    assert runner.run("Comment on the pull request") == 0
+    body = (runner.state / "body").read_text()
+    assert body == (tmp_path / "report" / "report.md").read_text()
+
+
+@pytest.fixture
+def base_of(runner: Runner, tmp_path: Path) -> Runner:
+    runner.words |= {
+        "inputs.base": "artifact",
+        "runner.temp": str(tmp_path / "temp"),
+        "github.event.pull_request.base.sha || github.event.before": "0" * 40,
+        "github.base_ref || github.event.repository.default_branch": "main",
+    }
+    return runner
+
+
+STEP = "Get the run to compare with"
+
+
+def test_the_report_of_the_base_branch_is_taken(base_of: Runner, tmp_path: Path) -> None:
+    (base_of.state / "run").write_text("123")
+    (base_of.state / "artifact").mkdir()
+    (base_of.state / "artifact" / "report.json").write_text("{}")
+    (tmp_path / "temp" / "tfdoctor").mkdir(parents=True)
+    assert base_of.run(STEP) == 0, base_of.printed
+    assert Path(base_of.outputs["steps.base.outputs.path"]).read_text() == "{}"
+    assert calls(base_of)[-1][:3] == ["run", "download", "123"]
+
+
+@pytest.mark.parametrize(
+    ("run", "notice"),
+    [("", "No successful run on main yet"), ("123", "The last run on main has no report")],
+)
+def test_without_a_report_of_the_base_branch_nothing_is_compared(
+    base_of: Runner, run: str, notice: str
+) -> None:
+    (base_of.state / "run").write_text(run)
+    assert base_of.run(STEP) == 0
+    assert "steps.base.outputs.path" not in base_of.outputs
+    assert f"::notice title=tfdoctor::{notice}" in base_of.printed
+
+
+def test_a_path_is_taken_as_it_is(base_of: Runner, tmp_path: Path) -> None:
+    base_of.words["inputs.base"] = "earlier/report.json"
+    assert base_of.run(STEP) == 0
+    assert base_of.outputs["steps.base.outputs.path"] == str(tmp_path / "earlier" / "report.json")

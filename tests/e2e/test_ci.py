@@ -1,0 +1,114 @@
+"""A change of a repository, reviewed as the recipes do it: real git, real TensorFlow, the steps of action.yml."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ci.composite import ROOT, Runner, inputs
+
+pytestmark = pytest.mark.tensorflow
+
+TRAIN = """import time
+import keras, numpy as np
+
+class Wait(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(WAIT)
+
+x = np.zeros((640, 4), dtype="float32")
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(x, x[:, :1], batch_size=8, epochs=1, verbose=0, callbacks=[Wait()])
+"""
+
+
+def git(folder: Path, *words: str) -> str:
+    own = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main")
+    done = subprocess.run(
+        ["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def commit(folder: Path, wait_s: float) -> str:
+    (folder / "model").mkdir(exist_ok=True)
+    (folder / "model" / "train.py").write_text(TRAIN.replace("WAIT", str(wait_s)))
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", f"Wait {wait_s} s")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    return folder
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "tfdoctor").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfdoctor "$@"\n')
+    (tools / "tfdoctor").chmod(0o755)
+    (tools / "python").symlink_to(sys.executable)
+    return f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+
+def test_a_slower_change_is_compared_with_its_base_and_refused(
+    repository: Path, tmp_path: Path, path: str
+) -> None:
+    base = commit(repository, 0.002)
+    commit(repository, 0.02)
+    given = inputs(command="'train.py'", base="record", max_regression="10%", steps="40")
+    words = given | {
+        "runner.temp": str(tmp_path / "temp"),
+        "github.token": "token",
+        "github.event.pull_request.base.sha || github.event.before": base,
+        "github.base_ref || github.event.repository.default_branch": "main",
+        "github.event.pull_request.number": "7",
+    }
+    job = Runner(repository / "model", tmp_path / "runner", words, path)
+    assert job.run("Profile the change") == 0, job.printed
+    assert job.outputs["steps.profile.outputs.code"] == "0", job.printed
+    assert job.outputs["steps.profile.outputs.traced"] == "true"
+    assert job.run("Get the run to compare with") == 0, job.printed
+    assert job.run("Compare") == 0, job.printed
+    assert job.outputs["steps.diff.outputs.code"] == "3", job.printed
+    assert job.run("Write the job summary") == 0
+    assert "slower per step" in job.summary()
+    assert job.run("Comment on the pull request") == 0
+    assert job.run("Pass or fail") == 3
+    for name in ("report.html", "report.json", "report.sarif", "tfdoctor-diff.html"):
+        assert (Path(job.outputs["steps.profile.outputs.folder"]) / name).is_file()
+
+
+def test_a_push_that_makes_the_step_slower_is_refused(
+    repository: Path, tmp_path: Path, path: str
+) -> None:
+    remote = tmp_path / "remote.git"
+    git(repository, "init", "-q", "--bare", str(remote))
+    hook = repository / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_bytes((ROOT / "examples" / "ci" / "pre-push").read_bytes())
+    hook.chmod(0o755)
+    env = os.environ | {"PATH": path, "TFDOCTOR_COMMAND": "model/train.py"}
+
+    def push() -> subprocess.CompletedProcess[str]:
+        words = ["git", "push", "-q", str(remote), "HEAD:refs/heads/main"]
+        return subprocess.run(
+            words, cwd=repository, env=env, capture_output=True, text=True, check=False, timeout=300
+        )
+
+    commit(repository, 0.002)
+    first = push()
+    assert first.returncode == 0, first.stderr
+    slower = commit(repository, 0.02)
+    refused = push()
+    assert refused.returncode != 0
+    assert "Regression gate: failed" in refused.stderr
+    assert git(remote, "rev-parse", "main") != slower
