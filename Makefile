@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs screenshot bench samples rule fact chromium clean
+.PHONY: help demo test check docs site screenshot bench samples rule fact chromium clean
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,10 @@ check: $(READY) ## Check style, types, the direction of imports, and that the ge
 
 docs: $(READY) ## Write the generated pages under docs/, and the real output in README and tutorial.
 	@$(BIN)/python -m scripts.document
+
+site: $(READY) ## Build the manual as a site that needs no server: site/index.html.
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -c scripts/site -d site/.doctrees docs site
+	@echo "Open the manual: $(CURDIR)/site/index.html"
 
 screenshot: $(READY) chromium ## Take the pictures that README and the docs show.
 	@$(BIN)/python -m scripts.screenshot
@@ -53,7 +57,7 @@ fact: $(READY) ## Begin a fact: make fact NAME=queue-depth ROOM=input
 	@$(BIN)/python -m scripts.new_fact $(NAME) --room $(ROOM)
 
 clean: ## Remove what make made: the environment, the demo, caches.
-	rm -rf $(VENV) demo dist tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo dist site tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # pip learnt to install dependency groups in 25.1.
 $(READY): pyproject.toml

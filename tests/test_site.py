@@ -1,0 +1,97 @@
+"""The manual as a site: it is built without a warning, works from the file system, and refuses dead links."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tfdoctor.rules import all_rules
+
+ROOT = Path(__file__).parent.parent
+
+
+def build(docs: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    options = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet", "-c", "scripts/site"]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        *options,
+        "-d",
+        f"{out}.doctrees",
+        str(docs),
+        str(out),
+    ]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, with a report in its gallery."""
+    docs = tmp_path_factory.mktemp("manual") / "docs"
+    shutil.copytree(ROOT / "docs", docs)
+    for folder in ("examples", "src", "benchmarks", "scripts", "sample_traces", "tests"):
+        (docs.parent / folder).symlink_to(ROOT / folder)  # what pages link to
+    for page in ROOT.glob("*.*"):
+        (docs.parent / page.name).symlink_to(page)
+    (docs / "gallery" / "made-up.html").write_text("<h1>A report</h1>")
+    out = docs.parent / "site"
+    done = build(docs, out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_every_rule_has_a_page_in_the_site(site: Path) -> None:
+    for rule in all_rules():
+        assert (site / "rules" / f"{rule.name}.html").is_file()
+
+
+def test_the_site_asks_no_other_host(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    for kind in ('<script src="http', '<link rel="stylesheet" href="http', "@import", "fonts.g"):
+        assert kind not in page
+
+
+def test_the_gallery_shows_its_reports(site: Path) -> None:
+    assert '<iframe src="made-up.html"' in (site / "gallery" / "index.html").read_text()
+    assert (site / "gallery" / "made-up.html").is_file()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("words", ["missing-prefetch", "batches prefetched"])
+def test_rules_are_found_without_a_server(site: Path, words: str) -> None:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto((site / "index.html").as_uri())
+        page.fill("input[name=q]", words)
+        page.press("input[name=q]", "Enter")
+        page.click("ul.search li a:has-text('Batches are not prefetched')")
+        assert page.locator("h1").inner_text().startswith("Batches are not prefetched")
+        browser.close()
+
+
+@pytest.mark.parametrize(
+    ("index", "why"),
+    [
+        ("# Manual\n\n- [Gone](gone.md)\n", "gone"),
+        ("# Manual\n\n- [Page](page.md#nowhere)\n", "nowhere"),
+        ("# Manual\n", "page.md"),  # nothing leads to it
+        ("# Manual\n\n- [Page](page.md) and [code](../code.py)\n", "code.py"),
+    ],
+)
+def test_dead_links_and_lost_pages_fail_the_build(tmp_path: Path, index: str, why: str) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text(index)
+    (docs / "page.md").write_text("# Page\n")
+    done = build(docs, tmp_path / "site")
+    assert done.returncode != 0
+    assert why in done.stderr
