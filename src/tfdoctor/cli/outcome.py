@@ -165,8 +165,9 @@ def _new(diagnosis: "Diagnosis") -> Iterator["Severity"]:
     """Yield the severities of the findings about the run, on any host, that the baseline does not know."""
     from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
 
-    findings = [(result.rule.topic, result) for result in diagnosis.results]
-    of_hosts = diagnosis.hosts.findings if diagnosis.hosts else ()
-    for topic, finding in (*findings, *((one.topic, one) for one in of_hosts)):
-        if topic is not Topic.RECORDING and finding.severity is not None and not finding.known:
-            yield finding.severity  # a busy machine is not a fault of the run
+    found = [(one.rule.topic, one.severity, one.known) for one in diagnosis.results]
+    if diagnosis.hosts:
+        found += [(one.topic, one.severity, one.known) for one in diagnosis.hosts.findings]
+    for topic, severity, known in found:
+        if topic is not Topic.RECORDING and severity is not None and not known:
+            yield severity  # a busy machine is not a fault of the run

@@ -9,6 +9,7 @@ from tfdoctor.diagnosis import Diagnosis, Edit, Result, Saving
 from tfdoctor.humanize import location
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
+from tfdoctor.report.gates import KNOWN, all_known
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
 
@@ -67,6 +68,7 @@ class Fault:
     same: tuple[Related, ...] = ()  # they ask for the same edit
     own: bool = False  # a rule of the user's own: tfdoctor has no page of it
     money: bool = False  # what the run costs: no change to make
+    known: str = ""  # words that say so, where all of it is in the baseline
 
     @property
     def rules(self) -> str:
@@ -161,6 +163,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         same=tuple(map(_related, entry.same)),
         own=result.rule.own,
         money=money.is_about_money(result),
+        known=KNOWN if all_known((result, *entry.symptoms, *entry.same)) else "",
     )
 
 
