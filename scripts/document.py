@@ -202,9 +202,9 @@ report lists the rules that are switched off and the limits that were changed, w
 
 
 BUDGETS = """\
-Keys of `[tool.tfdoctor.budget]`. In `[tool.tfdoctor.budget.cpu]`, `.gpu` and `.tpu` they hold for runs on this kind of
-device, in place of the same key above. Each is checked against the 95 % interval of the measured value; the command
-ends with exit code 3 if the whole interval is beyond the limit, or if the value could not be measured.
+Keys of `[tool.tfdoctor.budget]`. In `[tool.tfdoctor.budget.cpu]`, `.gpu` and `.tpu` they hold for runs on this
+kind of device, in place of the same key above. Each is checked against the 95 % interval of the measured value; the
+command ends with exit code 3 if the whole interval is beyond the limit, or if the value could not be measured.
 """
 
 
@@ -246,9 +246,9 @@ def exit_codes_page() -> str:
         (
             str(FOUND),
             (
-                "A finding reached the severity given with `--fail-on` (findings about the recording and those in the "
-                "baseline excluded); or a budget is exceeded, or could not be measured; or a promise was off by more "
-                "than `--fail-on-promise`, or none was measured."
+                "A finding reached the severity given with `--fail-on` (findings about the recording and those in "
+                "the baseline excluded); or a budget is exceeded, or could not be measured; or a promise was off "
+                "by more than `--fail-on-promise`, or none was measured."
             ),
         ),
         ("the script's own", SCRIPTS_OWN),

@@ -1,6 +1,7 @@
 """Budgets: what is measured, what an interval shows of a limit, and what is unknown."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ ORDER = (BudgetState.EXCEEDED, BudgetState.UNCLEAR, BudgetState.MET)
 CONDITIONS = Conditions(batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4)
 
 
-def run(**changes: object) -> Diagnosis:
+def run(**changes: Any) -> Diagnosis:
     return replace(diagnoses.full(), conditions=replace(CONDITIONS, **changes))
 
 

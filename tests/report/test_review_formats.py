@@ -178,7 +178,7 @@ def test_gitlab_keeps_known_findings_as_information() -> None:
 
 def test_github_annotates_what_is_new() -> None:
     text = render("github", diagnoses.gated())
-    assert "input-bound" not in text
+    assert "title=tfdoctor%3A input-bound" not in text
     assert "::error file=tfdoctor.toml,line=5,title=tfdoctor%3A budget-input-wait::" in text
     assert "title=tfdoctor%3A between-steps" in text
 
