@@ -38,7 +38,8 @@ def render(diagnosis: Diagnosis) -> str:
     if left:
         names = ", ".join(finding.name for finding in left)
         lines.append(f"::notice title=tfdoctor::{f'More findings: {names}.'.translate(_DATA)}")
-    return "\n".join(lines or ["tfdoctor: no finding has a line to annotate."]) + "\n"
+    which = "finding" if diagnosis.baseline is None else "new finding"
+    return "\n".join(lines or [f"tfdoctor: no {which} has a line to annotate."]) + "\n"
 
 
 def _command(level: str, finding: Placed) -> str:
