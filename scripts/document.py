@@ -23,6 +23,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.rule_page import rule_page, table
 from tfdoctor.rule import Rule, Topic
+from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
 
@@ -175,15 +176,24 @@ CONFIGURATION = """\
 `tfdoctor report`, `profile`, `attach`, `rules` and `explain`, and recordings from Python, read the nearest
 `tfdoctor.toml`, or `pyproject.toml` with a table `[tool.tfdoctor]`, from the current folder upward. In a
 `tfdoctor.toml` the keys are at the top level, without `tool.tfdoctor`. `--config FILE` names another file. The
-options `--select`, `--ignore` and `--fail-on` replace the settings of the file, and `--rules` adds to them.
+options `--select`, `--ignore`, `--fail-on` and `--baseline` replace the settings of the file, and `--rules` adds to
+them. [How to fail a build](../how-to/fail-in-ci.md) shows `fail-on`, `baseline` and `budget` at work.
 
 ```toml
 [tool.tfdoctor]
 ignore = ["depthwise-convolution"]
 fail-on = "warning"
 
+baseline = "tfdoctor-baseline.json"
+
 [tool.tfdoctor.limits.input-bound]
 share = 0.1
+
+[tool.tfdoctor.budget]
+input-wait = "5%"
+
+[tool.tfdoctor.budget.gpu]
+step-ms = 20
 ```
 
 An unknown key, rule or limit, or a value of the wrong type, ends the command with exit code 2 and one sentence. The
@@ -191,14 +201,27 @@ report lists the rules that are switched off and the limits that were changed, w
 """
 
 
+BUDGETS = """\
+Keys of `[tool.tfdoctor.budget]`. In `[tool.tfdoctor.budget.cpu]`, `.gpu` and `.tpu` they hold for runs on this
+kind of device, in place of the same key above. Each is checked against the 95 % interval of the measured value; the
+command ends with exit code 3 if the whole interval is beyond the limit, or if the value could not be measured.
+"""
+
+
 def configuration_page(rules: tuple[Rule, ...]) -> str:
     """Return every setting, and the limits of every rule."""
     keys = [(f"`{name}`", f"`{key.default}`", key.meaning) for name, key in KEYS.items()]
+    budgets = [
+        (f"`{name}`", f"`{budget.example}`", budget.meaning) for name, budget in BUDGET_KEYS.items()
+    ]
     lines = [
         BANNER.format(source="src/tfdoctor/rulebook/config/ and the rules' limits"),
         "# Configuration\n",
         CONFIGURATION,
         *table(("key", "default", "meaning"), keys),
+        "\n## Budgets\n",
+        BUDGETS,
+        *table(("key", "example", "meaning"), budgets),
         "\n## Limits\n",
         *table(("rule", "limit", "default", "what it limits"), _every_limit(rules)),
         "",
@@ -223,8 +246,9 @@ def exit_codes_page() -> str:
         (
             str(FOUND),
             (
-                "A finding reached the severity given with `--fail-on` (recording-quality findings excluded), or a "
-                "promise was off by more than `--fail-on-promise`, or none was measured."
+                "A finding reached the severity given with `--fail-on` (findings about the recording and those in "
+                "the baseline excluded); or a budget is exceeded, or could not be measured; or a promise was off "
+                "by more than `--fail-on-promise`, or none was measured."
             ),
         ),
         ("the script's own", SCRIPTS_OWN),

@@ -156,6 +156,9 @@ class Conditions:
     )
     untraced_ms: float | None = None  # median step outside of the traced window
     matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
+    missing: Mapping[str, str] = field(
+        default_factory=dict
+    )  # why a field is None, as a clause; "input": why a wait for input does not show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,6 +331,9 @@ class Result:
     measured: Measured | None = None  # what its edit saved when it was tried
     severity: Severity | None = None  # of a finding, resolved from its saving or its time
     edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried
+    known: bool | None = (
+        None  # whether a finding about the run is in the baseline; None without one
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,6 +376,8 @@ class HostFinding:
     saving: Saving | None
     hosts: tuple[str, ...]
     shown: bool  # among the results of the host that the report shows
+    at: Location | None = None  # on the most affected host
+    known: bool | None = None  # whether it is in the baseline; None without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -489,6 +497,51 @@ class Account:
     seen: tuple[Seen, ...] = ()  # in an unexplained part
 
 
+class BudgetState(StrEnum):
+    """What a run shows of a budget."""
+
+    MET = "met"
+    EXCEEDED = "exceeded"  # the whole interval is beyond the limit
+    UNCLEAR = "unclear"  # the interval holds the limit
+    UNKNOWN = "unknown"  # not measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetCheck:
+    """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value."""
+
+    key: str  # in the settings: "step-ms"
+    limit: Quantity
+    at_least: bool  # the limit is the smallest value that meets the budget, not the largest
+    state: BudgetState
+    value: Quantity | None = None
+    low: Quantity | None = None  # None where there is one figure, without an interval
+    high: Quantity | None = None
+    why: str = ""  # why it is unknown, as a clause
+    at: Location | None = None  # the key in the settings, by its path in the repository
+
+    @property
+    def failed(self) -> bool:
+        """Whether the command fails: also for what was not measured, because a gate must not pass unseen."""
+        return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KnownFinding:
+    """A finding as a baseline has it: by rule and file, because lines and sentences change with the program."""
+
+    rule: str
+    file: str  # its path in the repository, "" for a finding without a place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineUse:
+    """The baseline that the findings were compared with."""
+
+    file: str
+    gone: tuple[KnownFinding, ...] = ()  # in the baseline, and found no more
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The result of examining one recording."""
@@ -520,6 +573,8 @@ class Diagnosis:
     order: Order | None = None  # of findings that bear on each other
     accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
     trials: Trials | None = None  # what `tfdoctor try` measured
+    budgets: tuple[BudgetCheck, ...] = ()  # in the order of the settings
+    baseline: BaselineUse | None = None  # None without one
     repository: Mapping[str, str] = field(
         default_factory=dict
     )  # the path in the repository of each file that findings name, as far as it is in one

@@ -30,6 +30,8 @@ def quantity(value: Quantity) -> str:
             return percent(value.value)
         case Unit.COUNT:
             return number(value.value)
+        case Unit.EXAMPLES_PER_SECOND:
+            return f"{number(value.value)} {value.unit}"
         case Unit.US_DOLLARS:
             return dollars(value.value)
         case Unit.BYTES | Unit.BYTES_PER_SECOND | Unit.FLOP_PER_SECOND | Unit.FLOP_PER_DOLLAR:
@@ -72,7 +74,15 @@ def milliseconds(value: float | None) -> str:
 
 def time_span(low: float | None, high: float | None) -> str:
     """Return a range of times, its unit once where both ends share it: ``26.8 to 38.7 ms``."""
-    start, end = milliseconds(low), milliseconds(high)
+    return _span(milliseconds(low), milliseconds(high))
+
+
+def quantity_span(low: Quantity, high: Quantity) -> str:
+    """Return a range of quantities, their unit once where both ends share it: ``4.1 to 5.3 %``."""
+    return _span(quantity(low), quantity(high))
+
+
+def _span(start: str, end: str) -> str:
     digits, _, unit = start.rpartition(" ")
     if start == end:
         return end

@@ -13,6 +13,7 @@ class Unit(StrEnum):
     BYTES = "bytes"
     BYTES_PER_SECOND = "bytes/s"
     FLOP_PER_SECOND = "flop/s"
+    EXAMPLES_PER_SECOND = "examples/s"
     US_DOLLARS = "usd"
     FLOP_PER_DOLLAR = "flop/usd"
 
@@ -53,6 +54,11 @@ def bandwidth(value: float) -> Quantity:
 def flop_rate(value: float) -> Quantity:
     """Return floating-point operations per second."""
     return Quantity(float(value), Unit.FLOP_PER_SECOND)
+
+
+def examples_rate(value: float) -> Quantity:
+    """Return training examples per second."""
+    return Quantity(float(value), Unit.EXAMPLES_PER_SECOND)
 
 
 def usd(value: float) -> Quantity:

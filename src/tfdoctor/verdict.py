@@ -190,6 +190,14 @@ class Finding:
     concern: Concern = Concern.TYPICAL_STEP
     names: tuple[PartTime, ...] = ()
 
+    @property
+    def at(self) -> Location | None:
+        """The first place that a remedy names, else the first that a table lists."""
+        named = [remedy.at for remedy in self.remedies if remedy.at]
+        rows = [row for item in self.evidence if isinstance(item, Table) for row in item.rows]
+        listed = [value for row in rows for value in row if isinstance(value, Location)]
+        return next(iter(named + listed), None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Healthy:

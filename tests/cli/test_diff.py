@@ -58,7 +58,7 @@ def test_unlike_runs_are_compared_where_the_user_wants_it(tmp_path: Path) -> Non
 def test_shares_are_compared_without_times() -> None:
     code, output = run(SLOW, FIXED, "--shares")
     assert code == 0
-    assert "faster" not in output
+    assert "faster per step" not in output
     assert "input wait 66 % 3.4 % yes" in output
 
 

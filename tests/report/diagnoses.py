@@ -6,11 +6,15 @@ from tests.report import several
 from tfdoctor.diagnosis import (
     Account,
     AccountState,
+    BaselineUse,
     Beside,
+    BudgetCheck,
+    BudgetState,
     DeviceRates,
     Diagnosis,
     Difference,
     Edit,
+    KnownFinding,
     LimitSet,
     Measured,
     Off,
@@ -41,7 +45,7 @@ from tfdoctor.diagnosis import (
 from tfdoctor.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.rule import Rule, RuleDoc, Topic
 from tfdoctor.trial.trial import with_measured
-from tfdoctor.units import bandwidth, count, flop_rate, ms, nbytes, ratio
+from tfdoctor.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
 from tfdoctor.verdict import (
     Bound,
     Errored,
@@ -840,6 +844,65 @@ def hostile_hosts() -> Diagnosis:
     return replace(full(), hosts=several.hosts(HOSTILE + INVISIBLE, 64))
 
 
+def gated() -> Diagnosis:
+    """Return the run with a budget in each state, and a baseline that knows one finding."""
+    base = full()
+    at = Location("tfdoctor.toml", 5)
+    budgets = (
+        BudgetCheck(
+            key="step-ms",
+            limit=ms(60.0),
+            at_least=False,
+            state=BudgetState.UNCLEAR,
+            value=ms(52.0),
+            low=ms(44.1),
+            high=ms(61.3),
+            at=Location("tfdoctor.toml", 4),
+        ),
+        BudgetCheck(
+            key="input-wait",
+            limit=ratio(0.05),
+            at_least=False,
+            state=BudgetState.EXCEEDED,
+            value=ratio(0.829),
+            low=ratio(0.8),
+            high=ratio(0.86),
+            at=at,
+        ),
+        BudgetCheck(
+            key="examples-per-second",
+            limit=examples_rate(1000),
+            at_least=True,
+            state=BudgetState.EXCEEDED,
+            value=examples_rate(615.4),
+            low=examples_rate(522.0),
+            high=examples_rate(725.6),
+            at=replace(at, line=6),
+        ),
+        BudgetCheck(
+            key="matrix-unit",
+            limit=ratio(0.4),
+            at_least=True,
+            state=BudgetState.UNKNOWN,
+            why="the trace does not show the arithmetic of each matmul and convolution",
+            at=replace(at, line=7),
+        ),
+        BudgetCheck(
+            key="memory-gb",
+            limit=nbytes(8e9),
+            at_least=False,
+            state=BudgetState.MET,
+            value=nbytes(5.1e9),
+        ),
+    )
+    first, *others = base.results
+    marked = [replace(first, known=True)]
+    marked += [replace(r, known=False) if isinstance(r.outcome, Finding) else r for r in others]
+    gone = (KnownFinding("eager-step", "train.py"), KnownFinding("small-batch", ""))
+    use = BaselineUse(file="tfdoctor-baseline.json", gone=gone)
+    return replace(base, results=tuple(marked), budgets=budgets, baseline=use)
+
+
 def configured() -> Diagnosis:
     """Return the run as judged by what a user chose and set, with findings that bear on each other."""
     base = full()
@@ -872,6 +935,7 @@ def configured() -> Diagnosis:
 
 
 ALL = {
+    "gated": gated,
     "configured": configured,
     "several-hosts": several_hosts,
     "hostile-hosts": hostile_hosts,

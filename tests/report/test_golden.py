@@ -20,6 +20,7 @@ KINDS = [
     "unexplained",
     "tried",
     "caused",
+    "gated",
 ]
 
 
@@ -39,7 +40,7 @@ def test_terminal(kind: str, golden: Compare) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused"]
+    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated"]
 )
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -18,6 +18,7 @@ TOP = {
 }
 RESULT = {
     *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "takes", "measured"),
+    "known",
     *("evidence", "remedies"),
 }
 STEPS = {"count", "source", "median_ms", "mean_ms", "p10_ms", "p90_ms", "between_ms"}
@@ -88,7 +89,7 @@ def test_it_is_sorted_ascii_and_the_same_every_time() -> None:
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
 
-KINDS = ("full", "errored", "several-hosts", "configured", "unexplained", "tried")
+KINDS = ("full", "errored", "several-hosts", "configured", "unexplained", "tried", "gated")
 
 
 def keys_of(value: object) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis, Edit, Replacement
+from tfdoctor.diagnosis import BaselineUse, Diagnosis, Edit, Replacement
 from tfdoctor.report.formats import render
 from tfdoctor.verdict import Finding, Location, Remedy, Severity
 
@@ -140,3 +140,61 @@ def test_a_level_has_at_most_ten_annotations() -> None:
     lines = render("github", replace(base, results=distinct)).splitlines()
     assert len(lines) == 10
     assert lines[-1].startswith("::notice title=tfdoctor::More findings: rule-9, rule-10")
+
+
+# Budgets and known findings
+
+
+def test_budgets_that_fail_are_results_at_their_lines() -> None:
+    found = {one["ruleId"]: one for one in results(diagnoses.gated())}
+    budgets = [name for name in found if name.startswith("budget-")]
+    assert budgets == ["budget-input-wait", "budget-examples-per-second", "budget-matrix-unit"]
+    place = found["budget-input-wait"]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "tfdoctor.toml"
+    assert place["region"] == {"startLine": 5}
+    (run,) = json.loads(render("sarif", diagnoses.gated()))["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [rules[one["ruleIndex"]] for one in run["results"]] == list(found)
+
+
+def test_every_result_says_whether_the_baseline_has_it() -> None:
+    states = {one["ruleId"]: one["baselineState"] for one in results(diagnoses.gated())}
+    assert states.pop("input-bound") == "unchanged"
+    assert set(states.values()) == {"new"}
+    assert all("baselineState" not in one for one in results(diagnoses.full()))
+
+
+def test_gitlab_keeps_known_findings_as_information() -> None:
+    """GitLab shows a finding that is left out as fixed."""
+    before, after = (
+        {one["fingerprint"]: one for one in json.loads(render("gitlab", diagnosis))}
+        for diagnosis in (diagnoses.full(), diagnoses.gated())
+    )
+    assert set(before) < set(after)
+    (known,) = [one for one in after.values() if one["check_name"] == "input-bound"]
+    assert known["severity"] == "info"
+    assert known["description"].startswith("Known (in the baseline): The step waits")
+
+
+def test_github_annotates_what_is_new() -> None:
+    text = render("github", diagnoses.gated())
+    assert "title=tfdoctor%3A input-bound" not in text
+    assert "::error file=tfdoctor.toml,line=5,title=tfdoctor%3A budget-input-wait::" in text
+    assert "title=tfdoctor%3A between-steps" in text
+
+
+def test_an_entry_with_a_new_symptom_is_not_known() -> None:
+    """A command that fails because of the symptom must show it as new."""
+    base = diagnoses.caused()
+    marked = tuple(
+        replace(one, known=one.rule.name != "input-bound")
+        if isinstance(one.outcome, Finding)
+        else one
+        for one in base.results
+    )
+    use = BaselineUse(file="b.json")
+    (first, *_) = results(replace(base, results=marked, baseline=use))
+    assert first["baselineState"] == "new"
+    known = tuple(replace(one, known=True) for one in marked)
+    (first, *_) = results(replace(base, results=known, baseline=use))
+    assert first["baselineState"] == "unchanged"

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from scripts import document
 from tfdoctor.errors import ConfigError
+from tfdoctor.kinds import DeviceKind
 from tfdoctor.rule import Topic
 from tfdoctor.rulebook.config import ALL, Config, RuleNames, applied, find, load
+from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import FAIL_ON, KEYS
 from tfdoctor.rules import all_rules, input_bound
+from tfdoctor.units import examples_rate, ms, nbytes, ratio
 
 RULES = all_rules()
 NAMES = {rule.name for rule in RULES}
@@ -121,7 +124,10 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
     ("toml", "said"),
     [
         ('selct = ["input"]', "unknown key 'selct': did you mean 'select'?"),
-        ("qqqq = 1", "unknown key 'qqqq': choose from fail-on, ignore, limits, rules, select."),
+        (
+            "qqqq = 1",
+            "unknown key 'qqqq': choose from baseline, budget, fail-on, ignore, limits, rules, select.",
+        ),
         (
             'select = "input"',
             "select must be a list of names, such as [\"input-bound\"], not 'input'.",
@@ -134,6 +140,28 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
         ('fail-on = "warn"', 'fail-on must be one of "note", "warning", "critical", "never"'),
         ("fail-on = true", "not true."),
         ('rules = "lint"', "rules must be a list of folders"),
+        (
+            "baseline = 3",
+            'baseline must be the name of a file, such as "tfdoctor-baseline.json", not 3.',
+        ),
+        ('baseline = ""', "baseline must be the name of a file"),
+        ("[budget]", "budget is empty: set at least one of step-ms, input-wait,"),
+        ("[budget.gpu]", "budget.gpu is empty: set at least one of step-ms,"),
+        ("budget = 3", "budget must be a table, such as { step-ms = 20 }, not 3."),
+        ("[budget]\ngpu = 3", "budget.gpu must be a table, such as { step-ms = 20 }, not 3."),
+        ("[budget]\nstep_ms = 3", "budget: unknown key 'step_ms': did you mean 'step-ms'?"),
+        ("[budget.gpu]\ncpu = {}", "budget.gpu: unknown key 'cpu': choose from"),
+        ("[budget]\nstep-ms = 0", "budget.step-ms must be above 0, not 0."),
+        ("[budget.tpu]\nstep-ms = -1", "budget.tpu.step-ms must be above 0, not -1."),
+        ("[budget]\nmemory-gb = inf", "budget.memory-gb must be a finite number, not inf."),
+        ('[budget]\nstep-ms = "20"', "budget.step-ms must be a number, not '20'."),
+        (
+            "[budget]\ninput-wait = 5",
+            'budget.input-wait must be a percentage between "0%" and "100%", such as "5%", not 5.',
+        ),
+        ('[budget]\nmatrix-unit = "101%"', "such as \"5%\", not '101%'."),
+        ('[budget]\ninput-wait = "0%"', "such as \"5%\", not '0%'."),
+        ('[budget]\ninput-wait = "-5%"', "such as \"5%\", not '-5%'."),
         ("limits = 3", "limits must be a table of rules, not 3."),
         ("limits.input-bound = 3", "limits.input-bound must be a table of limits"),
         (
@@ -214,6 +242,60 @@ def test_what_is_written_is_what_is_read(limits: dict[str, float], fail_on: str)
     assert rule.limits == input_bound.Limits(**limits)
     assert read.fail_on == fail_on
     assert all(math.isfinite(one.value) and one.value != one.default for one in settings.limits)
+
+
+# Budgets
+
+
+BUDGETS = """\
+[tool.tfdoctor.budget]
+input-wait = "5%"  # step-ms stands below
+step-ms = 20
+
+[tool.tfdoctor.budget.gpu]
+step-ms = 12.5
+matrix-unit = "40 %"
+memory-gb = 8
+examples-per-second = 1_000
+"""
+
+
+def test_budgets_are_read_with_their_units_devices_and_lines(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(f"[project]\nname = 'step-ms'\n\n{BUDGETS}")
+    budget = load(path).budget
+    read = [(one.key, one.device, one.limit, budget.lines[one]) for one in budget.limits]
+    assert read == [
+        ("input-wait", None, ratio(0.05), 5),
+        ("step-ms", None, ms(20), 6),
+        ("step-ms", DeviceKind.GPU, ms(12.5), 9),
+        ("matrix-unit", DeviceKind.GPU, ratio(0.4), 10),
+        ("memory-gb", DeviceKind.GPU, nbytes(8e9), 11),
+        ("examples-per-second", DeviceKind.GPU, examples_rate(1000), 12),
+    ]
+    assert budget.file == path
+
+
+@pytest.mark.parametrize(
+    ("toml", "line"),
+    [
+        ("budget = { step-ms = 20 }", 1),
+        ("# step-ms\nbudget.step-ms = 20", 2),
+        ('rules = [\n"step-ms",\n]\n"budget".\'step-ms\' = 20', 4),
+        ("[limits.a]\nb = 1 # step-ms\n[budget]\nmemory-gb = 1\nstep-ms = 20", 5),
+    ],
+)
+def test_a_budget_is_found_however_it_is_written(toml: str, line: int, tmp_path: Path) -> None:
+    path = tmp_path / "tfdoctor.toml"
+    path.write_text(toml)
+    budget = load(path).budget
+    assert {one.key: at for one, at in budget.lines.items()}["step-ms"] == line
+
+
+def test_a_baseline_is_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "tfdoctor.toml").write_text('baseline = "known.json"')
+    assert find(tmp_path / "inner").baseline == tmp_path / "known.json"
 
 
 # Where it is found
@@ -298,5 +380,5 @@ def test_the_example_of_the_reference_is_read() -> None:
 
 def test_the_reference_has_every_key_and_every_limit() -> None:
     page = document.configuration_page(RULES)
-    assert all(f"| `{key}` |" in page for key in KEYS)
+    assert all(f"| `{key}` |" in page for key in (*KEYS, *BUDGET_KEYS))
     assert "| [input-bound](../rules/input-bound.md) | `share` | 0.05 |" in page

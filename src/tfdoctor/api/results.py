@@ -46,13 +46,16 @@ class Results:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis:
+        from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
         from tfdoctor.diagnose.diagnose import diagnose  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
-        book = rulebook(find(Path()))
-        return diagnose(self.recording, book.rules, str(self.path), settings=book.settings)
+        config = find(Path())
+        book = rulebook(config)
+        diagnosis = diagnose(self.recording, book.rules, str(self.path), settings=book.settings)
+        return checked(diagnosis, config.budget)
 
     def report(
         self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.gates import Gates, KnownFindings
 from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
 from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.rule_selection import (
@@ -15,7 +16,6 @@ from tfdoctor.cli.rule_selection import (
     OwnRules,
     Select,
     book,
-    failing,
     settings,
 )
 
@@ -47,6 +47,7 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     ] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    baseline: KnownFindings = None,
     config: ConfigFile = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -63,10 +64,11 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
 
     wanted, chosen = parse_formats(formats), settings(config, select, ignore, rules)
     applied = book(chosen)  # errors in it show before anything is traced
+    gates = Gates.of(chosen, fail_on, baseline)
     recording = capture(addresses, seconds, out, stderr=sys.stderr)
     if no_report:
         return
     with line("reading the trace …", sys.stderr):
-        diagnosis = diagnose(recording, addresses, applied, scrubbed=scrub)
+        diagnosis = diagnose(recording, addresses, applied, gates, scrubbed=scrub)
     write(diagnosis, recording.root or Path(), wanted, scrubbed=scrub)
-    raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))
+    raise typer.Exit(exit_code(diagnosis, gates.fail_on))

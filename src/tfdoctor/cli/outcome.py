@@ -4,11 +4,13 @@ Heavy imports stay inside the functions, so that ``--help`` answers at once.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import FailOn
 from tfdoctor.errors import TfdoctorError
 
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
     from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
+    from tfdoctor.verdict import Severity
 
 FOUND = 3
-"""Exit code when ``--fail-on`` or ``--fail-on-promise`` is reached and nothing else went wrong."""
+"""Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong."""
 
 INTERRUPTED = 130
 """Exit code of Ctrl-C, as a shell shows it."""
@@ -28,7 +31,7 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     recording: "Recording",
     title: str,
     formats: list[str],
-    fail_on: FailOn | None,
+    gates: Gates,
     rules: "Rulebook",
     *,
     quiet: bool = False,
@@ -38,12 +41,14 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
 
     try:
         with line("reading the trace …", sys.stderr, quiet=quiet):
-            diagnosis = diagnose(recording, title, rules, scrubbed=scrubbed, price=price)
+            diagnosis = diagnose(recording, title, rules, gates, scrubbed=scrubbed, price=price)
         folder = recording.root or Path()
         write(diagnosis, folder, formats, err=True, quiet=quiet, scrubbed=scrubbed, show=show)
+        gates.write(diagnosis, program_of(recording), quiet=quiet)
     except KeyboardInterrupt:
         typer.echo(
             f"tfdoctor: report interrupted: run `tfdoctor report {recording.root}`", err=True
@@ -52,24 +57,26 @@ def report_after(  # noqa: PLR0913 - what to report on, and what to make of it
     except TfdoctorError as error:
         typer.echo(f"tfdoctor: {error}", err=True)
         return error.exit_code
-    return exit_code(diagnosis, fail_on)
+    return exit_code(diagnosis, gates.fail_on)
 
 
 def diagnose(
     recording: "Recording",
     title: str,
     rules: "Rulebook",
+    gates: Gates,
     *,
     scrubbed: bool = False,
     price: float | None = None,
 ) -> "Diagnosis":
-    """Apply these rules to a recording, with what the last `tfdoctor try` of it measured.
+    """Apply rules and gates to a recording, and add what the last `tfdoctor try` of it measured.
 
     Scrubbed, it names no person and no machine. ``price`` is in US dollars per hour.
     """
     from tfdoctor.trial import stored  # noqa: PLC0415 - keeps --help fast
 
-    diagnosis = stored.with_last(untried(recording, title, rules, price), recording)
+    diagnosis = gates.applied(untried(recording, title, rules, price))
+    diagnosis = stored.with_last(diagnosis, recording)
     return without_names(diagnosis, recording) if scrubbed else diagnosis
 
 
@@ -143,19 +150,24 @@ def open_page(page: Path) -> None:
 
 
 def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
-    """Return 3 on a finding about the run, on any host, of this severity or above, otherwise 0."""
+    """Return 3 on a failed budget, or on a new finding of this severity or above, otherwise 0."""
+    if any(check.failed for check in diagnosis.budgets):
+        return FOUND
     if fail_on in (None, FailOn.NEVER):
         return 0
-    from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.verdict import Severity  # noqa: PLC0415 - same
+    from tfdoctor.verdict import Severity  # noqa: PLC0415 - keeps --help fast
 
     limit = Severity[fail_on.name]
-    findings = [(result.rule.topic, result.severity) for result in diagnosis.results]
+    return FOUND if any(severity >= limit for severity in _new(diagnosis)) else 0
+
+
+def _new(diagnosis: "Diagnosis") -> Iterator["Severity"]:
+    """Yield the severities of the findings about the run, on any host, that the baseline does not know."""
+    from tfdoctor.rule import Topic  # noqa: PLC0415 - keeps --help fast
+
+    found = [(one.rule.topic, one.severity, one.known) for one in diagnosis.results]
     if diagnosis.hosts:
-        findings += [(finding.topic, finding.severity) for finding in diagnosis.hosts.findings]
-    reached = any(
-        severity is not None and severity >= limit
-        for topic, severity in findings
-        if topic is not Topic.RECORDING  # a busy machine is not a fault of the run
-    )
-    return FOUND if reached else 0
+        found += [(one.topic, one.severity, one.known) for one in diagnosis.hosts.findings]
+    for topic, severity, known in found:
+        if topic is not Topic.RECORDING and severity is not None and not known:
+            yield severity  # a busy machine is not a fault of the run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.durations import parse_seconds
+from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
 from tfdoctor.cli.options import Fail, Formats, Scrub, Show, UsdPerHour, at_least, parse_formats
 from tfdoctor.cli.outcome import report_after
 from tfdoctor.cli.profile_parser import COMMAND
@@ -16,7 +17,6 @@ from tfdoctor.cli.rule_selection import (
     OwnRules,
     Select,
     book,
-    failing,
     settings,
     untouched,
 )
@@ -79,6 +79,8 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    baseline: KnownFindings = None,
+    write_baseline: WriteBaseline = None,
     config: ConfigFile = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -96,7 +98,11 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
+    if no_report and write_baseline:
+        raise typer.BadParameter("--write-baseline needs the report: leave --no-report out")
+    gates = Gates.of(chosen, fail_on, baseline, write_baseline)
     kind, script, args = what(ctx, module, command or [])
+    gates.check(Path(script).name)
     plan = Plan(
         script=script,
         args=args,
@@ -114,12 +120,11 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     code = outcome.exit_code
     if not no_report:
         title = Path(script).name if kind == "script" else plan.name
-        fail = failing(fail_on, chosen)
         report_code = report_after(
             outcome.recording,
             title,
             wanted,
-            fail,
+            gates,
             applied or book(chosen),
             quiet=quiet,
             scrubbed=scrub,

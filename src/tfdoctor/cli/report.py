@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
 from tfdoctor.cli.options import (
     Fail,
     Formats,
@@ -24,7 +25,6 @@ from tfdoctor.cli.rule_selection import (
     OwnRules,
     Select,
     book,
-    failing,
     settings,
 )
 
@@ -45,6 +45,8 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     ] = None,
     formats: Formats = "html,json",
     fail_on: Fail = None,
+    baseline: KnownFindings = None,
+    write_baseline: WriteBaseline = None,
     config: ConfigFile = None,
     select: Select = None,
     ignore: Ignore = None,
@@ -62,20 +64,24 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     scrub: Scrub = False,
 ) -> None:
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
-    from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.recording import Recording  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     address = parse_link(link)
     applied = book(chosen)
+    gates = Gates.of(chosen, fail_on, baseline, write_baseline)
     recording = Recording.open(path)
+    gates.check(program_of(recording))
     for note in () if scrub else recording.notes:  # the report has them too
         typer.echo(f"tfdoctor: note: {note}", err=True)
     diagnosis = diagnose(
-        recording, path.resolve().name, applied, scrubbed=scrub, price=usd_per_hour
+        recording, path.resolve().name, applied, gates, scrubbed=scrub, price=usd_per_hour
     )
     diagnosis = replace(diagnosis, link=address)
     folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
     write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
     if patch is not None:
         write_patch(diagnosis, patch)
-    raise typer.Exit(exit_code(diagnosis, failing(fail_on, chosen)))
+    gates.write(diagnosis, program_of(recording))
+    raise typer.Exit(exit_code(diagnosis, gates.fail_on))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_percent
-from tfdoctor.cli.outcome import untried, without_names, write
+from tfdoctor.cli.outcome import exit_code, untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.cli.try_parser import RECORDING
@@ -121,12 +122,11 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
 
     The files of the program are never written: its runs see changed copies.
     """
-    from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.trial import of_recording, stored  # noqa: PLC0415 - same
 
-    wanted, applied = (
-        parse_formats(formats, show=show),
-        book(settings(config, select, ignore, rules)),
-    )
+    wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
+    applied, gates = book(chosen), Gates.of(chosen)
     limit = parse_percent(fail_on_promise)
     _writable(keep)
     recording = _opened(ctx, module, command or [])
@@ -134,7 +134,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         _may_begin(yes=yes, layer=layer)
         recording = _profiled(what(ctx, module, command or []), out)
     stored.must_be_writable(recording)
-    diagnosis = untried(recording, _title(recording), applied)
+    gates.check(program_of(recording))
+    diagnosis = gates.applied(untried(recording, _title(recording), applied))
     request = of_recording.Request(
         only=_rules(only),
         patches=tuple(patch or ()),
@@ -153,7 +154,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         lambda: _store(tried, recording),
         lambda: _report(shown, recording, wanted, scrubbed=scrub, show=show),
     )
-    raise typer.Exit(of_recording.exit_code(tried.diagnosis, limit))
+    promises = of_recording.exit_code(tried.diagnosis, limit)
+    raise typer.Exit(promises or exit_code(tried.diagnosis, fail_on=None))
 
 
 def _opened(ctx: typer.Context, module: str | None, command: list[str]) -> "Recording | None":

@@ -44,10 +44,10 @@ def widening(before: Sequence[ReportData], after: Sequence[ReportData]) -> Widen
 
 def _slowed(reports: Sequence[ReportData]) -> float:
     """Return by how much other programs slowed the runs at most, as a logarithm; their mean."""
-    return float(np.mean([-np.log1p(-_taken(report.conditions)) for report in reports]))
+    return float(np.mean([-np.log1p(-taken(report.conditions)) for report in reports]))
 
 
-def _taken(conditions: Conditions) -> float:
+def taken(conditions: Conditions) -> float:
     """Return the share of the cores that other programs took while there were none to spare."""
     usable, run, other = conditions.cores_usable, conditions.cores_run, conditions.cores_other
     if not usable or run is None or other is None or run + other < CROWDED * usable:

@@ -5,16 +5,13 @@ import math
 import numpy as np
 
 from tfdoctor.compare.report_data import ReportData
-from tfdoctor.compare.step_times import Floats, bootstrap_error
+from tfdoctor.compare.step_times import QUARTILES, Floats, bootstrap_error
 from tfdoctor.comparison import PartChange
 from tfdoctor.diagnosis import PARTS
 from tfdoctor.student_t import student
 
 SMALLEST = 0.01
 """Share of the step by which a part must change, however even the steps are."""
-
-QUARTILES = 1.349
-"""Interquartile range of a normal distribution, in standard deviations: long steps do not count."""
 
 FEWEST_STEADY = 4
 """Steady steps below which no part is called changed."""

@@ -30,6 +30,9 @@ LEAST_SPREAD = 0.005
 """Relative standard deviation of runs below which none is assumed, however even the steps are: as `tfdoctor try`
 claims no smaller difference."""
 
+QUARTILES = 1.349
+"""Interquartile range of a normal distribution, in standard deviations: long steps do not count."""
+
 RUNS = 1.25
 """Spread of runs for one of the stretches: with it, fewer than one in a hundred pairs of recordings of unchanged
 scripts failed a gate of 5 % on a shared machine (benchmarks/regression.py)."""

@@ -9,8 +9,9 @@ from tfdoctor.diagnosis import Diagnosis, Edit, Result, Saving
 from tfdoctor.humanize import location
 from tfdoctor.report import money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
+from tfdoctor.report.gates import KNOWN, all_known
 from tfdoctor.report.trials import TrialLine, TrialSection
-from tfdoctor.verdict import Errored, Finding, Healthy, Location, NotApplicable, Remedy, Table
+from tfdoctor.verdict import Errored, Finding, Healthy, NotApplicable, Remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Fault:
     same: tuple[Related, ...] = ()  # they ask for the same edit
     own: bool = False  # a rule of the user's own: tfdoctor has no page of it
     money: bool = False  # what the run costs: no change to make
+    known: str = ""  # words that say so, where all of it is in the baseline
 
     @property
     def rules(self) -> str:
@@ -146,7 +148,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         severity=_severity(result, finding),
         summary=summary,
         what=text.capitalized(finding.remedies[0].action) if finding.remedies else summary,
-        where=location(place_of(finding)),
+        where=location(finding.at),
         saves=sentences.saves(saving),
         trial=_trial(entry, tried),
         takes=sentences.takes(result.takes),
@@ -161,6 +163,7 @@ def fault(entry: Entry, tried: TrialSection | None = None) -> Fault:
         same=tuple(map(_related, entry.same)),
         own=result.rule.own,
         money=money.is_about_money(result),
+        known=KNOWN if all_known((result, *entry.symptoms, *entry.same)) else "",
     )
 
 
@@ -199,14 +202,6 @@ def _after(saving: Saving | None) -> tuple[str, ...]:
     """Return the rules to fix first; a saving of nothing names them itself."""
     saves = saving is not None and saving.per_step.value > 0
     return tuple(map(text.name, saving.after)) if saving and saves else ()
-
-
-def place_of(finding: Finding) -> Location | None:
-    """Return the first place that a remedy names, else the first that a table lists."""
-    named = [remedy.at for remedy in finding.remedies if remedy.at]
-    rows = [row for item in finding.evidence if isinstance(item, Table) for row in item.rows]
-    listed = [value for row in rows for value in row if isinstance(value, Location)]
-    return next(iter(named + listed), None)
 
 
 def _change(remedy: Remedy, edit: Edit | None) -> ChangeEntry:

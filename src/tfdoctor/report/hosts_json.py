@@ -54,4 +54,5 @@ def _finding(finding: HostFinding, saving: SavingFields) -> Object:
         "saving": saving(finding.saving),
         "hosts": list(finding.hosts),
         "shown": finding.shown,
+        "known": finding.known,
     }

@@ -11,6 +11,7 @@ from tfdoctor.kinds import DeviceKind
 from tfdoctor.report import (
     accounts,
     findings,
+    gates,
     hosts,
     money,
     order,
@@ -21,6 +22,7 @@ from tfdoctor.report import (
 )
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault, Note
+from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, step_bars
 from tfdoctor.report.timeline import TimelineSection
@@ -78,6 +80,8 @@ class Page:
     bars: tuple[StepBar, ...]  # of the step now, with all changes, and as measured
     timeline: TimelineSection | None  # of a typical step
     accounts: tuple[AccountLine, ...]  # of the large parts that findings do not name
+    budgets: BudgetSection | None  # of the user
+    baseline: tuple[str, ...]  # how many findings it knows, and which are gone
     trials: TrialSection | None  # what was measured by running the changes
     faults: tuple[Fault, ...]
     order: tuple[str, ...]  # in which to fix them, where that matters
@@ -107,6 +111,7 @@ def page(diagnosis: Diagnosis) -> Page:
     """Return the page of a diagnosis."""
     compared, tried = hosts.section(diagnosis.hosts), trials.section(diagnosis)
     groups, settings = findings.grouped(diagnosis, tried), _settings(diagnosis.settings)
+    budgets = gates.budget_section(diagnosis.budgets)
     return Page(
         title=text.name(diagnosis.subject.title),
         version=text.name(diagnosis.version),
@@ -115,11 +120,14 @@ def page(diagnosis: Diagnosis) -> Page:
             *sentences.verdict(diagnosis),
             *([tried.verdict] if tried else ()),
             *([compared.verdict] if compared else ()),
+            *([budgets.verdict] if budgets and budgets.verdict else ()),
         ),
         segments=_segments(diagnosis),
         bars=step_bars(diagnosis),
         timeline=timeline.section(diagnosis.timeline),
         accounts=accounts.lines(diagnosis),
+        budgets=budgets,
+        baseline=gates.baseline_sentences(diagnosis),
         trials=tried,
         faults=groups.faults,
         order=order.sentences(diagnosis.order, _merged(groups.faults)),

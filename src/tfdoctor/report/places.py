@@ -3,9 +3,10 @@
 import hashlib
 from dataclasses import dataclass
 
-from tfdoctor.diagnosis import Diagnosis, Edit, Result
+from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
 from tfdoctor.report.entries import entries
-from tfdoctor.report.findings import Fault, fault, place_of
+from tfdoctor.report.findings import Fault, fault
+from tfdoctor.report.gates import budget_message
 from tfdoctor.verdict import Finding, Severity
 
 
@@ -19,6 +20,12 @@ class PlacedFinding:
     line: int
     severity: Severity
     edit: Edit | None  # the first of its edits of that file that can be made
+    known: bool | None  # whether the baseline has all of it; None without a baseline
+
+    @property
+    def name(self) -> str:
+        """The name of its rule, as clean text."""
+        return self.fault.rule
 
     @property
     def fingerprint(self) -> str:
@@ -34,6 +41,47 @@ class PlacedFinding:
         return " ".join(filter(None, (told, change if change != told else "", saves)))
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedBudget:
+    """A budget that fails, at its line in the settings."""
+
+    check: BudgetCheck
+    path: str
+    line: int
+
+    @property
+    def name(self) -> str:
+        """What a reader of the format calls it."""
+        return f"budget-{self.check.key}"
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters: it fails the command."""
+        return Severity.CRITICAL
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies it in the next report: no line and no figures."""
+        return hashlib.sha256(f"{self.name}\0{self.path}".encode()).hexdigest()
+
+    @property
+    def message(self) -> str:
+        """What was measured, and the limit."""
+        return budget_message(self.check)
+
+
+Placed = PlacedBudget | PlacedFinding
+
+
+def placed_budgets(diagnosis: Diagnosis) -> tuple[PlacedBudget, ...]:
+    """Return the budgets that fail and have a line in a file of the settings."""
+    return tuple(
+        PlacedBudget(check, check.at.path, max(1, check.at.line))
+        for check in diagnosis.budgets
+        if check.failed and check.at is not None
+    )
+
+
 def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
     """Return the entries whose place in a file is known, in the order of the report.
 
@@ -42,7 +90,7 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
     found = []
     for entry in entries(diagnosis):
         finding = entry.result.outcome
-        at = place_of(finding) if isinstance(finding, Finding) else None
+        at = finding.at if isinstance(finding, Finding) else None
         if at is None or not isinstance(finding, Finding):
             continue
         path = diagnosis.repository.get(at.path, "" if at.path.startswith(("/", "~")) else at.path)
@@ -50,7 +98,10 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
         if path and "://" not in path:
             edit = _edit(entry.result, at.path)
             told = fault(entry)
-            found.append(PlacedFinding(entry.result, told, path, max(1, at.line), severity, edit))
+            known = None if diagnosis.baseline is None else bool(told.known)
+            found.append(
+                PlacedFinding(entry.result, told, path, max(1, at.line), severity, edit, known)
+            )
     return tuple(found)
 
 

@@ -15,6 +15,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.humanize import counted
 from tfdoctor.report.accounts import AccountLine
 from tfdoctor.report.findings import Fault
+from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import BarSegment, Page, UserSettings, page
 from tfdoctor.report.palette import PART_COLOURS
@@ -77,10 +78,12 @@ def _page(shown: Page, width: int) -> RenderableType:
         Text(" ".join(shown.verdict), style="bold"),
         _bar(shown.segments, width),
         _accounts(shown.accounts),
+        _budgets(shown.budgets),
         _hosts(shown.hosts),
         _trials(shown.trials, width),
         _fixes(shown.fixes),
         _order(shown.order),
+        Text("\n".join(shown.baseline)) if shown.baseline else None,
         Text(shown.money) if shown.money else None,
         _trust(shown),
         _rest(shown),
@@ -102,6 +105,16 @@ def _bar(segments: tuple[BarSegment, ...], width: int) -> RenderableType | None:
 
 def _accounts(lines: tuple[AccountLine, ...]) -> RenderableType | None:
     return Text("\n".join(f"{line.label}: {line.text}" for line in lines)) if lines else None
+
+
+def _budgets(budgets: BudgetSection | None) -> RenderableType | None:
+    if budgets is None:
+        return None
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for line in budgets.lines:
+        state = Text(line.state, style="bold red" if line.failed else "")
+        grid.add_row(Text(line.key), state, Text(shorten(line.told, 240)))
+    return Group(Text("Budgets", style="bold"), grid)
 
 
 def _hosts(hosts: Section | None) -> RenderableType | None:
@@ -150,7 +163,7 @@ def _fix(fault: Fault) -> Text:
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saves}{after}" if fault.saves else takes or after.strip()
     measured = f"measured: {fault.trial.measured}" if fault.trial else ""
-    facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rules, 80)]
+    facts = [shorten(fault.where, 60), saves, measured, shorten(fault.rules, 80), fault.known]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")
     line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))

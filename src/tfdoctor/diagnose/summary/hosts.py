@@ -243,6 +243,7 @@ def _merged(
         saving=worst.saving,
         hosts=tuple(name for name, _ in ordered),
         shown=shown in dict(ordered),
+        at=worst.outcome.at if isinstance(worst.outcome, Finding) else None,
     )
 
 

@@ -7,8 +7,7 @@ of each level at most, so the most severe ones come first and the others are nam
 from collections import defaultdict
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.places import PlacedFinding, placed
-from tfdoctor.text import name
+from tfdoctor.report.places import Placed, placed, placed_budgets
 from tfdoctor.verdict import Severity
 
 STREAM = True
@@ -24,9 +23,11 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """Return one command for each finding."""
-    by_level: dict[str, list[PlacedFinding]] = defaultdict(list)
-    for finding in placed(diagnosis):
+    """Return one command for each budget that fails and each finding that the baseline does not know."""
+    by_level: dict[str, list[Placed]] = defaultdict(list)
+    new = [finding for finding in placed(diagnosis) if not finding.known]
+    places: tuple[Placed, ...] = (*placed_budgets(diagnosis), *new)
+    for finding in places:
         by_level[LEVELS[finding.severity]].append(finding)
     lines = [
         _command(level, finding)
@@ -35,12 +36,13 @@ def render(diagnosis: Diagnosis) -> str:
     ]
     left = [finding for level in LEVELS.values() for finding in by_level[level][MOST - 1 :]]
     if left:
-        names = ", ".join(name(finding.result.rule.name) for finding in left)
+        names = ", ".join(finding.name for finding in left)
         lines.append(f"::notice title=tfdoctor::{f'More findings: {names}.'.translate(_DATA)}")
-    return "\n".join(lines or ["tfdoctor: no finding has a line to annotate."]) + "\n"
+    which = "finding" if diagnosis.baseline is None else "new finding"
+    return "\n".join(lines or [f"tfdoctor: no {which} has a line to annotate."]) + "\n"
 
 
-def _command(level: str, finding: PlacedFinding) -> str:
-    title = f"tfdoctor: {name(finding.result.rule.name)}".translate(_PROPERTY)
+def _command(level: str, finding: Placed) -> str:
+    title = f"tfdoctor: {finding.name}".translate(_PROPERTY)
     path = finding.path.translate(_PROPERTY)
     return f"::{level} file={path},line={finding.line},title={title}::{finding.message.translate(_DATA)}"

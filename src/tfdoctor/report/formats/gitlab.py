@@ -6,8 +6,9 @@ GitLab hides every object after an incomplete one, so each has all fields, and e
 import json
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.places import PlacedFinding, placed
-from tfdoctor.text import name
+from tfdoctor.report.gates import KNOWN
+from tfdoctor.report.places import Placed, PlacedFinding, placed, placed_budgets
+from tfdoctor.text import capitalized
 from tfdoctor.verdict import Severity
 
 SUFFIX = "gitlab.json"
@@ -18,15 +19,18 @@ SEVERITIES = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the array of findings."""
-    found = {finding.fingerprint: _object(finding) for finding in placed(diagnosis)}
+    places: tuple[Placed, ...] = (*placed_budgets(diagnosis), *placed(diagnosis))
+    found = {place.fingerprint: _object(place) for place in places}
     return json.dumps(list(found.values()), indent=2, sort_keys=True) + "\n"
 
 
-def _object(finding: PlacedFinding) -> dict[str, object]:
+def _object(place: Placed) -> dict[str, object]:
+    """Return one object. A known finding stays, lowered: GitLab would call one that is left out fixed."""
+    known = isinstance(place, PlacedFinding) and bool(place.known)
     return {
-        "description": finding.message,
-        "check_name": name(finding.result.rule.name),
-        "fingerprint": finding.fingerprint,
-        "severity": SEVERITIES[finding.severity],
-        "location": {"path": finding.path, "lines": {"begin": finding.line}},
+        "description": f"{capitalized(KNOWN)}: {place.message}" if known else place.message,
+        "check_name": place.name,
+        "fingerprint": place.fingerprint,
+        "severity": "info" if known else SEVERITIES[place.severity],
+        "location": {"path": place.path, "lines": {"begin": place.line}},
     }

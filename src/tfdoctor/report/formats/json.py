@@ -10,6 +10,7 @@ from typing import Any
 from tfdoctor.diagnosis import (
     PARTS,
     Account,
+    BudgetCheck,
     Conditions,
     DeviceRates,
     Diagnosis,
@@ -101,9 +102,28 @@ def _optional(diagnosis: Diagnosis) -> Object:
         fields["order"] = _order(diagnosis.order)
     if diagnosis.settings != Settings():
         fields["settings"] = _settings(diagnosis.settings)
+    if diagnosis.budgets:
+        fields["budgets"] = [_budget(check) for check in diagnosis.budgets]
+    if diagnosis.baseline:
+        fields["baseline"] = asdict(diagnosis.baseline)
     if diagnosis.trials:
         fields["trials"] = trials_json.contract(diagnosis.trials, _number, _saving)
     return fields
+
+
+def _budget(check: BudgetCheck) -> Object:
+    return {
+        "key": check.key,
+        "unit": check.limit.unit.value,
+        "limit": _number(check.limit.value),
+        "at_least": check.at_least,
+        "state": check.state.value,
+        "value": _number(check.value.value) if check.value else None,
+        "low": _number(check.low.value) if check.low else None,
+        "high": _number(check.high.value) if check.high else None,
+        "why": check.why,
+        "at": _location(check.at),
+    }
 
 
 def _account(account: Account) -> Object:
@@ -303,6 +323,7 @@ def _result(result: Result) -> Object:
         "saving": _saving(result.saving),
         "takes": _takes(result.takes),
         "measured": trials_json.measured(result.measured, _number),
+        "known": result.known,
         "evidence": [],
         "remedies": [],
     }

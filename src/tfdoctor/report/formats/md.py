@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.findings import ChangeEntry, Fault, Note
+from tfdoctor.report.gates import BudgetSection
 from tfdoctor.report.hosts import Section
 from tfdoctor.report.page import Page, RuleOff, page
 from tfdoctor.report.step_bars import blocks
@@ -64,6 +65,7 @@ def _head(shown: Page) -> list[str]:
         _about(shown),
         _bar(shown),
         "\n".join(f"- {escaped(f'{line.label}: {line.text}')}" for line in shown.accounts),
+        *_budgets(shown.budgets),
         *_hosts(shown.hosts),
         f"### What to change on {escaped(shown.hosts.shown)}"
         if shown.hosts and shown.fixes
@@ -71,6 +73,7 @@ def _head(shown: Page) -> list[str]:
         *_trials(shown.trials),
         _fixes(shown.fixes),
         "\n".join(f"- {escaped(sentence)}" for sentence in shown.order[:ROWS]),
+        escaped(" ".join(shown.baseline)),
         escaped(shown.money),
         " ".join([level, *map(escaped, shown.trust[:6])]),
     ]
@@ -107,6 +110,10 @@ def _cells(shown: Page) -> list[tuple[str, str, str]]:
     return [(part.label, part.time, part.share) for part in shown.segments]
 
 
+def _budgets(budgets: BudgetSection | None) -> list[str]:
+    return ["### Budgets", table(budgets.grid)] if budgets else []
+
+
 def _hosts(hosts: Section | None) -> list[str]:
     if hosts is None:
         return []
@@ -126,11 +133,15 @@ def _fixes(faults: Sequence[Fault]) -> str:
         return ""
     rows = [
         f"| {at} | {escaped(fault.what)} | {_code_cell(fault.where)} | {escaped(_saves(fault))} "
-        f"| {fault.severity} | {_code_cell(fault.rule)}{_with(fault)} |"
+        f"| {_judged(fault)} | {_code_cell(fault.rule)}{_with(fault)} |"
         for at, fault in enumerate(faults[: 2 * ROWS], start=1)
     ]
     heading = ["| | change | where | saves | severity | rule |", "|--:|:--|:--|:--|:--|:--|"]
     return "\n".join(heading + rows) + _more(len(faults) - len(rows), "change")
+
+
+def _judged(fault: Fault) -> str:
+    return ", ".join(filter(None, (fault.severity, fault.known)))
 
 
 def _with(fault: Fault) -> str:
@@ -197,7 +208,9 @@ def _fold(fold: Fold, room: int) -> str:
 
 
 def _fault(fault: Fault) -> str:
-    head = " ".join(filter(None, (code(fault.rule), fault.severity and f"({fault.severity})")))
+    head = " ".join(
+        filter(None, (code(fault.rule), fault.severity and f"({fault.severity})", fault.known))
+    )
     saves = f"Saves {escaped(_saves(fault))}. " if fault.saves else ""
     parts = [
         f"#### {head}",

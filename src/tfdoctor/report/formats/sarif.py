@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tfdoctor.diagnosis import Diagnosis, Edit, Replacement
-from tfdoctor.report.places import PlacedFinding, placed
+from tfdoctor.report.places import Placed, PlacedBudget, PlacedFinding, placed, placed_budgets
 from tfdoctor.rule import Rule
 from tfdoctor.text import name, sentence
 from tfdoctor.verdict import Severity
@@ -26,27 +26,53 @@ Object = dict[str, Any]
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the log with one run."""
-    findings = placed(diagnosis)
-    rules = list({finding.result.rule.name: finding.result.rule for finding in findings}.values())
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(diagnosis, findings, rules)]}
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(diagnosis)]}
     return json.dumps(log, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
-def _run(diagnosis: Diagnosis, findings: tuple[PlacedFinding, ...], rules: list[Rule]) -> Object:
-    numbers = {rule.name: number for number, rule in enumerate(rules)}
+def _run(diagnosis: Diagnosis) -> Object:
+    budgets, findings = placed_budgets(diagnosis), placed(diagnosis)
+    rules = {budget.name: _budget_rule(budget) for budget in budgets}
+    rules |= {finding.name: _rule(finding.result.rule) for finding in findings}
+    numbers = {rule: number for number, rule in enumerate(rules)}
+    new = {"baselineState": "new"} if diagnosis.baseline else {}
     return {
         "tool": {
             "driver": {
                 "name": "tfdoctor",
                 "semanticVersion": diagnosis.version,
-                "rules": [_rule(rule) for rule in rules],
+                "rules": list(rules.values()),
             }
         },
         "automationDetails": {"id": f"tfdoctor/{quote(name(diagnosis.subject.title))}/"},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
-        "results": [_result(finding, numbers) for finding in findings],
+        "results": [
+            *(_common(budget, numbers) | new for budget in budgets),
+            *(_result(finding, numbers) for finding in findings),
+        ],
     }
+
+
+def _budget_rule(budget: PlacedBudget) -> Object:
+    key = budget.check.key
+    text = (
+        f"The budget {key} of the settings is not kept, or could not be measured. A budget is exceeded only if the "
+        "whole 95 % interval of the measured value is beyond its limit."
+    )
+    return {
+        "id": budget.name,
+        "name": _pascal(budget.name),
+        "shortDescription": {"text": f"The budget {key} is not kept."},
+        "fullDescription": {"text": text},
+        "help": {"text": text, "markdown": text},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"tags": ["performance", "budget"]},
+    }
+
+
+def _pascal(rule: str) -> str:
+    return "".join(part.capitalize() for part in rule.split("-"))
 
 
 def _rule(rule: Rule) -> Object:
@@ -57,7 +83,7 @@ def _rule(rule: Rule) -> Object:
     )
     return {
         "id": name(rule.name),
-        "name": "".join(part.capitalize() for part in name(rule.name).split("-")),
+        "name": _pascal(name(rule.name)),
         "shortDescription": {"text": sentence(rule.doc.title)},
         "fullDescription": {"text": sections["What it checks"]},
         "help": {"text": text, "markdown": text},
@@ -68,14 +94,9 @@ def _rule(rule: Rule) -> Object:
 
 def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
     saving = finding.result.saving
-    found: Object = {
-        "ruleId": name(finding.result.rule.name),
-        "ruleIndex": numbers[finding.result.rule.name],
-        "level": LEVELS[finding.severity],
-        "message": {"text": finding.message},
-        "locations": [_location(finding.path, finding.line)],
-        "partialFingerprints": {"tfdoctorFinding/v1": finding.fingerprint},
-    }
+    found = _common(finding, numbers)
+    if finding.known is not None:
+        found["baselineState"] = "unchanged" if finding.known else "new"
     if saving is not None and saving.per_step.value == saving.per_step.value:
         found["properties"] = {
             "savingMsPerStep": round(saving.per_step.value, 6),
@@ -85,6 +106,18 @@ def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
     if finding.edit is not None:
         found["fixes"] = [_fix(finding, finding.edit)]
     return found
+
+
+def _common(place: Placed, numbers: dict[str, int]) -> Object:
+    """Return what every result has."""
+    return {
+        "ruleId": place.name,
+        "ruleIndex": numbers[place.name],
+        "level": LEVELS[place.severity],
+        "message": {"text": place.message},
+        "locations": [_location(place.path, place.line)],
+        "partialFingerprints": {"tfdoctorFinding/v1": place.fingerprint},
+    }
 
 
 def _location(path: str, line: int) -> Object:

@@ -1,7 +1,8 @@
 """The settings file and how it is found."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ def find(start: Path) -> Config:
     for folder in (here, *here.parents):
         own, project = folder / OWN_FILE, folder / PROJECT_FILE
         if own.is_file():
-            return Config.parse(_own(own), own, _shown(own, here))
+            return _located(Config.parse(_own(own), own, _shown(own, here)))
         table = _ours(_read(project), project) if project.is_file() else None
         if table is not None:
-            return Config.parse(table, project, _shown(project, here))
+            return _located(Config.parse(table, project, _shown(project, here)))
     return Config()
 
 
@@ -41,18 +42,52 @@ def load(path: Path) -> Config:
     table = _ours(_read(path), path) if path.name == PROJECT_FILE else _own(path)
     if table is None:
         raise ConfigError(f"{path} has no table {TABLE}: add it, or name another file.")
-    return Config.parse(table, path)
+    return _located(Config.parse(table, path))
+
+
+def _located(config: Config) -> Config:
+    """Return the settings with the line of each budget, for reports that point at it."""
+    budget = config.budget
+    if not budget.limits or budget.file is None:
+        return config
+    text = _text(budget.file).splitlines()
+    tables = ("tool", "tfdoctor") if budget.file.name == PROJECT_FILE else ()
+    lines = {limit: _line((*tables, *limit.keys), text) for limit in budget.limits}
+    return replace(config, budget=replace(budget, lines=lines))
+
+
+def _line(keys: Sequence[str], lines: Sequence[str]) -> int:
+    """Return the line of a key: the first one with which the text above it has the key; 1 if none is found."""
+    for count, line in enumerate(lines, start=1):
+        if keys[-1] in line and _has(lines[:count], keys):
+            return count
+    return 1
+
+
+def _has(lines: Sequence[str], keys: Sequence[str]) -> bool:
+    try:
+        value: Any = tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:  # the text ends within a value
+        return False
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value is not None
 
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode())
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.") from error
 
 
 def _own(path: Path) -> Mapping[str, Any]:

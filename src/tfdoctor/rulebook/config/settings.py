@@ -1,13 +1,13 @@
 """The settings with checked types; whether the names in them exist is checked later."""
 
-import math
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tfdoctor.errors import ConfigError
+from tfdoctor.rulebook.config.budget import Budget
+from tfdoctor.rulebook.config.values import LONGEST, key_name, number, shown
 from tfdoctor.rulebook.suggestions import hint
 from tfdoctor.verdict import Severity
 
@@ -43,15 +43,17 @@ class Config:
     fail_on: str = ""  # one of FAIL_ON; "" when not set
     rules: tuple[Path, ...] = ()  # folders of the user's own rules
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    baseline: Path | None = None  # the file of known findings
 
     @classmethod
-    def parse(cls, table: Mapping[str, Any], path: Path, shown: Path | None = None) -> "Config":
-        """Read the settings of a table; ``path`` is the file that it stands in, ``shown`` how to call it.
+    def parse(cls, table: Mapping[str, Any], path: Path, called: Path | None = None) -> "Config":
+        """Read the settings of a table; ``path`` is the file that it stands in, ``called`` its name in messages.
 
         Raises:
             ConfigError: a key is unknown, or a value has the wrong type.
         """
-        where = shown or path
+        where = called or path
         for key in table:
             if key not in KEYS:
                 raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
@@ -67,13 +69,15 @@ class Config:
             fail_on=values.get("fail-on", ""),
             rules=tuple(path.parent / folder for folder in values.get("rules", ())),
             limits=values.get("limits", {}),
+            budget=replace(values.get("budget", Budget()), file=path),
+            baseline=path.parent / values["baseline"] if "baseline" in values else None,
         )
 
 
 def _names(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(
-            f'{where} must be a list of names, such as ["input-bound"], not {_shown(value)}.'
+            f'{where} must be a list of names, such as ["input-bound"], not {shown(value)}.'
         )
     return tuple(value)
 
@@ -81,66 +85,40 @@ def _names(value: object, where: str) -> tuple[str, ...]:
 def _folders(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(
-            f'{where} must be a list of folders, such as ["lint"], not {_shown(value)}.'
+            f'{where} must be a list of folders, such as ["lint"], not {shown(value)}.'
         )
     if any("\0" in folder for folder in value):
         raise ConfigError(f"{where} contains an invalid folder name.")
     return tuple(value)
 
 
+def _file(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ConfigError(
+            f'{where} must be the name of a file, such as "tfdoctor-baseline.json", not {shown(value)}.'
+        )
+    return value
+
+
 def _fail_on(value: object, where: str) -> str:
     if not isinstance(value, str) or value not in FAIL_ON:
         known = ", ".join(f'"{severity}"' for severity in FAIL_ON)
-        raise ConfigError(f"{where} must be one of {known}, not {_shown(value)}.")
+        raise ConfigError(f"{where} must be one of {known}, not {shown(value)}.")
     return value
 
 
 def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
     if not isinstance(value, dict):
-        raise ConfigError(f"{where} must be a table of rules, not {_shown(value)}.")
-    return {rule: _of_rule(table, f"{where}.{_key(rule)}") for rule, table in value.items()}
+        raise ConfigError(f"{where} must be a table of rules, not {shown(value)}.")
+    return {rule: _of_rule(table, f"{where}.{key_name(rule)}") for rule, table in value.items()}
 
 
 def _of_rule(value: object, where: str) -> Mapping[str, float]:
     if not isinstance(value, dict):
         raise ConfigError(
-            f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {_shown(value)}."
+            f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {shown(value)}."
         )
-    return {name: _number(limit, f"{where}.{_key(name)}") for name, limit in value.items()}
-
-
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{where} must be a number, not {_shown(value)}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ConfigError(f"{where} must be a finite number, not {_shown(value)}.")
-    return number
-
-
-def _key(name: str) -> str:
-    """Return a key as TOML writes it, on one line."""
-    return name if re.fullmatch(r"[\w-]{1,60}", name) else repr(name[:LONGEST])
-
-
-def _shown(value: object) -> str:
-    """Return a value as TOML writes it, or its type where the value is long."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case dict():
-            return "a table"
-        case str() | int() | float() | list() if len(repr(value)) <= LONGEST:
-            return repr(value)
-        case _:
-            return f"a long {type(value).__name__}"
-
-
-LONGEST = 60
-"""Characters of a wrong value that a message quotes."""
+    return {name: number(limit, f"{where}.{key_name(name)}") for name, limit in value.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +143,19 @@ KEYS: Mapping[str, Key] = {
         '"never"',
         "exit with 3 on a finding of this severity or above: `note`, `warning`, `critical` or `never`",
     ),
+    "baseline": Key(
+        _file,
+        "none",
+        "file of known findings, relative to this file, written by `--write-baseline`: findings in it do not count "
+        "for `fail-on`",
+    ),
     "rules": Key(_folders, "[]", "folders with your own rules, relative to this file"),
+    "budget": Key(
+        Budget.parse,
+        "none",
+        "what a step may take and must reach, see [budgets](#budgets): exit with 3 if one is exceeded or cannot be "
+        "measured",
+    ),
     "limits": Key(
         _limits, "{}", "limits of rules: a table for each rule, with a number for each limit"
     ),

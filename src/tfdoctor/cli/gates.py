@@ -1,0 +1,117 @@
+"""What makes a command fail: the severity of findings, budgets, and a baseline of known findings."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from tfdoctor.cli.options import FailOn
+from tfdoctor.cli.rule_selection import failing
+
+if TYPE_CHECKING:
+    from tfdoctor.compare.baseline import Baseline
+    from tfdoctor.diagnosis import Diagnosis
+    from tfdoctor.rulebook.config import Budget, Config
+
+KnownFindings = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="File of known findings, which do not count for --fail-on.",
+    ),
+]
+WriteBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-baseline",
+        metavar="FILE",
+        help="Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What the user demands of a run."""
+
+    fail_on: FailOn | None
+    budget: "Budget"
+    file: Path | None = None  # the baseline's
+    baseline: "Baseline | None" = None
+    target: Path | None = None  # where the findings are written as known ones
+
+    @classmethod
+    def of(
+        cls,
+        config: "Config",
+        fail_on: FailOn | None = None,
+        baseline: Path | None = None,
+        target: Path | None = None,
+    ) -> Self:
+        """Gather the settings of the command line, then of the file.
+
+        Raises:
+            InputError: the baseline cannot be read.
+        """
+        from tfdoctor.compare.baseline import read  # noqa: PLC0415 - keeps --help fast
+
+        file = baseline or _shown(config.baseline)
+        if file is not None and target is not None and _same(file, target):
+            file = None  # it is written anew, and may not exist yet
+        known = read(file) if file is not None else None
+        severity = FailOn.NEVER if target is not None else failing(fail_on, config)
+        return cls(severity, config.budget, file, known, target)
+
+    def check(self, program: str) -> None:
+        """Check that the baselines are those of the program that ran, before anything is written.
+
+        Raises:
+            InputError: they are not.
+            OutputError: the baseline cannot be written.
+        """
+        from tfdoctor.compare import baseline  # noqa: PLC0415 - keeps --help fast
+
+        if self.baseline is not None and self.file is not None:
+            baseline.must_be_of(self.baseline, program, self.file)
+        if self.target is not None:
+            baseline.must_be_writable(self.target, program)
+
+    def applied(self, diagnosis: "Diagnosis") -> "Diagnosis":
+        """Return the diagnosis with its budgets checked, and the findings that the baseline knows."""
+        from tfdoctor.compare.baseline import compared  # noqa: PLC0415 - keeps --help fast
+        from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
+
+        diagnosis = checked(diagnosis, self.budget)
+        if self.budget.limits and not diagnosis.budgets:
+            device = diagnosis.subject.device
+            typer.echo(
+                f"tfdoctor: note: no budget was checked: none is set for a {device}", err=True
+            )
+        if self.baseline is None:
+            return diagnosis
+        return compared(diagnosis, self.baseline, str(self.file))
+
+    def write(self, diagnosis: "Diagnosis", program: str, *, quiet: bool = False) -> None:
+        """Write the findings as known ones, where that was asked for.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        from tfdoctor.compare.baseline import write  # noqa: PLC0415 - keeps --help fast
+
+        if self.target is None:
+            return
+        write(diagnosis, program, self.target)
+        if not quiet:
+            typer.echo(f"wrote {self.target}", err=True)
+
+
+def _shown(path: Path | None) -> Path | None:
+    """Return the path for a message: relative where it is below the current folder."""
+    return path.relative_to(Path.cwd()) if path and path.is_relative_to(Path.cwd()) else path
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()

@@ -1,0 +1,209 @@
+"""Baselines: the findings of a program that are known, so that only new ones fail a build."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tfdoctor import __version__, text
+from tfdoctor.diagnosis import BaselineUse, Diagnosis, HostFinding, KnownFinding, Result
+from tfdoctor.errors import InputError, OutputError
+from tfdoctor.recording import Recording
+from tfdoctor.recording.typed import Misfit
+from tfdoctor.recording.typed import read as read_typed
+from tfdoctor.report.files import replace_file, why_unwritable
+from tfdoctor.rule import Topic
+from tfdoctor.verdict import Errored, Finding, Location, NotApplicable
+
+BASELINE_SCHEMA = 1
+
+AGAIN = "write it again with --write-baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The known findings of a program; ``program`` is "" where the trace does not name it."""
+
+    schema: int
+    tfdoctor: str
+    program: str
+    findings: tuple[KnownFinding, ...]
+
+
+def program_of(recording: Recording) -> str:
+    """Return the name of the recorded script, module or command; "" for a trace of another profiler."""
+    plan = recording.manifest.plan if recording.manifest else None
+    return Path(plan.script).name if plan else ""
+
+
+def read(path: Path) -> Baseline:
+    """Return the baseline in a file.
+
+    Raises:
+        InputError: there is none, or one of another schema.
+    """
+    try:
+        written = path.read_bytes().decode()
+    except FileNotFoundError as error:
+        raise InputError(
+            f"the baseline {path} does not exist: write it with --write-baseline {path}."
+        ) from error
+    except OSError as error:
+        raise InputError(f"the baseline {path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no baseline: it is not UTF-8.") from error
+    return _typed(_json(written, path), path)
+
+
+def _json(written: str, path: Path) -> object:
+    if written.lstrip()[:1] == "<":
+        raise InputError(f"{path} is HTML: name a file that --write-baseline wrote.")
+    try:
+        content: object = json.loads(written)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: name a file that --write-baseline wrote.") from error
+    return content
+
+
+def _typed(content: object, path: Path) -> Baseline:
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not {"schema", "program", "findings"} <= set(content):
+        raise InputError(f"{path} is no baseline: name a file that --write-baseline wrote.")
+    if schema != BASELINE_SCHEMA:
+        raise InputError(
+            f"{path} has schema {text.shorten(str(schema), 20)}, and this tfdoctor reads schema {BASELINE_SCHEMA}: "
+            f"{AGAIN}."
+        )
+    faults: list[str] = []
+    try:
+        found = read_typed(Baseline, content, faults)
+    except Misfit:
+        raise InputError(f"{path} is damaged: {AGAIN}.") from None
+    if faults:
+        raise InputError(f"{path} is damaged ({faults[0].lstrip('.')}): {AGAIN}.")
+    return found
+
+
+def must_be_of(baseline: Baseline, program: str, path: Path) -> None:
+    """Check that a baseline is that of the program, as far as both are known.
+
+    Raises:
+        InputError: it is that of another one.
+    """
+    if baseline.program and program and baseline.program != program:
+        raise InputError(
+            f"{path} is the baseline of {text.shorten(baseline.program, 60)}, and this is a run of "
+            f"{text.shorten(program, 60)}: name another baseline, or another file for --write-baseline."
+        )
+
+
+def must_be_writable(path: Path, program: str) -> None:
+    """Check that a file can be written as the baseline of a program: nothing else is in it.
+
+    Raises:
+        InputError: it is the baseline of another program.
+        OutputError: it has other content, or cannot be written.
+    """
+    if path.is_dir() or not path.parent.is_dir():
+        place = path if path.is_dir() else path.parent
+        what = "is a folder" if path.is_dir() else "is no folder"
+        raise OutputError(f"{place} {what}: choose another file for the baseline.")
+    if why := why_unwritable(path if path.exists() else path.parent):
+        raise OutputError(
+            f"{path} cannot be written ({why}): choose another file for the baseline."
+        )
+    if not path.exists() or not path.stat().st_size:
+        return
+    try:
+        content = _json(path.read_bytes().decode("utf-8", "replace"), path)
+    except InputError:
+        content = None
+    if not isinstance(content, dict) or not {"schema", "program", "findings"} <= set(content):
+        raise OutputError(f"{path} exists and is no baseline: choose another file, or remove it.")
+    if content["schema"] == BASELINE_SCHEMA:
+        must_be_of(_typed(content, path), program, path)
+
+
+def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
+    """Write the findings of a diagnosis as known ones.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    found = sorted({_known_as(diagnosis, one) for one in _findings(diagnosis)})
+    baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(found))
+    try:
+        replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n")
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror}): choose another file for the baseline."
+        ) from error
+
+
+def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
+    """Return the diagnosis with what the baseline knows of its findings, and what of the baseline is gone."""
+    known = set(baseline.findings)
+
+    def marked(one: Result | HostFinding) -> bool:
+        return bool(_names(diagnosis, one) & known)
+
+    results = tuple(
+        replace(result, known=marked(result)) if _counts(result) else result
+        for result in diagnosis.results
+    )
+    hosts = diagnosis.hosts
+    if hosts is not None:
+        findings = tuple(replace(one, known=marked(one)) for one in hosts.findings)
+        hosts = replace(hosts, findings=findings)
+    gone = tuple(_gone(diagnosis, baseline))
+    use = BaselineUse(file=file, gone=gone)
+    return replace(diagnosis, results=results, hosts=hosts, baseline=use)
+
+
+def _gone(diagnosis: Diagnosis, baseline: Baseline) -> Iterator[KnownFinding]:
+    """Yield the known findings that are no more; a rule that was not checked says nothing of its own."""
+    found = set().union(*(_names(diagnosis, one) for one in _findings(diagnosis)))
+    unsaid = {off.rule for off in diagnosis.settings.off}
+    unsaid |= {result.rule.name for result in diagnosis.results if _says_nothing(result)}
+    for known in sorted(set(baseline.findings)):
+        if known not in found and known.rule not in unsaid:
+            yield known
+
+
+def _says_nothing(result: Result) -> bool:
+    return isinstance(result.outcome, NotApplicable | Errored)
+
+
+def _findings(diagnosis: Diagnosis) -> Iterator[Result | HostFinding]:
+    """Yield the findings about the run, on any host; a doubt about the recording is no fault of the run."""
+    yield from filter(_counts, diagnosis.results)
+    for finding in diagnosis.hosts.findings if diagnosis.hosts else ():
+        if finding.topic is not Topic.RECORDING and not finding.shown:
+            yield finding
+
+
+def _counts(result: Result) -> bool:
+    return isinstance(result.outcome, Finding) and result.rule.topic is not Topic.RECORDING
+
+
+def _known_as(diagnosis: Diagnosis, finding: Result | HostFinding) -> KnownFinding:
+    """Return a finding as a baseline has it, by the path in the repository where that is known."""
+    rule, at = _rule(finding), _at(finding)
+    path = at.path if at else ""
+    return KnownFinding(rule, diagnosis.repository.get(path) or path)
+
+
+def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> set[KnownFinding]:
+    """Return how a baseline may have a finding: the path in the repository is known only where the file is."""
+    at = _at(finding)
+    return {_known_as(diagnosis, finding), KnownFinding(_rule(finding), at.path if at else "")}
+
+
+def _rule(finding: Result | HostFinding) -> str:
+    return finding.rule if isinstance(finding, HostFinding) else finding.rule.name
+
+
+def _at(finding: Result | HostFinding) -> Location | None:
+    if isinstance(finding, HostFinding):
+        return finding.at
+    return finding.outcome.at if isinstance(finding.outcome, Finding) else None

@@ -1,0 +1,217 @@
+"""Budgets: what a run may take and must reach, each checked against the 95 % interval of what was measured.
+
+A budget is exceeded only where the whole interval is beyond its limit, so that a gate does not fail by chance. What
+is measured once, such as the memory, has no interval.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from tfdoctor.compare.conditions import taken
+from tfdoctor.compare.step_times import (
+    FEWEST,
+    QUARTILES,
+    STRETCHES,
+    Floats,
+    RunSteps,
+    bootstrap_error,
+)
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
+from tfdoctor.edits.source import within_repository
+from tfdoctor.humanize import counted
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rulebook.config import Budget, BudgetLimit
+from tfdoctor.student_t import student
+from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
+from tfdoctor.verdict import Location
+
+MS_PER_S = 1000.0
+
+NO_STEP = "no training step was found"
+UNKNOWN_DEVICE = "the device of the run is unknown, and this budget depends on it"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured95:
+    """A figure with its 95 % interval; without ``value`` it is unknown, because ``why``."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
+    """Return the diagnosis with the budgets of its device checked."""
+    limits = budget.of(diagnosis.subject.device)
+    checks = tuple(_check(diagnosis, limit, _place(budget, limit)) for limit in limits)
+    return replace(diagnosis, budgets=checks)
+
+
+def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetState:
+    """Return what an interval shows of a limit."""
+    if at_least:
+        limit, low, high = -limit, -high, -low
+    if low > limit:
+        return BudgetState.EXCEEDED
+    return BudgetState.MET if high <= limit else BudgetState.UNCLEAR
+
+
+def _place(budget: Budget, limit: BudgetLimit) -> Location | None:
+    if budget.file is None:
+        return None
+    path = f"{within_repository(budget.file.parent)}{budget.file.name}"
+    return Location(path, budget.lines.get(limit, 1))
+
+
+def _check(diagnosis: Diagnosis, limit: BudgetLimit, at: Location | None) -> BudgetCheck:
+    figure, quantity = FIGURES[limit.key]
+    unsure = limit.device is not None and diagnosis.subject.device is None
+    measured = Measured95(why=UNKNOWN_DEVICE) if unsure else figure(diagnosis)
+    result = BudgetCheck(
+        key=limit.key,
+        limit=limit.limit,
+        at_least=limit.at_least,
+        state=BudgetState.UNKNOWN,
+        why=measured.why,
+        at=at,
+    )
+    if measured.value is None:
+        return result
+    low = measured.value if measured.low is None else measured.low
+    high = measured.value if measured.high is None else measured.high
+    return replace(
+        result,
+        state=state(limit.limit.value, low, high, at_least=limit.at_least),
+        value=quantity(measured.value),
+        low=None if measured.low is None else quantity(measured.low),
+        high=None if measured.high is None else quantity(measured.high),
+    )
+
+
+def _step(diagnosis: Diagnosis) -> Measured95:
+    """Return the step, ms.
+
+    The interval holds the step outside of the traced window, which has no profiler's cost, and what the step would
+    be without the load of other programs.
+    """
+    steps, shown = diagnosis.steps, diagnosis.steps.shown_ms
+    rows = _rows(diagnosis, steady=bool(steps.stalled))
+    if why := _why_no_step(diagnosis, rows):
+        return Measured95(why=why)
+    assert shown is not None  # noqa: S101 - otherwise there is a reason
+    times = RunSteps(_times(rows), shown, mean=bool(steps.stalled))
+    half = student(min(times.freedom, STRETCHES - 1)) * math.hypot(times.error, times.spread)
+    low, high = shown * math.exp(-half), shown * math.exp(half)
+    low *= 1 - taken(diagnosis.conditions)
+    outside = diagnosis.conditions.untraced_ms or shown
+    return Measured95(shown, min(low, outside), max(high, outside))
+
+
+def _rows(diagnosis: Diagnosis, *, steady: bool) -> tuple[StepRow, ...]:
+    return tuple(row for row in diagnosis.steps.rows if row.steady or not steady)
+
+
+def _times(rows: tuple[StepRow, ...]) -> Floats:
+    return np.array([row.total_ms for row in rows])
+
+
+def _why_no_step(diagnosis: Diagnosis, rows: tuple[StepRow, ...]) -> str:
+    """Return why there is no interval of the step, as a clause; "" where there is one."""
+    if not diagnosis.steps.shown_ms or not rows:
+        return diagnosis.steps.missing or NO_STEP
+    if len(rows) < FEWEST:
+        return (
+            f"the recording has {counted(len(rows), 'step')} to measure, and an interval needs at least {FEWEST}: "
+            "record more with --steps"
+        )
+    return "" if _times(rows).min() > 0 else "a traced step has no length"
+
+
+def _input_wait(diagnosis: Diagnosis) -> Measured95:
+    """Return the share of the step that waits for input.
+
+    Where the step is shown without the profiler's cost, an estimate, the interval holds the traced share too.
+    """
+    rows = _rows(diagnosis, steady=True)
+    parts = diagnosis.steps.shown_breakdown_ms
+    why = _why_no_step(diagnosis, rows) or diagnosis.conditions.missing.get("input", "")
+    whole = sum(parts.values())
+    if why or not whole:
+        return Measured95(why=why or "the parts of the step are unknown")
+    share = parts.get("input", 0.0) / whole
+    waits = np.array([(row.parts_ms.get("input", 0.0), row.total_ms) for row in rows])
+    half = _half_of_share(waits)
+    load = taken(diagnosis.conditions)
+    ends = (share - half, share + half, float(waits[:, 0].sum() / waits[:, 1].sum()))
+    return Measured95(share, _less(max(0.0, min(ends)), load), _more(min(1.0, max(ends)), load))
+
+
+def _half_of_share(waits: Floats) -> float:
+    """Return half of the interval of a share: by the sample of steps, and by how much they differ."""
+    times = RunSteps(waits[:, 1], 1.0)  # for the degrees of freedom
+    error = bootstrap_error(
+        waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1)
+    )
+    low, high = np.percentile(waits[:, 0] / waits[:, 1], (25, 75))
+    return student(times.freedom) * math.hypot(error, float(high - low) / QUARTILES)
+
+
+def _less(share: float, load: float) -> float:
+    """Return the share if other programs slowed the input alone, by this share of the cores."""
+    return share * (1 - load) / (1 - share * load)
+
+
+def _more(share: float, load: float) -> float:
+    """Return the share if other programs slowed all but the input."""
+    return 1 - _less(1 - share, load)
+
+
+def _examples(diagnosis: Diagnosis) -> Measured95:
+    """Return the examples per second, by the interval of the step."""
+    step, size = _step(diagnosis), diagnosis.conditions.batch_size
+    if step.value is None or step.low is None or step.high is None:
+        return step
+    if not size:
+        return Measured95(why=_missing(diagnosis.conditions, "batch_size"))
+    per_ms = size * MS_PER_S
+    return Measured95(per_ms / step.value, per_ms / step.high, per_ms / step.low)
+
+
+def _matrix_unit(diagnosis: Diagnosis) -> Measured95:
+    value = diagnosis.conditions.matrix_unit
+    return Measured95(value, why=_why(value, diagnosis.conditions, "matrix_unit"))
+
+
+def _memory(diagnosis: Diagnosis) -> Measured95:
+    """Return the memory of the accelerator that uses most, or of the host where it computes; bytes."""
+    found = diagnosis.conditions
+    on_host = diagnosis.subject.device is DeviceKind.CPU
+    value = found.host_bytes if on_host else found.device_bytes
+    return Measured95(value, why=_why(value, found, "host_bytes" if on_host else "device_bytes"))
+
+
+def _why(value: float | None, conditions: Conditions, name: str) -> str:
+    return "" if value is not None else _missing(conditions, name)
+
+
+def _missing(conditions: Conditions, name: str) -> str:
+    return conditions.missing.get(name) or "the recording does not contain it"
+
+
+FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = (
+    MappingProxyType(
+        {
+            "step-ms": (_step, ms),
+            "input-wait": (_input_wait, ratio),
+            "examples-per-second": (_examples, examples_rate),
+            "matrix-unit": (_matrix_unit, ratio),
+            "memory-gb": (_memory, nbytes),
+        }
+    )
+)
+"""What each budget is about, and its unit."""

@@ -1,0 +1,143 @@
+"""Budgets and known findings in words: what the user demands of a run, and whether it keeps to it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tfdoctor import text
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, KnownFinding, Result
+from tfdoctor.humanize import UNKNOWN, counted, location, quantity, quantity_span
+from tfdoctor.report.tables import Grid
+
+KNOWN = "known (in the baseline)"
+
+ONE_FIGURE = "one figure"
+"""In place of an interval."""
+
+NAMED = 5
+"""Findings that are gone and named; the JSON report has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLine:
+    """One budget as text."""
+
+    key: str
+    limit: str  # "at most 20.0 ms"
+    value: str
+    interval: str
+    state: str  # "met", "exceeded", "not reached", "unclear" or "unknown"
+    remark: str  # what the state means, where it does not say it itself
+    failed: bool
+    where: str  # the line of the settings
+
+    @property
+    def told(self) -> str:
+        """The budget in one line."""
+        interval = self.interval if self.interval == ONE_FIGURE else f"95 %: {self.interval}"
+        measured = f"{self.value} ({interval}), " if self.interval else ""
+        remark = f"; {self.remark}" if self.remark else ""
+        return f"{measured}{self.limit}{remark}"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSection:
+    """All budgets of a run."""
+
+    verdict: str
+    lines: tuple[BudgetLine, ...]
+
+    @property
+    def grid(self) -> Grid:
+        """The budgets as a table."""
+        columns = ("budget", "limit", "measured", "95 % interval", "result")
+        return Grid(columns, ("text",) * len(columns), tuple(map(_cells, self.lines)))
+
+
+def budget_section(checks: Sequence[BudgetCheck]) -> BudgetSection | None:
+    """Return the budgets as text; None without any."""
+    if not checks:
+        return None
+    return BudgetSection(_verdict(checks), tuple(map(_line, checks)))
+
+
+def budget_message(check: BudgetCheck) -> str:
+    """Return what is wrong with a budget that fails, in one sentence."""
+    line = _line(check)
+    return f"Budget {check.key} {line.state}: {line.told}."
+
+
+def _cells(line: BudgetLine) -> tuple[str, ...]:
+    result = f"{line.state}: {line.remark}" if line.remark else line.state
+    return (line.key, line.limit, line.value, line.interval, result)
+
+
+def _verdict(checks: Sequence[BudgetCheck]) -> str:
+    failed = [check for check in checks if check.failed]
+    if not failed:
+        return ""
+    budgets = counted(len(failed), "budget").capitalize()
+    verb = "fails" if len(failed) == 1 else "fail"
+    told = ", ".join(f"{check.key} is {_state(check)}" for check in failed)
+    return f"{budgets} {verb}: {told}."
+
+
+def _line(check: BudgetCheck) -> BudgetLine:
+    return BudgetLine(
+        key=check.key,
+        limit=f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}",
+        value=quantity(check.value) if check.value else UNKNOWN,
+        interval=_interval(check),
+        state=_state(check),
+        remark=_remark(check),
+        failed=check.failed,
+        where=location(check.at),
+    )
+
+
+def _interval(check: BudgetCheck) -> str:
+    if check.value is None:
+        return ""
+    return quantity_span(check.low, check.high) if check.low and check.high else ONE_FIGURE
+
+
+def _state(check: BudgetCheck) -> str:
+    missed = check.at_least and check.state is BudgetState.EXCEEDED
+    return "not reached" if missed else check.state.value
+
+
+def _remark(check: BudgetCheck) -> str:
+    if check.state is BudgetState.UNCLEAR:
+        return "the interval contains the limit, so it passes"
+    if check.state is BudgetState.UNKNOWN:
+        return f"it fails, because {text.prose(check.why)}"
+    return ""
+
+
+def baseline_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return how many findings the baseline knows, and which of its findings are gone; () without a baseline."""
+    use = diagnosis.baseline
+    if use is None:
+        return ()
+    of_hosts = [one for one in diagnosis.hosts.findings if not one.shown] if diagnosis.hosts else []
+    marks = [one.known for one in diagnosis.results] + [one.known for one in of_hosts]
+    marks = [mark for mark in marks if mark is not None]
+    known, new = counted(marks.count(True), "finding"), counted(marks.count(False), "finding")
+    first = f"Baseline {text.name(use.file)}: {known} known, {new} new."
+    return (first, _gone(use.gone)) if use.gone else (first,)
+
+
+def _gone(gone: Sequence[KnownFinding]) -> str:
+    names = [f"{text.name(one.rule)}{_in(one.file)}" for one in gone[:NAMED]]
+    more = [f"{len(gone) - NAMED} more"] if len(gone) > NAMED else []
+    verb = "is" if len(gone) == 1 else "are"
+    findings = counted(len(gone), "finding").capitalize()
+    return f"{findings} of the baseline {verb} gone ({', '.join([*names, *more])}): run --write-baseline again."
+
+
+def _in(file: str) -> str:
+    return f" in {text.name(file)}" if file else ""
+
+
+def all_known(results: Iterable[Result]) -> bool:
+    """Say whether the baseline knows all of these findings."""
+    return all(result.known for result in results)

@@ -1,0 +1,155 @@
+"""The budgets of the settings: what a step may take and must reach, for all devices or for one kind of device."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tfdoctor.errors import ConfigError
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rulebook.config.values import LONGEST, number, shown
+from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
+
+GIGABYTE = 1e9
+"""Bytes: decimal, as the report shows memory."""
+
+PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%")
+
+DEVICES: Mapping[str, DeviceKind] = {str(kind).lower(): kind for kind in DeviceKind}
+"""The tables for one kind of device."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetKey:
+    """A budget that can be set."""
+
+    read: Callable[[object, str], Quantity]
+    example: str
+    meaning: str
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLimit:
+    """A budget that is set; ``device`` is the table that it stands in, None for the common one."""
+
+    key: str
+    limit: Quantity
+    device: DeviceKind | None = None
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the limit is the smallest value that meets the budget, not the largest."""
+        return BUDGET_KEYS[self.key].at_least
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Where it stands, below the tables of tfdoctor."""
+        table = (str(self.device).lower(),) if self.device else ()
+        return ("budget", *table, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """All budgets that are set, in their order, and where."""
+
+    limits: tuple[BudgetLimit, ...] = ()
+    file: Path | None = None
+    lines: Mapping[BudgetLimit, int] = field(default_factory=dict)  # of the file
+
+    @classmethod
+    def parse(cls, value: object, where: str) -> Self:
+        """Read the table.
+
+        Raises:
+            ConfigError: a key is unknown, or a value has the wrong type or is out of range.
+        """
+        table = _table(value, where, (*BUDGET_KEYS, *DEVICES))
+        common = {key: item for key, item in table.items() if key in BUDGET_KEYS}
+        limits = list(_limits(common, where))
+        for name in (key for key in table if key in DEVICES):
+            below = f"{where}.{name}"
+            limits += _limits(_table(table[name], below, BUDGET_KEYS), below, DEVICES[name])
+        return cls(tuple(limits))
+
+    def of(self, device: DeviceKind | None) -> tuple[BudgetLimit, ...]:
+        """Return the budgets of a kind of device; of an unknown one those of every kind."""
+        chosen = {
+            limit.key: limit
+            for limit in sorted(self.limits, key=lambda limit: limit.device is not None)
+            if limit.device in (None, device) or device is None
+        }
+        return tuple(chosen.values())
+
+
+def _table(
+    value: object, where: str, known: tuple[str, ...] | Mapping[str, object]
+) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ConfigError(
+            f"{where} must be a table, such as {{ step-ms = 20 }}, not {shown(value)}."
+        )
+    if not value:
+        raise ConfigError(
+            f"{where} is empty: set at least one of {', '.join(BUDGET_KEYS)}, or remove the table."
+        )
+    for key in value:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, known)}")
+    return value
+
+
+def _limits(
+    table: Mapping[str, object], where: str, device: DeviceKind | None = None
+) -> Iterator[BudgetLimit]:
+    for key, value in table.items():
+        yield BudgetLimit(key, BUDGET_KEYS[key].read(value, f"{where}.{key}"), device)
+
+
+def _above_zero(value: object, where: str) -> float:
+    amount = number(value, where)
+    if amount <= 0:
+        raise ConfigError(f"{where} must be above 0, not {shown(value)}.")
+    return amount
+
+
+def _percentage(value: object, where: str) -> Quantity:
+    written = PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
+    share = float(written[1]) / 100 if written else 0.0
+    if not 0 < share < 1:
+        raise ConfigError(
+            f'{where} must be a percentage between "0%" and "100%", such as "5%", not {shown(value)}.'
+        )
+    return ratio(share)
+
+
+BUDGET_KEYS: Mapping[str, BudgetKey] = {
+    "step-ms": BudgetKey(
+        lambda value, where: ms(_above_zero(value, where)),
+        "20",
+        "most milliseconds per training step, as the report shows the step",
+    ),
+    "input-wait": BudgetKey(_percentage, '"5%"', "largest share of the step that waits for input"),
+    "examples-per-second": BudgetKey(
+        lambda value, where: examples_rate(_above_zero(value, where)),
+        "1000",
+        "fewest training examples per second, of all replicas: the batch size over the step",
+        at_least=True,
+    ),
+    "matrix-unit": BudgetKey(
+        _percentage,
+        '"40%"',
+        "smallest share of the matrix unit's peak rate that the step reaches while the device is busy; unknown on "
+        "CPUs",
+        at_least=True,
+    ),
+    "memory-gb": BudgetKey(
+        lambda value, where: nbytes(GIGABYTE * _above_zero(value, where)),
+        "8",
+        "most memory in 10^9 bytes: on a GPU or TPU what TensorFlow's allocator hands out on one device, on a CPU "
+        "the resident memory of the run",
+    ),
+}
+"""Every budget."""

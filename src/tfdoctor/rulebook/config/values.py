@@ -1,0 +1,44 @@
+"""Values of settings: numbers that are checked, and how a message shows a wrong value."""
+
+import math
+import re
+
+from tfdoctor.errors import ConfigError
+
+LONGEST = 60
+"""Characters of a wrong value that a message quotes."""
+
+
+def number(value: object, where: str) -> float:
+    """Return a finite number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError(f"{where} must be a number, not {shown(value)}.")
+    try:
+        amount = float(value)
+    except OverflowError:
+        amount = math.inf
+    if not math.isfinite(amount):
+        raise ConfigError(f"{where} must be a finite number, not {shown(value)}.")
+    return amount
+
+
+def key_name(name: str) -> str:
+    """Return a key as TOML writes it, on one line."""
+    return name if re.fullmatch(r"[\w-]{1,60}", name) else repr(name[:LONGEST])
+
+
+def shown(value: object) -> str:
+    """Return a value as TOML writes it, or its type where the value is long."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a table"
+        case str() | int() | float() | list() if len(repr(value)) <= LONGEST:
+            return repr(value)
+        case _:
+            return f"a long {type(value).__name__}"

@@ -1,0 +1,194 @@
+"""Baselines: findings by rule and file, what is new, what is gone, and how other files are refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.report import diagnoses
+from tfdoctor.compare import baseline
+from tfdoctor.diagnosis import Diagnosis, HostFinding, KnownFinding, Off, Settings
+from tfdoctor.errors import InputError, OutputError, TfdoctorError
+from tfdoctor.rule import Topic
+from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity
+
+REPORT = {"schema": 1, "tfdoctor": "0.1.0", "steps": {}, "results": []}
+
+
+def written(diagnosis: Diagnosis, path: Path) -> baseline.Baseline:
+    baseline.write(diagnosis, "train.py", path)
+    return baseline.read(path)
+
+
+def marks(diagnosis: Diagnosis) -> list[bool | None]:
+    return [one.known for one in diagnosis.results if isinstance(one.outcome, Finding)]
+
+
+def test_what_is_written_is_known(tmp_path: Path) -> None:
+    known = written(diagnoses.full(), tmp_path / "b.json")
+    after = baseline.compared(diagnoses.full(), known, "b.json")
+    assert marks(after) == [True] * 4
+    assert after.baseline is not None
+    assert after.baseline.gone == ()
+
+
+def test_the_file_is_sorted_and_the_same_every_time(tmp_path: Path) -> None:
+    first, second = tmp_path / "1.json", tmp_path / "2.json"
+    base = diagnoses.full()
+    baseline.write(base, "train.py", first)
+    baseline.write(replace(base, results=base.results[::-1]), "train.py", second)
+    text = first.read_text()
+    assert text == second.read_text()
+    assert text.endswith("}\n")
+    rules = [one["rule"] for one in json.loads(text)["findings"]]
+    assert rules == sorted(rules)
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
+def test_a_moved_line_stays_known_and_another_file_is_new(tmp_path: Path) -> None:
+    known = written(diagnoses.full(), tmp_path / "b.json")
+    moved = baseline.compared(at("train.py", 99), known, "b.json")
+    assert marks(moved)[0] is True
+    elsewhere = baseline.compared(at("other.py", 41), known, "b.json")
+    assert marks(elsewhere)[0] is False
+    assert elsewhere.baseline is not None
+    assert KnownFinding("input-bound", "train.py") in elsewhere.baseline.gone
+
+
+def at(path: str, line: int) -> Diagnosis:
+    base = diagnoses.full()
+    first, *others = base.results
+    assert isinstance(first.outcome, Finding)
+    remedies = tuple(replace(remedy, at=Location(path, line)) for remedy in first.outcome.remedies)
+    moved = replace(first, outcome=replace(first.outcome, remedies=remedies))
+    return replace(base, results=(moved, *others))
+
+
+def test_the_path_in_the_repository_counts_wherever_the_command_runs(tmp_path: Path) -> None:
+    inside = replace(diagnoses.full(), repository={"train.py": "models/train.py"})
+    known = written(inside, tmp_path / "b.json")
+    assert KnownFinding("input-bound", "models/train.py") in known.findings
+    from_the_top = replace(at("models/train.py", 41), repository={})
+    assert marks(baseline.compared(from_the_top, known, "b.json"))[0] is True
+
+
+def test_gone_is_only_what_was_checked(tmp_path: Path) -> None:
+    known = written(diagnoses.full(), tmp_path / "b.json")
+    base = diagnoses.full()
+    first, *others = base.results
+    healthy = replace(base, results=(replace(first, outcome=Healthy(summary="ok")), *others))
+    unchecked = replace(
+        base, results=(replace(first, outcome=NotApplicable(reason="no trace")), *others)
+    )
+    off = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),))
+    ignored = replace(base, results=tuple(others), settings=off)
+    removed = replace(base, results=tuple(others))
+    gone = [
+        [one.rule for one in use.gone]
+        for diagnosis in (healthy, unchecked, ignored, removed)
+        if (use := baseline.compared(diagnosis, known, "b.json").baseline)
+    ]
+    assert gone == [["input-bound"], [], [], ["input-bound"]]
+
+
+def test_a_doubt_about_the_recording_is_in_no_baseline(tmp_path: Path) -> None:
+    base = diagnoses.full()
+    doubt = replace(base.results[0], rule=diagnoses.rule("unfinished-recording", Topic.RECORDING))
+    known = written(replace(base, results=(doubt,)), tmp_path / "b.json")
+    assert known.findings == ()
+    assert marks(baseline.compared(replace(base, results=(doubt,)), known, "b.json")) == [None]
+
+
+def test_findings_of_other_hosts_are_known_too(tmp_path: Path) -> None:
+    base = diagnoses.several_hosts()
+    assert base.hosts is not None
+    other = HostFinding(
+        rule="small-batch",
+        title="Small",
+        topic=Topic.EXECUTION,
+        summary="Small.",
+        severity=Severity.CRITICAL,
+        saving=None,
+        hosts=("b",),
+        shown=False,
+        at=Location("train.py", 3),
+    )
+    job = replace(base, hosts=replace(base.hosts, findings=(*base.hosts.findings, other)))
+    known = written(job, tmp_path / "b.json")
+    assert KnownFinding("small-batch", "train.py") in known.findings
+    hosts = baseline.compared(job, known, "b.json").hosts
+    assert hosts is not None
+    assert hosts.findings[-1].known is True
+
+
+# Other files
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "does not exist: write it with --write-baseline"),
+        (b"<!DOCTYPE html><html>", "is HTML: name a file that --write-baseline wrote."),
+        (b"{", "is not JSON"),
+        (b"", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"\xff\xfe", "is no baseline: it is not UTF-8."),
+        (b"[]", "is no baseline"),
+        (json.dumps(REPORT).encode(), "is no baseline"),
+        (b'{"schema": 2, "program": "", "findings": []}', "has schema 2, and this tfdoctor reads"),
+        (b'{"schema": "x", "program": "", "findings": []}', "has schema x"),
+        (b'{"schema": 1, "program": "", "findings": []}', "is damaged: write it again"),
+        (
+            b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}',
+            "is damaged (findings",
+        ),
+    ],
+)
+def test_what_is_no_baseline_is_one_sentence(
+    content: bytes | None, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "b.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError) as refused:
+        baseline.read(path)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_baseline_of_another_program_is_refused(tmp_path: Path) -> None:
+    known = written(diagnoses.full(), tmp_path / "b.json")
+    baseline.must_be_of(known, "train.py", tmp_path / "b.json")
+    baseline.must_be_of(known, "", tmp_path / "b.json")  # a trace that does not name its program
+    with pytest.raises(
+        InputError, match=r"is the baseline of train\.py, and this is a run of x\.py"
+    ):
+        baseline.must_be_of(known, "x.py", tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("content", ["[project]", "{}", "<html>"])
+def test_nothing_else_is_overwritten(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(content)
+    with pytest.raises(OutputError, match="exists and is no baseline"):
+        baseline.must_be_writable(path, "train.py")
+    assert path.read_text() == content
+
+
+def test_a_baseline_can_be_written_again_but_not_over_that_of_another_program(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "b.json"
+    baseline.must_be_writable(path, "train.py")
+    baseline.write(diagnoses.full(), "train.py", path)
+    baseline.must_be_writable(path, "train.py")
+    with pytest.raises(InputError, match="is the baseline of"):
+        baseline.must_be_writable(path, "other.py")
+
+
+@pytest.mark.parametrize("name", ["none/b.json", ".", "file/b.json"])
+def test_a_place_that_takes_no_file_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TfdoctorError, match="choose another file"):
+        baseline.must_be_writable(tmp_path / name, "train.py")

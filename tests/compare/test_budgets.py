@@ -1,0 +1,212 @@
+"""Budgets: what is measured, what an interval shows of a limit, and what is unknown."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report import diagnoses
+from tfdoctor.compare.budgets import FIGURES, checked, state
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis
+from tfdoctor.kinds import DeviceKind
+from tfdoctor.rulebook.config import Budget, BudgetLimit
+from tfdoctor.rulebook.config.budget import BUDGET_KEYS
+from tfdoctor.units import Quantity, examples_rate, ms, nbytes, ratio
+
+UNITS = {
+    "step-ms": ms,
+    "input-wait": ratio,
+    "examples-per-second": examples_rate,
+    "matrix-unit": ratio,
+    "memory-gb": nbytes,
+}
+ORDER = (BudgetState.EXCEEDED, BudgetState.UNCLEAR, BudgetState.MET)
+
+CONDITIONS = Conditions(batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4)
+
+
+def run(**changes: Any) -> Diagnosis:
+    return replace(diagnoses.full(), conditions=replace(CONDITIONS, **changes))
+
+
+def check(diagnosis: Diagnosis, key: str, value: float) -> BudgetCheck:
+    (result,) = checked(diagnosis, Budget((BudgetLimit(key, UNITS[key](value)),))).budgets
+    return result
+
+
+def value(quantity: Quantity | None) -> float:
+    assert quantity is not None
+    return quantity.value
+
+
+def test_every_budget_has_a_figure() -> None:
+    assert set(FIGURES) == set(BUDGET_KEYS) == set(UNITS)
+
+
+# The figures are those of the report
+
+
+def test_the_step_is_that_of_the_report() -> None:
+    step = check(run(), "step-ms", 60)
+    assert value(step.value) == 52.0
+    assert value(step.low) < 52.0 < value(step.high)
+
+
+def test_the_step_without_the_profilers_cost_is_the_one_that_is_checked() -> None:
+    base = run()
+    steps = replace(base.steps, untraced_ms=30.0, untraced_breakdown_ms={"input": 3, "device": 27})
+    diagnosis = replace(base, steps=steps)
+    assert value(check(diagnosis, "step-ms", 60).value) == 30.0
+    assert value(check(diagnosis, "input-wait", 0.05).value) == 0.1
+
+
+def test_the_mean_is_checked_where_steps_are_stalled() -> None:
+    base = run()
+    stalled = replace(base, steps=replace(base.steps, stalled=2, step_ms=58.0))
+    assert value(check(stalled, "step-ms", 60).value) == 58.0
+
+
+def test_examples_are_those_of_a_batch_over_the_step() -> None:
+    rate, step = check(run(), "examples-per-second", 1), check(run(), "step-ms", 1)
+    assert value(rate.value) == pytest.approx(32 / 0.052)
+    assert value(rate.low) == pytest.approx(32_000 / value(step.high))
+    assert value(rate.high) == pytest.approx(32_000 / value(step.low))
+
+
+@pytest.mark.parametrize(
+    ("device", "used"), [(DeviceKind.GPU, 5e9), (DeviceKind.TPU, 5e9), (DeviceKind.CPU, 3e9)]
+)
+def test_memory_is_that_of_the_device(device: DeviceKind, used: float) -> None:
+    diagnosis = replace(run(), subject=replace(run().subject, device=device))
+    memory = check(diagnosis, "memory-gb", 8e9)
+    assert value(memory.value) == used
+    assert memory.low is None
+    assert memory.state is BudgetState.MET
+
+
+def test_the_matrix_unit_has_one_figure() -> None:
+    unit = check(run(), "matrix-unit", 0.4)
+    assert (value(unit.value), unit.low, unit.state) == (0.4, None, BudgetState.MET)
+    assert check(run(), "matrix-unit", 0.41).state is BudgetState.EXCEEDED
+
+
+# What may have made the run slow does not fail it
+
+
+def test_steps_outside_of_the_traced_window_widen_the_interval() -> None:
+    """The profiler alone can make a traced step longer than its budget."""
+    assert check(run(), "step-ms", 40).state is BudgetState.EXCEEDED
+    assert check(run(untraced_ms=39.0), "step-ms", 40).state is BudgetState.UNCLEAR
+
+
+def test_load_of_other_programs_widens_the_interval() -> None:
+    busy = run(cores_usable=2.0, cores_run=1.0, cores_other=1.0)
+    assert check(busy, "step-ms", 40).state is BudgetState.UNCLEAR
+    idle = run(cores_usable=8.0, cores_run=1.0, cores_other=1.0)
+    assert check(idle, "step-ms", 40).state is BudgetState.EXCEEDED
+    shares = [check(one, "input-wait", 0.5) for one in (busy, idle)]
+    assert value(shares[0].low) < value(shares[1].low)
+    assert value(shares[0].high) > value(shares[1].high)
+
+
+# What is not measured fails, and says why
+
+
+def test_few_steps_are_unknown() -> None:
+    base = run()
+    few = replace(base, steps=replace(base.steps, rows=base.steps.rows[:7]))
+    for key in ("step-ms", "input-wait", "examples-per-second"):
+        unknown = check(few, key, 1e6 if key == "step-ms" else 0.5)
+        assert unknown.state is BudgetState.UNKNOWN
+        assert unknown.failed
+        assert "an interval needs at least 8" in unknown.why
+
+
+def test_no_steps_are_unknown_for_the_reason_of_the_report() -> None:
+    none = diagnoses.no_steps()
+    assert check(none, "step-ms", 20).why == none.steps.missing
+
+
+@pytest.mark.parametrize(
+    ("key", "field"),
+    [
+        ("examples-per-second", "batch_size"),
+        ("memory-gb", "device_bytes"),
+        ("matrix-unit", "matrix_unit"),
+    ],
+)
+def test_a_missing_figure_is_unknown_because_of_its_reason(key: str, field: str) -> None:
+    missing = run(**{field: None, "missing": {field: "it was not recorded"}})
+    unknown = check(missing, key, 1.0)
+    assert (unknown.state, unknown.why) == (BudgetState.UNKNOWN, "it was not recorded")
+    assert unknown.value is None
+    assert check(run(**{field: None}), key, 1.0).why
+
+
+def test_an_input_that_the_trace_does_not_show_is_no_input_wait_of_zero() -> None:
+    unseen = run(missing={"input": "JAX reads its input outside of the trace"})
+    assert check(unseen, "input-wait", 0.5).state is BudgetState.UNKNOWN
+
+
+# Which budgets apply
+
+
+COMMON, GPU = BudgetLimit("step-ms", ms(20)), BudgetLimit("step-ms", ms(10), DeviceKind.GPU)
+
+
+def test_the_table_of_a_device_goes_before_the_common_one() -> None:
+    budget = Budget((GPU, COMMON, BudgetLimit("memory-gb", nbytes(1), DeviceKind.CPU)))
+    assert budget.of(DeviceKind.GPU) == (GPU,)
+    assert [limit.limit for limit in budget.of(DeviceKind.CPU)] == [ms(20), nbytes(1)]
+    assert budget.of(DeviceKind.TPU) == (COMMON,)
+
+
+def test_of_an_unknown_device_no_budget_passes_unseen() -> None:
+    base = run()
+    diagnosis = replace(base, subject=replace(base.subject, device=None))
+    (result,) = checked(diagnosis, Budget((COMMON, GPU))).budgets
+    assert result.state is BudgetState.UNKNOWN
+    assert result.why.startswith("the device of the run is unknown")
+
+
+# The algebra of limits
+
+
+AMOUNTS = st.floats(1e-3, 1e6)
+
+
+@given(st.lists(AMOUNTS, min_size=3, max_size=3), AMOUNTS, AMOUNTS, st.booleans())
+def test_a_looser_limit_never_judges_worse(
+    figure: list[float],
+    one: float,
+    other: float,
+    at_least: bool,  # noqa: FBT001 - a case
+) -> None:
+    low, _, high = sorted(figure)
+    tight, loose = sorted((one, other), reverse=at_least)
+    states = [state(limit, low, high, at_least=at_least) for limit in (tight, loose)]
+    assert ORDER.index(states[0]) <= ORDER.index(states[1])
+
+
+@given(st.lists(AMOUNTS, min_size=3, max_size=3), st.booleans())
+def test_a_budget_at_the_measured_value_is_never_exceeded(
+    figure: list[float],
+    at_least: bool,  # noqa: FBT001 - a case
+) -> None:
+    low, middle, high = sorted(figure)
+    assert state(middle, low, high, at_least=at_least) is not BudgetState.EXCEEDED
+
+
+@pytest.mark.parametrize("key", BUDGET_KEYS)
+def test_so_it_is_for_each_figure(key: str) -> None:
+    measured = value(check(run(), key, 1.0).value)
+    assert not check(run(), key, measured).failed
+
+
+@given(st.lists(AMOUNTS, min_size=2, max_size=2), AMOUNTS)
+def test_limits_from_above_and_below_mirror_each_other(ends: list[float], limit: float) -> None:
+    low, high = sorted(ends)
+    above = state(limit, low, high, at_least=False)
+    assert above is state(-limit, -high, -low, at_least=True)
