@@ -248,8 +248,8 @@ def exit_codes_page() -> str:
             (
                 "A finding reached the severity given with `--fail-on` (findings about the recording and those in "
                 "the baseline excluded); or a budget is exceeded, or could not be measured; or a promise was off "
-                "by more than `--fail-on-promise`, or none was measured; or `tfdoctor diff` shows a regression of more "
-                "than `--max-regression`."
+                "by more than `--fail-on-promise`, or none was measured; or `tfdoctor diff` shows a regression of "
+                "more than `--max-regression`."
             ),
         ),
         ("the script's own", SCRIPTS_OWN),
