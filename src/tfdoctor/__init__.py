@@ -5,13 +5,19 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_API = ("Recorder", "Run", "record")
+_API = {
+    "Recorder": "tfdoctor.api",
+    "Run": "tfdoctor.api",
+    "record": "tfdoctor.api",
+    "load_ipython_extension": "tfdoctor.api.magic",
+}
+"""What is for use from Python, and where it is; the last is called by `%load_ext tfdoctor`."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # a class or a function
     """Load what is for use from Python when it is first asked for: the command line needs none of it."""
     if name in _API:
-        return getattr(importlib.import_module("tfdoctor.api"), name)
+        return getattr(importlib.import_module(_API[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,14 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import nbclient
 import pytest
-from jupyter_client.kernelspec import NoSuchKernel
-from nbformat import v4
 from playwright.sync_api import sync_playwright
 
 from tests.capture.running import environment, own_lines
 from tests.capture.spans import iterator_names, marks
+from tests.e2e.notebooks import executed, frames
 from tfdoctor.recording import PROGRAM, Manifest, Recording
 
 pytestmark = pytest.mark.tensorflow
@@ -238,21 +236,6 @@ def test_other_models_are_left_out(did: Did) -> None:
 # Notebooks
 
 
-def executed(folder: Path, *cells: str) -> Any:
-    """Return a notebook that a real kernel has executed in this folder."""
-    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call] # nbformat has no types here
-    client = nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    )
-    try:
-        client.execute(
-            env=environment(JUPYTER_PLATFORM_DIRS="1", IPYTHONDIR=str(folder / "ipython"))
-        )
-    except (NoSuchKernel, nbclient.exceptions.DeadKernelError) as error:
-        pytest.skip(f"no kernel can start here: {error}")
-    return notebook
-
-
 CELLS = (
     "import keras\nimport tensorflow as tf\n\ndef double(x, y):\n    return x * 2.0, y\n",
     """import tfdoctor
@@ -272,12 +255,6 @@ with tfdoctor.record('out') as run:
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     folder = tmp_path_factory.mktemp("notebook")
     return executed(folder, *CELLS), folder
-
-
-def frames(cell: Any) -> list[str]:
-    """Return the pages that a cell shows."""
-    pages = (output.get("data", {}).get("text/html", "") for output in cell.outputs)
-    return [page for page in pages if page.startswith("<iframe")]
 
 
 def test_a_notebook_shows_the_whole_report_in_a_frame(notebook: tuple[Any, Path]) -> None:
@@ -351,8 +328,8 @@ def blocks(kind: str) -> list[str]:
 
 def test_the_how_to_does_what_it_says(tmp_path: Path) -> None:
     """One notebook, cell by cell; a browser is not needed for that."""
-    book = executed(tmp_path, *blocks("python"))
-    assert [len(frames(cell)) for cell in book.cells] == [0, 0, 1, 1, 0, 0]
+    book = executed(tmp_path, *blocks("i?python"))
+    assert [len(frames(cell)) for cell in book.cells] == [0, 0, 1, 0, 1, 1, 0, 0]
     assert book.cells[-1].outputs[-1]["text"] == "10\n"
-    for recording in re.findall(r"runs/[\w-]+", "".join(blocks("python"))):
+    for recording in re.findall(r"runs/[\w-]+", "".join(blocks("i?python"))):
         assert Recording.open(tmp_path / recording).manifest is not None

@@ -61,7 +61,18 @@ def test_paths_are_those_in_the_repository() -> None:
     assert first["location"]["path"] == "models/big net/train.py"
 
 
-@pytest.mark.parametrize("path", ["/usr/lib/python3/keras/layer.py", "~/x.py", "s3://a/b.py"])
+OUTSIDE = (
+    "/usr/lib/python3/keras/layer.py",
+    "~/x.py",
+    "s3://a/b.py",
+    ".venv/lib/python3.12/site-packages/keras/layer.py",
+    "../shared/input.py",
+    "In [3]",
+    "C:\\\\jobs\\\\train.py",
+)
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
 def test_a_finding_outside_of_the_repository_is_left_out(path: str) -> None:
     base = diagnoses.full()
     first = base.results[0]
@@ -71,6 +82,17 @@ def test_a_finding_outside_of_the_repository_is_left_out(path: str) -> None:
     assert results(diagnosis) == []
     assert json.loads(render("gitlab", diagnosis)) == []
     assert render("github", diagnosis) == "tfdoctor: no finding has a line to annotate.\n"
+
+
+@pytest.mark.parametrize("path", ["train.py", "src/In/train.py", "a~b/site-packages.py"])
+def test_a_relative_path_is_kept_where_the_file_is_not_on_this_machine(path: str) -> None:
+    base = diagnoses.full()
+    first = base.results[0]
+    assert isinstance(first.outcome, Finding)
+    there = replace(first.outcome, remedies=(Remedy("Change it", at=Location(path, 3)),))
+    diagnosis = replace(base, results=(replace(first, outcome=there, edits=()),), repository={})
+    (found,) = json.loads(render("gitlab", diagnosis))
+    assert found["location"] == {"path": path, "lines": {"begin": 3}}
 
 
 def test_fingerprints_survive_moved_lines_and_other_figures() -> None:

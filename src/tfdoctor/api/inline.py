@@ -46,8 +46,18 @@ def display(thing: object) -> bool:
 def places() -> dict[str, str | None]:
     """Return the names of source files: those of notebook cells, and None for tfdoctor's own."""
     places: dict[str, str | None] = {str(path): None for path in PACKAGE.rglob("*.py")}
-    cells = getattr(getattr(_shell(), "compile", None), "_filename_map", {})
-    return places | {name: f"{CELL}{number}]" for name, number in cells.items()}
+    return places | {name: f"{CELL}{number}]" for name, number in _cells(_shell()).items()}
+
+
+def _cells(shell: Any) -> dict[str, int]:  # noqa: ANN401  # IPython's
+    """Return the numbers of the cells by the names of their code."""
+    compiler = getattr(shell, "compile", None)
+    known: dict[str, int] | None = getattr(compiler, "_filename_map", None)
+    if known is not None or compiler is None:
+        return known or {}
+    history = shell.history_manager  # IPython 7, which Colab has, keeps no such table
+    cells = enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=True))
+    return {compiler.get_code_name(raw, code, number): number for number, (raw, code) in cells}
 
 
 def _shell() -> Any:  # noqa: ANN401  # IPython's

@@ -1,13 +1,21 @@
 """Findings at the lines of a code review: each with its file in the repository, and a name that outlives edits."""
 
 import hashlib
+import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
 from tfdoctor.report.entries import entries
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
 from tfdoctor.verdict import Finding, Severity
+
+ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
+"""How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows."""
+
+INSTALLED = {"site-packages", "dist-packages", ".."}
+"""Folders whose files no commit holds, and the way out of the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,9 @@ def placed_budgets(diagnosis: Diagnosis) -> tuple[PlacedBudget, ...]:
 def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
     """Return the entries whose place in a file is known, in the order of the report.
 
-    A file of another repository, or of an installed package, has no place in the review.
+    A file of another repository, or of an installed package, has no place in the review. A file that is not on
+    this machine may be in it: its path is kept if it is relative, for jobs run from the root of their repository.
+    GitHub and GitLab take all paths from that root; a finding whose path names no file has no line there.
     """
     found = []
     for entry in entries(diagnosis):
@@ -93,9 +103,9 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
         at = finding.at if isinstance(finding, Finding) else None
         if at is None or not isinstance(finding, Finding):
             continue
-        path = diagnosis.repository.get(at.path, "" if at.path.startswith(("/", "~")) else at.path)
+        path = diagnosis.repository.get(at.path) or _likely(at.path)
         severity = entry.result.severity or finding.severity or Severity.NOTE
-        if path and "://" not in path:
+        if path:
             edit = _edit(entry.result, at.path)
             told = fault(entry)
             known = None if diagnosis.baseline is None else bool(told.known)
@@ -103,6 +113,12 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
                 PlacedFinding(entry.result, told, path, max(1, at.line), severity, edit, known)
             )
     return tuple(found)
+
+
+def _likely(path: str) -> str:
+    """Return the path in the repository of a file that is not on this machine; "" if it cannot be in one."""
+    outside = ELSEWHERE.match(path) or INSTALLED & set(PurePosixPath(path).parts)
+    return "" if outside else path
 
 
 def _edit(result: Result, path: str) -> Edit | None:

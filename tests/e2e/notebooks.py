@@ -1,0 +1,36 @@
+"""Notebooks that a real kernel executes."""
+
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import pytest
+from jupyter_client.kernelspec import NoSuchKernel
+from nbformat import v4
+
+from tests.capture.running import environment
+
+
+def executed(folder: Path, *cells: str, failing: bool = False) -> Any:
+    """Return a notebook that a real kernel has executed in this folder; cells may fail if `failing`."""
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])  # type: ignore[no-untyped-call] # nbformat has no types here
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        allow_errors=failing,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    try:
+        client.execute(
+            env=environment(JUPYTER_PLATFORM_DIRS="1", IPYTHONDIR=str(folder / "ipython"))
+        )
+    except (NoSuchKernel, nbclient.exceptions.DeadKernelError) as error:
+        pytest.skip(f"no kernel can start here: {error}")
+    return notebook
+
+
+def frames(cell: Any) -> list[str]:
+    """Return the pages that a cell shows."""
+    pages = (output.get("data", {}).get("text/html", "") for output in cell.outputs)
+    return [page for page in pages if page.startswith("<iframe")]
