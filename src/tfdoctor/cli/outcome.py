@@ -128,7 +128,7 @@ def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubb
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
 
     stream = sys.stderr if err else sys.stdout
-    summary = terminal.render(diagnosis, color=stream.isatty()).rstrip("\n")
+    summary = terminal.render(diagnosis, color=terminal.wants_color(stream)).rstrip("\n")
     typer.echo(f"{summary}\n", file=stream)
     for path in written:
         typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
