@@ -38,11 +38,12 @@ SCRIPTS = {
 """The scripts in benchmarks/versions, and how their steps are to be found."""
 
 PROBE = """
-import json, sys, numpy, tensorflow
-keras = tensorflow.keras
-version = getattr(keras, "__version__", None) or keras.version()
-print(json.dumps([sys.version.split()[0], tensorflow.__version__, version, numpy.__version__]))
+import json, sys
+from importlib.metadata import version
+names = ("tensorflow-cpu", sys.argv[1], "numpy")
+print(json.dumps([sys.version.split()[0], *map(version, names)]))
 """
+"""Asks an interpreter for its version, and those of its packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def interpreter(release: Release) -> Path:
 def judge(release: Release) -> Outcome:
     """Run the scripts of a release and return what was found."""
     asked = subprocess.run(
-        [str(interpreter(release)), "-c", PROBE],
+        [str(interpreter(release)), "-c", PROBE, "tf_keras" if release.legacy else "keras"],
         env=release.variables, capture_output=True, text=True, check=True,
     )  # fmt: skip
     python, tensorflow, keras, numpy = json.loads(asked.stdout.splitlines()[-1])

@@ -112,10 +112,10 @@ def test_the_installed_wheel_reports_as_the_checkout_does(installed: Path, tmp_p
             run(*command, "--version", cwd=folder, **variables)
             == f"tfdoctor {tfdoctor.__version__}\n"
         )
-        run(*command, "report", TRACE, cwd=folder, **variables)
-        reports.append(
-            (json.loads((folder / "report.json").read_text()), (folder / "report.html").read_text())
-        )
+        run(*command, "report", TRACE, "--out", "reports", cwd=folder, **variables)
+        files = sorted((folder / "reports").iterdir())
+        reports.append({file.name: file.read_text(encoding="utf-8") for file in files})
+    assert reports[0]
     assert reports[0] == reports[1] == reports[2]
 
 

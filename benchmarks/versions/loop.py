@@ -24,7 +24,7 @@ def train_step(inputs, targets):
     with tf.GradientTape() as tape:
         hidden = tf.nn.dropout(tf.nn.relu(inputs @ first), 0.1)
         loss = tf.reduce_mean((hidden @ second - targets) ** 2)
-    for weight, gradient in zip((first, second), tape.gradient(loss, (first, second)), strict=True):
+    for weight, gradient in zip((first, second), tape.gradient(loss, (first, second))):
         weight.assign_sub(0.01 * gradient)
     return loss
 
