@@ -199,7 +199,7 @@ def page(outcomes: dict[str, Outcome]) -> str:
     machine = host()
     return f"""# Compatibility
 
-The part of tfdoctor that runs inside your training process works in each of these versions of TensorFlow. tfdoctor
+The part of tfdoctor that runs inside your training process was tried in these versions of TensorFlow. tfdoctor
 itself is installed in an environment of its own, or in yours.
 
 | TensorFlow | Keras | Python | NumPy | `Model.fit` | custom loop | `Session` | measured |

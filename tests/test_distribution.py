@@ -1,7 +1,6 @@
 """The wheel and the source archive: what is in them, and whether the wheel works away from the checkout."""
 
 import email
-import json
 import os
 import subprocess
 import sys
@@ -124,15 +123,6 @@ def test_the_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> No
         installed / "python", "-c", "import tfdoctor; print(tfdoctor.__file__)", cwd=tmp_path
     )
     assert Path(shown.strip()).is_relative_to(installed.parent)
-
-
-def test_the_installed_wheel_records(installed: Path, tmp_path: Path) -> None:
-    """The agent gets into another process from the files of the wheel."""
-    (tmp_path / "train.py").write_text("print('trained')")
-    command = (installed / "tfdoctor", "profile", "--no-report", "--out", "out", "train.py")
-    assert run(*command, cwd=tmp_path) == "trained\n"
-    (agent,) = (tmp_path / "out").rglob("agent.json")
-    assert json.loads(agent.read_text())["versions"]["python"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
