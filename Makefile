@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PYTHONS := python3 python3.13 python3.12 python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs site screenshot bench samples rule fact chromium clean
+.PHONY: help demo test check docs site screenshot bench compat samples dist rule fact chromium clean
 
 help: ## Say what there is.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,9 +46,17 @@ bench: $(READY) ## Measure what tfdoctor rests on and what it claims, on this ma
 	@$(BIN)/python -m benchmarks.overhead
 	@$(BIN)/python -m benchmarks.accuracy
 
+compat: $(READY) ## Try the recorder in each supported TensorFlow (some GB of downloads, in .compat).
+	@$(BIN)/python -m benchmarks.compat
+
 samples: $(READY) ## Record sample_traces/ again: some minutes, on a quiet machine.
 	@$(BIN)/python scripts/record.py
 	@$(BIN)/python scripts/synthesize.py
+
+dist: $(READY) ## Build the wheel and the source archive in dist/, and check their metadata.
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation
+	@$(BIN)/twine check --strict dist/*
 
 rule: $(READY) ## Begin a rule: make rule NAME=late-shrink TOPIC=input
 	@$(BIN)/python -m scripts.new_rule $(NAME) --topic $(TOPIC)
@@ -57,7 +65,7 @@ fact: $(READY) ## Begin a fact: make fact NAME=queue-depth ROOM=input
 	@$(BIN)/python -m scripts.new_fact $(NAME) --room $(ROOM)
 
 clean: ## Remove what make made: the environment, the demo, caches.
-	rm -rf $(VENV) demo dist site tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .compat demo dist site tests/actual .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # pip learnt to install dependency groups in 25.1.
 $(READY): pyproject.toml

@@ -8,6 +8,7 @@ import pytest
 
 from tests.capture.running import profiled
 from tfdoctor.capture import Kind, Plan, profile
+from tfdoctor.capture.interpreter import RECEIPTS
 from tfdoctor.errors import CaptureError, OutputError
 
 
@@ -155,3 +156,24 @@ def test_an_activated_environment_with_tensorflow_comes_first(
     (package / "__init__.py").touch()
     assert Plan("train.py").interpreter() == str(python)
     assert Plan("train.py", python="python3").interpreter() != str(python)
+
+
+@pytest.mark.parametrize("receipt", RECEIPTS)
+def test_a_tfdoctor_of_its_own_takes_the_python_of_the_path(
+    receipt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment of the tool has TensorFlow, but none of the packages of the script."""
+    first, second = tmp_path / "without", tmp_path / "with"
+    for folder, code in ((first, 1), (second, 0)):
+        folder.mkdir()
+        (folder / "python3").write_text(f"#!/bin/sh\nexit {code}\n")
+        (folder / "python3").chmod(0o755)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setenv("PATH", str(second))
+    assert Plan("train.py").interpreter() == sys.executable  # tfdoctor is beside the script
+
+    (tmp_path / receipt).touch()
+    monkeypatch.setattr("tfdoctor.capture.interpreter.PREFIX", str(tmp_path))
+    assert Plan("train.py").interpreter() == str(second / "python3")
+    monkeypatch.setenv("PATH", str(first))
+    assert Plan("train.py").interpreter() == sys.executable  # that one has no TensorFlow

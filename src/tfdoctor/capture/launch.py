@@ -11,7 +11,8 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.environment import environment
 from tfdoctor.capture.folder import Folder, claim
-from tfdoctor.capture.plan import Plan
+from tfdoctor.capture.interpreter import is_alone
+from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.progress import Title, fresh_line
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
@@ -44,6 +45,8 @@ def profile(plan: Plan, *, stderr: TextIO | None = None) -> Outcome:
     manifest.write(folder.out, state)
     samples = SamplingThread(folder.out / SAMPLES, plan.sample_every_ms, _samplers(plan))
     variables = environment(plan, folder.processes)
+    if is_alone() and plan.python is None and plan.kind is not Kind.COMMAND and not plan.quiet:
+        print(f"tfdoctor: runs it with {command[0]} (choose with --python)", file=stderr)
     with forwarded() as forwarder:
         with Title(folder.processes, stderr, quiet=plan.quiet):
             returncode = _run(command, variables, samples, forwarder, folder)

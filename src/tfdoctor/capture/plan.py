@@ -1,13 +1,11 @@
 """The plan of a recording, checked before anything is created."""
 
-import importlib.util
-import os
 import shutil
-import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tfdoctor.capture.interpreter import interpreter
 from tfdoctor.errors import CaptureError
 
 WATCH_S = 60.0
@@ -83,34 +81,8 @@ class Plan:
                 return [self.script, *self.args]
 
     def interpreter(self) -> str:
-        """Return the Python that runs the script.
-
-        An activated virtual environment with TensorFlow comes before ours, since `python train.py` would
-        use it.
-        """
-        if self.python is not None:
-            return _executable(self.python)
-        if activated := _activated():
-            return activated
-        if importlib.util.find_spec("tensorflow") is not None:
-            return sys.executable
-        return _executable("python3")
-
-
-def _executable(name: str) -> str:
-    path = shutil.which(name)
-    if path is None:
-        raise CaptureError(f"Python interpreter {name} not found: name another with --python.")
-    return path
-
-
-def _activated() -> str | None:
-    """Return the Python of the activated environment if it has TensorFlow and is not ours."""
-    folder = os.environ.get("VIRTUAL_ENV")
-    if not folder or Path(folder).resolve() == Path(sys.prefix).resolve():
-        return None
-    packages = Path(folder).glob("lib/python3*/site-packages/tensorflow/__init__.py")
-    return shutil.which(str(Path(folder, "bin", "python"))) if any(packages) else None
+        """Return the Python that runs the script."""
+        return interpreter(self.python)
 
 
 def _check_program(program: str, python: str | None) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from tfdoctor.capture import machine
 from tfdoctor.capture.cgroup import memory_limit
+from tfdoctor.capture.interpreter import interpreter
 from tfdoctor.capture.sampler import Sampler
 from tfdoctor.capture.sampler.all_samplers import all_samplers
 from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
@@ -65,8 +65,11 @@ class Ability:
 
 
 def abilities(python: str | None = None) -> Iterator[Ability]:
-    """Yield what was found out; `python` is the interpreter of the script."""
-    yield from _frameworks(python or sys.executable)
+    """Yield what was found out; `python` is the interpreter of the script.
+
+    Without it, this is about the one that `tfdoctor profile` would use.
+    """
+    yield from _frameworks(python or interpreter(None))
     yield _opinion()
     yield _cores()
     yield _memory()

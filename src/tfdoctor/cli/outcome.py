@@ -135,8 +135,9 @@ def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubb
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
 
     stream = sys.stderr if err else sys.stdout
-    summary = terminal.render(diagnosis, color=stream.isatty()).rstrip("\n")
-    typer.echo(f"{summary}\n", file=stream)
+    colored = terminal.wants_color(stream)
+    summary = terminal.render(diagnosis, color=colored).rstrip("\n")
+    typer.echo(f"{summary}\n", file=stream, color=colored)
     for path in written:
         typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
 

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from io import StringIO
+from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -28,6 +29,9 @@ WIDEST = 100
 """Lines longer than this are hard to read, however wide the window."""
 
 NARROWEST = 40
+COLORLESS = ("dumb", "unknown")
+"""Terminals that show escape codes as characters."""
+
 HOSTS = 8
 OFF = 8
 FIXES = 5
@@ -49,11 +53,24 @@ def capture(
 ) -> str:
     """Return what a page of a certain width looks like on a terminal."""
     columns = shutil.get_terminal_size().columns if width is None else width
-    colored = (sys.stdout.isatty() and not os.environ.get("NO_COLOR")) if color is None else color
+    colored = wants_color(sys.stdout) if color is None else color
     console = _console(max(NARROWEST, min(columns, WIDEST)), colored=colored)
     with console.capture() as captured:
         console.print(draw(console.width))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Say whether a stream is to get colors.
+
+    ``NO_COLOR`` goes before ``FORCE_COLOR``, and both before what the terminal can show. Either counts if it is set
+    and not empty (https://no-color.org, https://force-color.org).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM", "") not in COLORLESS
 
 
 def _console(width: int, *, colored: bool) -> Console:
