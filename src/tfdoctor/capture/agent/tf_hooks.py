@@ -31,6 +31,7 @@ ITERATORS = "tensorflow.python.data.ops.iterator_ops"
 DISTRIBUTED = "tensorflow.python.distribute.input_lib"
 FUNCTIONS = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 CONCRETE = "tensorflow.python.eager.polymorphic_function.concrete_function"
+CONCRETE_2_12 = "tensorflow.python.eager.polymorphic_function.monomorphic_function"
 FUNCTIONS_2_9, CONCRETE_2_9 = (
     "tensorflow.python.eager.def_function",
     "tensorflow.python.eager.function",
@@ -60,6 +61,7 @@ def hooks(installed: Installed) -> Hooks:
         FUNCTIONS: [function],
         FUNCTIONS_2_9: [function],
         CONCRETE: [concrete],
+        CONCRETE_2_12: [concrete],
         CONCRETE_2_9: [concrete],
         TAPES: [lambda module: patch_tape(module.GradientTape, installed)],
     }
