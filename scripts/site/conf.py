@@ -19,6 +19,9 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_search_summary = False  # a browser does not let a page of the file system read others
 myst_heading_anchors = 4  # links to headings are checked, too
+suppress_warnings = [
+    "myst.header"
+]  # the Markdown reports of the gallery are comments: they begin with H2
 
 LINK = re.compile(r"\]\(([\w/.-]+)\.md\)")
 """A link to another page, without its suffix."""
@@ -54,7 +57,7 @@ def contents(text: str) -> str:
 
 def with_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Add what the site needs to a page."""
-    if page in ("index", "rules/index"):
+    if page in ("index", "rules/index", "gallery/index"):
         source[0] += contents(source[0])
     if page == "gallery/index":
         source[0] = REPORT.sub(r'<a href="\2">\1</a>', source[0]) + frames(gallery(app))

@@ -6,6 +6,7 @@ import os
 import time
 
 from . import collectives, tensorflow_api
+from .log_level import LogLevel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Session:
         session = cls(api)
         session.unnumbered.begin()
         try:
-            api.start(out)
+            with LogLevel():
+                api.start(out)
         except BaseException:  # Ctrl-C too: the table is the user's
             session.unnumbered.end()
             # Refused by a profiler server's session: TensorFlow keeps a dead object that would
@@ -67,7 +69,8 @@ class Session:
         """Stop and write the trace."""
         try:
             self.finish()
-            self.api.stop()
+            with LogLevel():
+                self.api.stop()
         finally:
             self.unnumbered.end()
 
