@@ -38,6 +38,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for page in ROOT.glob("*.*"):
         (docs.parent / page.name).symlink_to(page)
     (docs / "gallery" / "made-up.html").write_text("<h1>A report</h1>")
+    (docs / "gallery" / "made-up.md").write_text("## A report\n")
+    with (docs / "gallery" / "index.md").open("a") as index:
+        index.write("\n[HTML](made-up.html), [Markdown](made-up.md)\n")
     out = docs.parent / "site"
     done = build(docs, out)
     assert done.returncode == 0, done.stderr
@@ -56,8 +59,11 @@ def test_the_site_asks_no_other_host(site: Path) -> None:
 
 
 def test_the_gallery_shows_its_reports(site: Path) -> None:
-    assert '<iframe src="made-up.html"' in (site / "gallery" / "index.html").read_text()
-    assert (site / "gallery" / "made-up.html").is_file()
+    page = (site / "gallery" / "index.html").read_text()
+    assert '<iframe src="made-up.html"' in page
+    assert '<a href="made-up.md">' in page
+    assert (site / "gallery" / "made-up.html").read_text() == "<h1>A report</h1>"
+    assert (site / "gallery" / "made-up.md").is_file()
 
 
 @pytest.mark.browser

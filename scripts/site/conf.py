@@ -13,20 +13,18 @@ from sphinx.application import Sphinx
 
 project = "tfdoctor"
 extensions = ["myst_parser"]
+exclude_patterns = ["gallery/[!i]*.md", "gallery/i[!n]*.md"]  # reports, which are copied
 html_theme = "furo"
 html_title = "tfdoctor"
 html_copy_source = False
 html_show_sphinx = False
 html_show_search_summary = False  # a browser does not let a page of the file system read others
 myst_heading_anchors = 4  # links to headings are checked, too
-suppress_warnings = [
-    "myst.header"
-]  # the Markdown reports of the gallery are comments: they begin with H2
 
 LINK = re.compile(r"\]\(([\w/.-]+)\.md\)")
 """A link to another page, without its suffix."""
 
-REPORT = re.compile(r"\[([^]]+)\]\(([\w-]+\.html)\)")
+REPORT = re.compile(r"\[([^]]+)\]\(([\w-]+\.(?:html|md))\)")
 """A link to a report of the gallery, which is copied and not a page."""
 
 TITLE = re.compile(r"^(?:\*\*(.+)\*\*|## (.+))$")
@@ -57,15 +55,16 @@ def contents(text: str) -> str:
 
 def with_contents(app: Sphinx, page: str, source: list[str]) -> None:
     """Add what the site needs to a page."""
-    if page in ("index", "rules/index", "gallery/index"):
+    if page in ("index", "rules/index"):
         source[0] += contents(source[0])
     if page == "gallery/index":
-        source[0] = REPORT.sub(r'<a href="\2">\1</a>', source[0]) + frames(gallery(app))
+        source[0] = REPORT.sub(r'<a href="\2">\1</a>', source[0]) + frames(gallery(app, ".html"))
 
 
-def gallery(app: Sphinx) -> list[Path]:
-    """Return the reports of the gallery."""
-    return sorted(Path(app.srcdir, "gallery").glob("*.html"))
+def gallery(app: Sphinx, suffix: str) -> list[Path]:
+    """Return the reports of the gallery in a format."""
+    files = Path(app.srcdir, "gallery").glob(f"*{suffix}")
+    return sorted(path for path in files if path.name != "index.md")
 
 
 def frames(reports: list[Path]) -> str:
@@ -79,7 +78,8 @@ def frames(reports: list[Path]) -> str:
 
 def with_reports(app: Sphinx, error: Exception | None) -> None:
     """Copy the reports of the gallery beside its page."""
-    for report in gallery(app) if error is None else ():
+    reports = [*gallery(app, ".html"), *gallery(app, ".md")]
+    for report in reports if error is None else ():
         shutil.copy(report, Path(app.outdir, "gallery", report.name))
 
 

@@ -1,9 +1,9 @@
 """Keeps the messages of TensorFlow's profiler out of the script's output while a trace starts and ends.
 
-The profiler logs five lines at the level INFO, the first one in the middle of a progress bar. TensorFlow logs by absl,
-whose least level belongs to the process: it is WARNING meanwhile, and the script's own again afterwards. Warnings and
-errors of all threads stay. absl's functions are C++, and their names contain absl's version: where none of the known
-names exists, or TensorFlow logs by itself (up to 2.18), the messages stay too.
+The profiler logs five lines at the level INFO, the first one in the middle of a progress bar. TensorFlow logs by
+absl, whose least level belongs to the process: it is WARNING meanwhile, and the script's own again afterwards.
+Warnings and errors of all threads stay. absl's functions are C++, and their names contain absl's version: where
+none of the known names exists, or TensorFlow logs by itself (up to 2.18), the messages stay too.
 """
 
 from __future__ import annotations
