@@ -1,6 +1,7 @@
 """The wheel and the source archive: what is in them, and whether the wheel works away from the checkout."""
 
 import email
+import json
 import os
 import subprocess
 import sys
@@ -129,3 +130,31 @@ def test_the_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> No
 def test_shells_complete_the_commands(shell: str, installed: Path, tmp_path: Path) -> None:
     asked = {"_TFDOCTOR_COMPLETE": f"complete_{shell}", **SHELLS[shell]}
     assert "profile" in run(installed / "tfdoctor", cwd=tmp_path, **asked)
+
+
+TRAINING = """
+import keras, numpy as np
+x = np.zeros((400, 4), dtype="float32")
+model = keras.Sequential([keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(x, x[:, :1], batch_size=8, epochs=1, verbose=0)
+"""
+
+
+@pytest.mark.tensorflow
+def test_the_installed_wheel_records(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    words = (
+        "profile",
+        "--python",
+        installed / "python",
+        "--out",
+        "out",
+        "--format",
+        "json",
+        "train.py",
+    )
+    run(installed / "tfdoctor", *words, cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["steps"]["source"] == "keras-fit"
+    assert report["steps"]["count"] == 20
