@@ -48,7 +48,8 @@ class PythonOverhead:
         device, waits = activity.of(Stage.DEVICE), activity.wait
         for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
             waits |= activity.of(stage)
-        working = device | waits
+        busy = device | waits
+        working = busy
         for line in trace.host_lines:
             if len(line) and not line.name.startswith(INPUT_THREAD):
                 working |= spans_of(line, is_named(line, EXECUTOR.__eq__))
@@ -60,7 +61,7 @@ class PythonOverhead:
         own = None if steps.source in OF_KERAS else body
         inside_ms, after_ms = (own.host_ms, own.between_ms) if own else (0.0, 0.0)
         edges_ms = scale * sum(_edges(step, device, waits) for step in chosen)
-        between_ms = scale * sum(_between(step, device | waits) for step in chosen)
+        between_ms = scale * sum(_between(step, busy) for step in chosen)
         return cls(
             max(0.0, edges_ms - inside_ms),
             max(0.0, between_ms - after_ms),
