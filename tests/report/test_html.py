@@ -14,6 +14,7 @@ from tests.report import diagnoses
 from tfdoctor.report import bundle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import html
+from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
 from tfdoctor.report.prose import coded, to_html
 
 ASSETS = {"src", "href", "data", "action", "srcset", "poster"}
@@ -48,6 +49,15 @@ def test_the_whole_page_is_under_two_megabytes() -> None:
 
 def test_a_page_without_pictures_carries_no_plotly() -> None:
     assert len(html.render(diagnoses.no_steps()).encode()) < 40_000
+
+
+def test_a_page_of_many_operations_stays_an_attachment() -> None:
+    page = html.render(diagnoses.huge())
+    assert len(page.encode()) < 2_500_000
+    content = json.loads(Elements(page).texts["diagnosis"])
+    assert len(content["operations"]) == MOST_OPERATIONS
+    assert content["operations_omitted"] == 3000 - MOST_OPERATIONS
+    assert len(contract(diagnoses.huge())["operations"]) == 3000
 
 
 def test_it_is_the_same_every_time() -> None:

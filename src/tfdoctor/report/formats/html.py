@@ -55,7 +55,7 @@ def _render(diagnosis: Diagnosis, plotly: str) -> str:
             script_hash=_hash(script),
             plotly=Markup(plotly),  # noqa: S704 - of an alphabet without "<"
             alphabet=bundle.ALPHABET,
-            contract=in_script(json.render(diagnosis, indent=None).strip()),
+            contract=in_script(json.render_for_page(diagnosis)),
         )
     )
 

@@ -53,21 +53,28 @@ SCHEMA = 1
 DIGITS = 9
 """Significant digits: beyond them floats differ between machines and say nothing."""
 
+MOST_OPERATIONS = 500
+"""Operations in the contract of a page: EfficientNetB0 has 1,223, which take 280 kB."""
+
 Object = dict[str, Any]
 
 
-def render(diagnosis: Diagnosis, *, indent: int | None = 2) -> str:
-    """Return the contract, sorted and in ASCII; without indentation when it is to be embedded."""
-    separators = (",", ": ") if indent else (",", ":")
-    return (
-        json.dumps(
-            contract(diagnosis),
-            sort_keys=True,
-            indent=indent,
-            separators=separators,
-            allow_nan=False,
-        )
-        + "\n"
+def render(diagnosis: Diagnosis) -> str:
+    """Return the contract, sorted and in ASCII."""
+    return _written(contract(diagnosis), indent=2, separators=(",", ": ")) + "\n"
+
+
+def render_for_page(diagnosis: Diagnosis) -> str:
+    """Return the contract on one line, with the operations that fit into a page."""
+    content = contract(diagnosis)
+    content["operations_omitted"] = max(0, len(content["operations"]) - MOST_OPERATIONS)
+    content["operations"] = content["operations"][:MOST_OPERATIONS]
+    return _written(content, indent=None, separators=(",", ":"))
+
+
+def _written(content: Object, *, indent: int | None, separators: tuple[str, str]) -> str:
+    return json.dumps(
+        content, sort_keys=True, indent=indent, separators=separators, allow_nan=False
     )
 
 
@@ -205,6 +212,7 @@ def _details(diagnosis: Diagnosis) -> Object:
         "pipeline_missing": diagnosis.pipeline_missing,
         "operations": [_operation(row) for row in diagnosis.operations],
         "operations_missing": diagnosis.operations_missing,
+        "operations_omitted": 0,
         "conditions": _conditions(diagnosis.conditions),
         "rates": _rates(diagnosis.rates),
         "model": [_measure(measure) for measure in diagnosis.model],
