@@ -8,6 +8,8 @@ found() { echo "path=$1" >> "$GITHUB_OUTPUT"; }
 
 record() {
   local tree="$TFDOCTOR_BASE_OUT-tree" prefix
+  [[ -n "$BASE_SHA" ]] || none "This event has no base commit: nothing is compared."
+  git worktree remove --force "$tree" 2>/dev/null || git worktree prune
   git cat-file -e "$BASE_SHA^{commit}" 2>/dev/null || git fetch --quiet --depth=1 origin "$BASE_SHA" \
     || none "The base commit cannot be fetched: nothing is compared."
   git worktree add --quiet --force --detach "$tree" "$BASE_SHA"
@@ -23,7 +25,7 @@ artifact() {
   run=$(gh run list --branch "$BASE_BRANCH" --workflow "$GITHUB_WORKFLOW" --status success --limit 1 \
     --json databaseId --jq '.[0].databaseId // empty')
   [[ -n "$run" ]] || none "No successful run on $BASE_BRANCH yet: nothing is compared."
-  gh run download "$run" --name tfdoctor-report --dir "$TFDOCTOR_BASE_OUT" \
+  gh run download "$run" --name "$TFDOCTOR_NAME" --dir "$TFDOCTOR_BASE_OUT" \
     || none "The last run on $BASE_BRANCH has no report: nothing is compared."
   found "$TFDOCTOR_BASE_OUT/report.json"
 }

@@ -128,6 +128,27 @@ def test_a_slower_run_fails_the_job_at_its_end(runner: Runner, tmp_path: Path) -
     assert runner.run("Pass or fail") == 1
 
 
+@pytest.mark.parametrize(
+    ("allowed", "why"), [("10 percent", "is not a percentage"), ("0", "is not")]
+)
+def test_a_gate_that_makes_no_sense_fails_the_job(runner: Runner, allowed: str, why: str) -> None:
+    runner.words["inputs.max-regression"] = allowed
+    runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound")
+    assert runner.run("Compare") == 0
+    assert runner.outputs["steps.diff.outputs.code"] == "2"
+    assert why in runner.printed
+    assert "::warning" not in runner.printed
+
+
+def test_an_event_without_a_base_commit_compares_nothing(base_of: Runner) -> None:
+    base_of.words |= {
+        "inputs.base": "record",
+        "github.event.pull_request.base.sha || github.event.before": "",
+    }
+    assert base_of.run(STEP) == 0
+    assert "::notice title=tfdoctor::This event has no base commit" in base_of.printed
+
+
 def test_a_job_without_a_comparison_passes(runner: Runner) -> None:
     runner.outputs |= {"steps.profile.outputs.code": "0", "steps.diff.outputs.code": ""}
     assert runner.run("Pass or fail") == 0

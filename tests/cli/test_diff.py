@@ -1,6 +1,7 @@
 """`tfdoctor diff` as a user runs it, on the sample traces."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,8 +69,11 @@ def test_a_regression_exits_with_3() -> None:
     assert "Regression gate: failed" in output
 
 
-def test_several_recordings_of_each_side() -> None:
-    code, output = run(SLOW, FIXED, "--before", SLOW, "--after", FIXED, "--anyway")
+def test_several_recordings_of_each_side(tmp_path: Path) -> None:
+    for name in ("slow", "fixed"):
+        shutil.copytree(SLOW if name == "slow" else FIXED, tmp_path / name)
+    again = ("--before", str(tmp_path / "slow"), "--after", str(tmp_path / "fixed"))
+    code, output = run(SLOW, FIXED, *again, "--anyway")
     assert code == 0
     assert "of two recordings" in output
     assert "With one recording of each" not in output
@@ -78,8 +82,13 @@ def test_several_recordings_of_each_side() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
+        ((SLOW, SLOW), "is given twice"),
+        ((SLOW, FIXED, "--before", f"{SLOW}/", "--anyway"), "is given twice"),
         ((SLOW, SLOW, "--format", "pdf"), "'pdf' is not one of html, json, md"),
-        ((SLOW, SLOW, "--max-regression", "much"), "'much' is not a percentage: write 10%"),
+        (
+            (SLOW, SLOW, "--max-regression", "much"),
+            "'much' is not a percentage between 0% and 100%: write 10%",
+        ),
         ((SLOW, SLOW, "--shares", "--max-regression", "5%"), "needs times"),
         ((SLOW, "/nowhere"), "/nowhere"),
         ((SLOW, str(SAMPLES / "README.md")), "README.md"),
@@ -93,7 +102,13 @@ def test_wrong_words_are_refused(words: tuple[str, ...], why: str) -> None:
 
 def test_a_gate_that_cannot_be_checked_does_not_pass(tmp_path: Path) -> None:
     empty = tmp_path / "report.json"
-    content = {"schema": 1, "tfdoctor": "0", "subject": {}, "steps": {"missing": "no steps"}}
+    content = {
+        "schema": 1,
+        "tfdoctor": "0",
+        "subject": {},
+        "steps": {"missing": "no steps"},
+        "results": [],
+    }
     empty.write_text(json.dumps(content))
     code, output = run(SLOW, str(empty), "--max-regression", "5%")
     assert code != 0
@@ -104,3 +119,13 @@ def test_a_run_on_another_kind_of_program_compares_by_shares() -> None:
     code, output = run(SLOW, CONVNET, "--shares")
     assert code == 0
     assert "The runs differ in" in output
+
+
+def test_rules_that_are_not_applied_are_not_called_fixed(tmp_path: Path) -> None:
+    """A stored report has the results of all rules."""
+    CliRunner().invoke(cli.app, ["report", SLOW, "--format", "json", "--out", str(tmp_path)])
+    stored = str(tmp_path / "report.json")
+    for sides in ((stored, SLOW), (SLOW, stored)):
+        code, output = run(*sides, "--ignore", "float32-matmul")
+        assert code == 0
+        assert "float32-matmul" not in output

@@ -134,6 +134,7 @@ def test_findings_are_matched_by_rule_and_file() -> None:
             finding("worse", "a.py", 9.0),
             finding("better", "a.py", 3.0),
             finding("elsewhere", "b.py", 3.0),
+            replace(finding("gone", "a.py", 3.0), outcome="healthy"),
         ],
     )
     found = [(change.rule, change.state) for change in compared(before, after).findings]
@@ -189,3 +190,14 @@ def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None
     result = compared(corrected, corrected)
     assert result.before.step_ms == pytest.approx(10.0)
     assert result.parts[0].before == pytest.approx(10.0)
+
+
+def test_what_became_slower_or_faster_by_as_much_is_listed_alike() -> None:
+    """Of steps that can show 100 %, an operation of half the time is as certain as one of twice the time."""
+    many = report(series(0, 0.4))
+    less, more = (with_work(many, {"MatMul": ms}, {}) for ms in (2.0, 9.0))
+    step = compared(less, more).step
+    assert step is not None
+    assert 0.5 < step.least < 3.0
+    for before, after in ((less, more), (more, less)):
+        assert [mover.name for mover in compared(before, after).movers] == ["MatMul (dense)"]

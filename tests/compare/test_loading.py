@@ -9,7 +9,7 @@ from tfdoctor.compare.loading import load, of_json
 from tfdoctor.errors import InputError
 
 PLACE = Path("report.json")
-REPORT = {"schema": 1, "tfdoctor": "0.1.0", "subject": {}, "steps": {"rows": []}}
+REPORT = {"schema": 1, "tfdoctor": "0.1.0", "subject": {}, "steps": {"rows": []}, "results": []}
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ REPORT = {"schema": 1, "tfdoctor": "0.1.0", "subject": {}, "steps": {"rows": []}
         (json.dumps(REPORT | {"schema": 2}), "has schema 2, and this tfdoctor reads schema 1"),
         (json.dumps(REPORT | {"steps": {"step_ms": -1}}), r"is damaged \(steps.step_ms\)"),
         (json.dumps(REPORT | {"subject": 3}), "is damaged"),
+        (json.dumps(REPORT | {"results": None}), "is damaged"),
+        (json.dumps(REPORT | {"steps": {"rows": [{"total_ms": 0}]}}), "is damaged"),
         (json.dumps(REPORT | {"operations": [{"operation": 1}]}), r"damaged \(operations\[0\]"),
     ],
 )

@@ -98,10 +98,16 @@ def test_a_push_that_makes_the_step_slower_is_refused(
     hook.chmod(0o755)
     env = os.environ | {"PATH": path, "TFDOCTOR_COMMAND": "model/train.py"}
 
-    def push() -> subprocess.CompletedProcess[str]:
+    def push(**accept: str) -> subprocess.CompletedProcess[str]:
         words = ["git", "push", "-q", str(remote), "HEAD:refs/heads/main"]
         return subprocess.run(
-            words, cwd=repository, env=env, capture_output=True, text=True, check=False, timeout=300
+            words,
+            cwd=repository,
+            env=env | accept,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
 
     commit(repository, 0.002)
@@ -112,3 +118,6 @@ def test_a_push_that_makes_the_step_slower_is_refused(
     assert refused.returncode != 0
     assert "Regression gate: failed" in refused.stderr
     assert git(remote, "rev-parse", "main") != slower
+    accepted = push(TFDOCTOR_ACCEPT="1")
+    assert accepted.returncode == 0, accepted.stderr
+    assert git(remote, "rev-parse", "main") == slower

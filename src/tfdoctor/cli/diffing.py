@@ -89,11 +89,16 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
 def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") -> "Sides":
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.compare.compare import Sides  # noqa: PLC0415 - same
-    from tfdoctor.compare.loading import load  # noqa: PLC0415 - same
+    from tfdoctor.compare.loading import applied as filtered  # noqa: PLC0415 - same
+    from tfdoctor.compare.loading import load, must_differ  # noqa: PLC0415 - same
+
+    must_differ([*before, *after])
+    names = {rule.name for rule in applied.rules}
 
     def one(path: Path) -> "ReportData":
         with line(f"reading {path} …", sys.stderr):
-            return load(path, lambda recording, title: untried(recording, title, applied))
+            report = load(path, lambda recording, title: untried(recording, title, applied))
+        return filtered(report, names)
 
     return Sides.of([one(path) for path in before], [one(path) for path in after])
 

@@ -125,5 +125,5 @@ def parse_percent(text: str | None) -> float | None:
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise typer.BadParameter(f"{text!r} is not a percentage: write 10%")
+        raise typer.BadParameter(f"{text!r} is not a percentage between 0% and 100%: write 10%")
     return share

@@ -21,6 +21,10 @@ def changes(before: ReportData, after: ReportData, certain: float) -> tuple[Find
     """
     least_ms = max(certain, SMALLEST) * (before.step_ms or after.step_ms or 0.0)
     found = [*_after(before, after, least_ms), *_fixed(before, after)]
+    both = {result.rule for result in before.results} & {result.rule for result in after.results}
+    found = [
+        change for change in found if change.rule in both
+    ]  # else it was not applied to one of them
     return tuple(sorted(found, key=lambda change: (ORDER.index(change.state), -_amount(change))))
 
 

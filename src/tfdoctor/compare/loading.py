@@ -1,7 +1,8 @@
 """Opens what is to be compared: recordings and traces, which are diagnosed, and JSON reports of such."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,24 @@ def load(path: Path, examine: Examine) -> ReportData:
         return of_json(_text(path), path)
     diagnosis = examine(Recording.open(path), path.resolve().name)
     return of_json(json.dumps(contract(diagnosis)), path)
+
+
+def applied(report: ReportData, rules: Collection[str]) -> ReportData:
+    """Return a report with the results of these rules alone: a stored one may have others."""
+    results = tuple(result for result in report.results if result.rule in rules)
+    return replace(report, results=results)
+
+
+def must_differ(paths: Sequence[Path]) -> None:
+    """Check that no run is given twice: it would count as two.
+
+    Raises:
+        InputError: one is.
+    """
+    places = [path.resolve() for path in paths]
+    twice = next((path for path in places if places.count(path) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} is given twice: name different runs.")
 
 
 def of_json(text: str, path: Path) -> ReportData:

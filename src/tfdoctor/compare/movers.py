@@ -1,5 +1,6 @@
 """The operations and the stages of the input pipeline whose time changed most."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
@@ -21,8 +22,8 @@ def movers(
 ) -> tuple[Mover, ...]:
     """Return what moved, most first; in ms, or in shares of the step.
 
-    It must move by a percent of the step, and by more than ``certain`` of its own time: the smallest relative
-    difference of the steps that the runs can show.
+    It must move by a percent of the step, and relative to its own time by at least ``certain``: how much slower a
+    run must be for the steps to show it.
     """
     kinds = {MoverKind.OPERATION: _operations, MoverKind.STAGE: _stages}
     moved = [
@@ -33,16 +34,17 @@ def movers(
         )
     ]
     step = max(before.step_ms or 0.0, after.step_ms or 0.0) if in_ms else 1.0
+    least = math.log1p(certain)
     shown = [
-        mover
-        for mover in moved
-        if abs(_by(mover)) >= max(SMALLEST * step, certain * _larger(mover))
+        mover for mover in moved if abs(_by(mover)) >= SMALLEST * step and _ratio(mover) >= least
     ]
     return tuple(sorted(shown, key=lambda mover: (-abs(_by(mover)), mover.name))[:MOST])
 
 
-def _larger(mover: Mover) -> float:
-    return max(mover.before or 0.0, mover.after or 0.0)
+def _ratio(mover: Mover) -> float:
+    """Return the logarithm of the larger time over the smaller one; infinite where one is not there."""
+    low, high = sorted((mover.before or 0.0, mover.after or 0.0))
+    return math.log(high / low) if low > 0 else math.inf
 
 
 def _by(mover: Mover) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tfdoctor.diagnosis import Conditions
-from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.recording.field_types import Count, Positive
 from tfdoctor.verdict import Location
 
 
@@ -28,7 +28,7 @@ class SubjectData:
 class StepData:
     """One traced step, ms."""
 
-    total_ms: Amount
+    total_ms: Positive
     typical: bool = True
     parts_ms: Mapping[str, float] = field(default_factory=dict)
 
@@ -38,8 +38,8 @@ class StepsData:
     """The traced steps, ms."""
 
     missing: str = ""
-    step_ms: Amount | None = None
-    untraced_ms: Amount | None = None
+    step_ms: Positive | None = None
+    untraced_ms: Positive | None = None
     stalled: Count = 0
     rows: tuple[StepData, ...] = ()
 
@@ -111,7 +111,7 @@ class ReportData:
     tfdoctor: str
     subject: SubjectData
     steps: StepsData
-    results: tuple[ResultData, ...] = ()
+    results: tuple[ResultData, ...]
     breakdown_ms: Mapping[str, float | None] = field(default_factory=dict)
     untraced_breakdown_ms: Mapping[str, float | None] = field(default_factory=dict)
     operations: tuple[OperationData, ...] = ()
