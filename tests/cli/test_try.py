@@ -197,7 +197,7 @@ def test_a_file_that_cannot_be_written_loses_no_other(
     assert code != 0
     assert (recording / stored.FILE).is_file()
     assert "saves" in output
-    assert f"tfdoctor: {recording} cannot be written (Is a directory)" in output
+    assert f"{recording / 'report.html'} is not a file" in output
     assert f"{kept.parent} is no folder" in output
 
 

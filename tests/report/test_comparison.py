@@ -13,6 +13,7 @@ from tfdoctor.diagnosis import PARTS
 from tfdoctor.errors import OutputError
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal
+from tfdoctor.report.files import replace_file
 
 Compare = Callable[[str, str], None]
 
@@ -62,3 +63,26 @@ def test_every_field_of_the_json_is_documented() -> None:
     for made in comparisons.ALL.values():
         shown = set(keys(json.loads(comparison.render("json", made()))))
         assert shown - documented <= {*PARTS, "path", "line"}
+
+
+def test_nothing_is_written_where_one_file_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "tfdoctor-diff.md").mkdir()
+    with pytest.raises(OutputError, match=r"tfdoctor-diff\.md is not a file"):
+        comparison.write(comparisons.faster(), tmp_path, ["html", "md"])
+    assert [path.name for path in tmp_path.iterdir()] == ["tfdoctor-diff.md"]
+
+
+def test_a_link_stays_one_and_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("before")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    replace_file(link, "after")
+    assert link.is_symlink()
+    assert real.read_text() == "after"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_is_no_file_is_not_replaced() -> None:
+    with pytest.raises(OSError, match="not a file"):
+        replace_file(Path("/dev/null"), "text")

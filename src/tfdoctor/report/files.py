@@ -1,13 +1,18 @@
 """Writes reports to files, each completely or not at all."""
 
+import errno
 import os
+import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.errors import OutputError
 from tfdoctor.report import formats
+
+READABLE = 0o644
+"""Mode of a new file: a report is to be read."""
 
 
 def write(
@@ -23,6 +28,19 @@ def write(
         for name in names
         if not formats.is_streamed(name)
     }
+    write_texts(folder, texts)
+    return tuple(texts)
+
+
+def write_texts(folder: Path, texts: Mapping[Path, str]) -> None:
+    """Write files of a folder; none of them where one cannot be a file.
+
+    Raises:
+        OutputError: the folder cannot be made or written to, or something else has the name of a file.
+    """
+    for path in texts:
+        if path.exists() and not path.is_file():
+            raise OutputError(f"{path} is not a file: remove it, or choose another folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
@@ -31,16 +49,25 @@ def write(
         raise OutputError(
             f"{folder} cannot be written ({error.strerror}): choose another folder."
         ) from error
-    return tuple(texts)
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write to a temporary file and rename it, so that an interrupted write leaves the old file."""
+    """Write to a temporary file and rename it, so that an interrupted write leaves the old file.
+
+    A link stays one, and a file keeps its mode.
+
+    Raises:
+        OSError: it cannot be written, or is no file.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else READABLE
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
     ) as file:
         file.write(text)
-    os.chmod(file.name, 0o644)  # noqa: PTH101 - NamedTemporaryFile made it private; a report is to be read
+    os.chmod(file.name, mode)  # noqa: PTH101 - NamedTemporaryFile made it private
     Path(file.name).replace(path)
 
 

@@ -4,8 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tfdoctor.comparison import RunComparison
-from tfdoctor.errors import OutputError
-from tfdoctor.report.files import replace_file
+from tfdoctor.report.files import write_texts
 
 FORMATS = ("html", "json", "md")
 
@@ -20,15 +19,8 @@ def write(comparison: RunComparison, folder: Path, formats: list[str]) -> tuple[
     """Write ``tfdoctor-diff.<format>`` for each format and return the paths.
 
     Raises:
-        OutputError: the folder cannot be made or written to.
+        OutputError: the folder cannot be made or written to, or something else has the name of a file.
     """
     texts = {folder / f"tfdoctor-diff.{one}": render(one, comparison) for one in formats}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            replace_file(path, text)
-    except OSError as error:
-        raise OutputError(
-            f"{folder} cannot be written ({error.strerror}): choose another folder."
-        ) from error
+    write_texts(folder, texts)
     return tuple(texts)
