@@ -5,16 +5,15 @@ contentful paint, median of LOADS loads of the file in new tabs), and the time b
 dragged. The timeline is also drawn with BARS bars, more than a report ever has.
 """
 
-import shutil
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from scripts.chromium import chromium
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import PARTS, Diagnosis, Timeline, TimelineBar, TimelineLane
 from tfdoctor.recording import Recording
@@ -103,17 +102,13 @@ def row(browser: Browser, name: str, diagnosis: Diagnosis, folder: Path) -> str:
 
 def main() -> None:
     """Print the table."""
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     trace = Path(sys.argv[1]) if sys.argv[1:] else SAMPLE
     diagnosis = diagnose(Recording.open(trace), all_rules(), trace.name, ask_xprof=False)
-    options: dict[str, Any] = {"executable_path": path, "args": ["--no-sandbox"]}
     print("| report | size | first text | bars | frame while dragging, median | 95th percentile |")
     print("|---|--:|--:|--:|--:|--:|")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(**options)
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         print(row(browser, trace.name, diagnosis, Path(folder)))
         print(row(browser, f"the same, {BARS:,} bars", many_bars(diagnosis), Path(folder)))
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 Needs Chromium. They are those of the samples in README's text, so that the pictures and the text say the same.
 """
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
+from scripts.chromium import chromium
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.loading import load
 from tfdoctor.diagnose.diagnose import diagnose
@@ -65,16 +65,10 @@ def take(browser: Browser, name: str, folder: Path) -> None:
 
 def main() -> None:
     """Write the pictures named on the command line, or all."""
-    browsers = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
-    path = next(filter(None, browsers), None)
-    if path is None:
-        sys.exit("Chromium is not installed: install it, then run this again.")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         for name in sys.argv[1:] or PAGES:
             take(browser, name, Path(folder))
-        browser.close()
 
 
 if __name__ == "__main__":

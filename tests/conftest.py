@@ -1,10 +1,13 @@
 """What every test may ask for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser
+
+from scripts.chromium import chromium, find
 
 # The same examples in every run, so that a change is what makes a test fail; and a loaded machine is
 # no reason to. Random ones: pytest --hypothesis-profile=explore
@@ -29,6 +32,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that train: at the end both workers have something short left."""
     slow = {item.path for item in items if item.get_closest_marker("tensorflow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium, or skip the test where none is installed."""
+    if find() is None:
+        pytest.skip("no Chromium or Chrome is installed")
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

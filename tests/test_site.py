@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from tfdoctor.rules import all_rules
 
@@ -68,20 +68,14 @@ def test_the_gallery_shows_its_reports(site: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("words", ["missing-prefetch", "batches prefetched"])
-def test_rules_are_found_without_a_server(site: Path, words: str) -> None:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("no Chromium or Chrome is installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto((site / "index.html").as_uri())
-        page.fill("input[name=q]", words)
-        page.press("input[name=q]", "Enter")
-        page.click("ul.search li a:has-text('Batches are not prefetched')")
-        assert page.locator("h1").inner_text().startswith("Batches are not prefetched")
-        browser.close()
+def test_rules_are_found_without_a_server(browser: Browser, site: Path, words: str) -> None:
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.fill("input[name=q]", words)
+    page.press("input[name=q]", "Enter")
+    page.click("ul.search li a:has-text('Batches are not prefetched')")
+    assert page.locator("h1").inner_text().startswith("Batches are not prefetched")
+    page.close()
 
 
 @pytest.mark.parametrize(

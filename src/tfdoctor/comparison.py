@@ -85,7 +85,18 @@ class FindingState(StrEnum):
     WORSE = "worse"
     SAME = "same"
     BETTER = "better"
-    FIXED = "fixed"
+    GONE = "gone"
+    UNCHECKED_BEFORE = (
+        "unchecked-before"  # it is in the run after; the rule has no verdict about the other
+    )
+    UNCHECKED_AFTER = "unchecked-after"
+
+
+class AmountKind(StrEnum):
+    """What the time of a finding is."""
+
+    SAVING = "saving"  # of its change
+    COST = "cost"  # what it takes, part of which a change may save
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +105,14 @@ class FindingChange:
 
     state: FindingState
     rule: str
-    summary: str  # of the run after, or of the run before where it is fixed
+    summary: str  # of the run after, or of the run before where it is gone
     severity: str  # likewise; "" where the finding has none
     at: Location | None = None
-    before_ms: float | None = None  # what it saves or takes, ms per step
+    before_ms: float | None = None  # per step
+    before_kind: AmountKind | None = None
     after_ms: float | None = None
+    after_kind: AmountKind | None = None
+    shown_by: str = ""  # the rule of the finding that names its cause, or asks for the same edit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

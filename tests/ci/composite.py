@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,16 @@ class Runner:
     def summary(self) -> str:
         """Return the job summary."""
         return (self.state / "summary").read_text()
+
+
+def job_path(folder: Path) -> str:
+    """Return a PATH on which `tfdoctor` and `python` are those of the tests."""
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "tfdoctor").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfdoctor "$@"\n')
+    (tools / "tfdoctor").chmod(0o755)
+    (tools / "python").symlink_to(sys.executable)
+    return f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 
 def inputs(**given: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs
+from tests.ci.composite import ACTION, ROOT, STEPS, Runner, inputs, job_path
 
 SAMPLES = ROOT / "sample_traces"
 SCRIPTS = [*sorted((ROOT / "scripts" / "ci").glob("*.sh")), ROOT / "examples" / "ci" / "pre-push"]
@@ -17,13 +17,7 @@ SCRIPTS = [*sorted((ROOT / "scripts" / "ci").glob("*.sh")), ROOT / "examples" / 
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A PATH on which `tfdoctor` and `python` are those of the tests."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "tfdoctor").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfdoctor "$@"\n')
-    (tools / "tfdoctor").chmod(0o755)
-    (tools / "python").symlink_to(sys.executable)
-    return f"{tools}:{os.environ['PATH']}"
+    return job_path(tmp_path)
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
     [
         (("--nope",), "no such option: --nope (see `tfdoctor --help`)."),
         (("nope",), "no such command 'nope' (see `tfdoctor --help`)."),
-        (("report",), "missing argument 'path' (see `tfdoctor report --help`)."),
+        (("report",), "missing argument 'PATH' (see `tfdoctor report --help`)."),
         (
             ("report", "a", "b"),
             "got unexpected extra argument(s) (b) (see `tfdoctor report --help`).",
@@ -147,6 +147,13 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
         (
             ("profile", "--steps", "abc", "t.py"),
             f"invalid value for '--steps': 'abc' is not a whole number of at least 1 {HELP}",
+        ),
+        (
+            ("report", ""),
+            (
+                "invalid value for 'PATH': the path is empty: name one, or check the variable it is from (see "
+                "`tfdoctor report --help`)."
+            ),
         ),
         (
             ("profile", "--out", "/proc/nope", __file__),

@@ -44,7 +44,7 @@ def test_unlike_runs_are_compared_where_the_user_wants_it(tmp_path: Path) -> Non
     code, output = run(SLOW, FIXED, "--anyway", "--format", "html,json,md", "--out", str(tmp_path))
     assert code == 0
     assert "faster per step" in output
-    assert "fixed: input-bound" in output
+    assert "no longer found: python-input" in output
     content = json.loads((tmp_path / "tfdoctor-diff.json").read_text())
     assert content["step"]["direction"] == "faster"
     assert content["step"]["high"] < -0.5
@@ -90,6 +90,9 @@ def test_several_recordings_of_each_side(tmp_path: Path) -> None:
             "'much' is not a percentage between 0% and 100%: write 10%",
         ),
         ((SLOW, SLOW, "--shares", "--max-regression", "5%"), "needs times"),
+        ((SLOW, SLOW, "--shares", "--anyway"), "exclude each other"),
+        ((SLOW, SLOW, "--max-regression", "0.1"), "'0.1' may mean 0.1% or 10%"),
+        ((SLOW, SLOW, "--after", ""), "the path is empty"),
         ((SLOW, "/nowhere"), "/nowhere"),
         ((SLOW, str(SAMPLES / "README.md")), "README.md"),
     ],

@@ -92,6 +92,19 @@ def test_gone_is_only_what_was_checked(tmp_path: Path) -> None:
     assert gone == [["input-bound"], [], [], ["input-bound"]]
 
 
+def test_writing_keeps_what_this_run_did_not_check(tmp_path: Path) -> None:
+    base, path = diagnoses.full(), tmp_path / "b.json"
+    first, *others = base.results
+    before = written(base, path).findings
+    unchecked = replace(first, outcome=NotApplicable(reason="no trace"))
+    assert written(replace(base, results=(unchecked, *others)), path).findings == before
+    off = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),))
+    assert written(replace(base, results=tuple(others), settings=off), path).findings == before
+    healthy = replace(first, outcome=Healthy(summary="ok"))
+    after = written(replace(base, results=(healthy, *others)), path).findings
+    assert [one.rule for one in before if one not in after] == ["input-bound"]
+
+
 def test_a_doubt_about_the_recording_is_in_no_baseline(tmp_path: Path) -> None:
     base = diagnoses.full()
     doubt = replace(base.results[0], rule=diagnoses.rule("unfinished-recording", Topic.RECORDING))

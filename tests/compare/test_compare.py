@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, finding, report, series, with_work
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.report_data import ReportData, StepsData
-from tfdoctor.comparison import Direction, FindingState, MoverKind, RunComparison
+from tfdoctor.compare.report_data import EntryData, ReportData, SavingData, StepsData
+from tfdoctor.comparison import AmountKind, Direction, FindingState, MoverKind, RunComparison
 
 
 def compared(before: ReportData, after: ReportData, most: float | None = None) -> RunComparison:
@@ -143,9 +143,49 @@ def test_findings_are_matched_by_rule_and_file() -> None:
         ("worse", FindingState.WORSE),
         ("moved", FindingState.SAME),
         ("better", FindingState.BETTER),
-        ("gone", FindingState.FIXED),
-        ("elsewhere", FindingState.FIXED),
+        ("gone", FindingState.GONE),
+        ("elsewhere", FindingState.GONE),
     ]
+
+
+@pytest.mark.parametrize("outcome", ["not-applicable", "errored", ""])
+def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: str) -> None:
+    found = report(series(0), results=[finding("input-bound", "a.py", 3.0)])
+    other = replace(finding("input-bound", "a.py", 3.0), outcome=outcome)
+    unchecked = report(series(1), results=[other] if outcome else [])
+    (gone,) = compared(found, unchecked).findings
+    (new,) = compared(unchecked, found).findings
+    assert (gone.state, new.state) == (
+        FindingState.UNCHECKED_AFTER,
+        FindingState.UNCHECKED_BEFORE,
+    )
+
+
+def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> None:
+    cause, symptom = finding("python-input", "a.py", 3.0), finding("input-bound", "a.py", 4.0)
+    entry = EntryData("python-input", symptoms=("input-bound",))
+    both = replace(report(series(0), results=[cause, symptom]), entries=(entry,))
+    cured = [replace(one, outcome="healthy") for one in (cause, symptom)]
+    neither, alone = (
+        report(series(1), results=cured),
+        report(series(1), results=[cured[0], symptom]),
+    )
+    shown = [
+        {change.rule: change.shown_by for change in compared(both, after).findings}
+        for after in (neither, alone)
+    ]
+    assert shown[0] == {"python-input": "", "input-bound": "python-input"}
+    assert shown[1] == {"python-input": "", "input-bound": ""}
+
+
+def test_a_saving_is_not_compared_with_a_cost() -> None:
+    saves = finding("hot-operation", "a.py", 3.0)
+    takes = replace(saves, saving=None, takes=SavingData(9.0, 0.45))
+    (change,) = compared(
+        report(series(0), results=[saves]), report(series(1), results=[takes])
+    ).findings
+    assert change.state is FindingState.SAME
+    assert (change.before_kind, change.after_kind) == (AmountKind.SAVING, AmountKind.COST)
 
 
 def test_doubts_about_the_recording_are_no_findings() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from tests.capture.running import environment, own_lines
 from tests.capture.spans import iterator_names, marks
@@ -283,37 +283,28 @@ def test_cells_are_called_by_their_numbers(notebook: tuple[Any, Path]) -> None:
 
 
 def test_a_browser_draws_it_and_the_notebook_is_not_touched(
-    notebook: tuple[Any, Path], tmp_path: Path
+    browser: Browser, notebook: tuple[Any, Path], tmp_path: Path
 ) -> None:
-    path = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-    if path is None:
-        pytest.skip("no Chromium or Chrome is installed")
     page = tmp_path / "notebook.html"
     page.write_text(
         f"<!DOCTYPE html><p>mine</p>{frames(notebook[0].cells[2])[0]}", encoding="utf-8"
     )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        tab, said = browser.new_page(viewport={"width": 900, "height": 900}), []
-        tab.on("console", lambda message: said.append(message.text))
-        tab.on("pageerror", lambda error: said.append(str(error)))
-        tab.goto(page.as_uri())
-        report = tab.frame_locator("iframe")
-        report.locator("html[data-charts=drawn]").wait_for(state="attached")
-        assert report.locator(".js-plotly-plot .main-svg").count() >= 3
-        assert "step takes" in report.locator("main").inner_text()
-        box = tab.locator("iframe").bounding_box()
-        assert box is not None
-        assert (box["width"] > 800, box["height"]) == (True, 720)
-        assert tab.evaluate(
-            "getComputedStyle(document.querySelector('p')).fontFamily"
-        ) != report.locator("body").evaluate("body => getComputedStyle(body).fontFamily")
-        assert said == []
-        browser.close()
+    tab, said = browser.new_page(viewport={"width": 900, "height": 900}), []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto(page.as_uri())
+    report = tab.frame_locator("iframe")
+    report.locator("html[data-charts=drawn]").wait_for(state="attached")
+    assert report.locator(".js-plotly-plot .main-svg").count() >= 3
+    assert "step takes" in report.locator("main").inner_text()
+    box = tab.locator("iframe").bounding_box()
+    assert box is not None
+    assert (box["width"] > 800, box["height"]) == (True, 720)
+    assert tab.evaluate(
+        "getComputedStyle(document.querySelector('p')).fontFamily"
+    ) != report.locator("body").evaluate("body => getComputedStyle(body).fontFamily")
+    assert said == []
+    tab.close()
 
 
 # The page

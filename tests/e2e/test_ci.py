@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.ci.composite import ROOT, Runner, inputs
+from tests.ci.composite import ROOT, Runner, inputs, job_path
 
 pytestmark = pytest.mark.tensorflow
 
@@ -51,12 +50,7 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    (tools / "tfdoctor").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfdoctor "$@"\n')
-    (tools / "tfdoctor").chmod(0o755)
-    (tools / "python").symlink_to(sys.executable)
-    return f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return job_path(tmp_path)
 
 
 def test_a_slower_change_is_compared_with_its_base_and_refused(

@@ -1,6 +1,7 @@
 """Comparisons to render: a faster run, no difference, and unlike runs."""
 
 from tfdoctor.comparison import (
+    AmountKind,
     ChangeOfStep,
     Direction,
     FindingChange,
@@ -63,14 +64,32 @@ def faster() -> RunComparison:
                 severity="warning",
                 at=Location("src/train.py", 40),
                 after_ms=4.0,
+                after_kind=AmountKind.SAVING,
             ),
             FindingChange(
-                state=FindingState.FIXED,
+                state=FindingState.GONE,
                 rule="input-bound",
                 summary="Each step waits 12.0 ms for input",
                 severity="critical",
                 at=Location("src/train.py", 12),
                 before_ms=12.0,
+                before_kind=AmountKind.COST,
+            ),
+            FindingChange(
+                state=FindingState.GONE,
+                rule="python-input",
+                summary="The input pipeline runs Python",
+                severity="critical",
+                at=Location("src/train.py", 12),
+                shown_by="input-bound",
+            ),
+            FindingChange(
+                state=FindingState.UNCHECKED_AFTER,
+                rule="matrix-unit",
+                summary="The matrix unit is used to 4 %",
+                severity="note",
+                before_ms=3.0,
+                before_kind=AmountKind.COST,
             ),
         ),
         gate=RegressionGate(most=0.05, failed=False),

@@ -20,6 +20,7 @@ from tfdoctor.cli.report import report
 from tfdoctor.cli.rules import explain, rules
 from tfdoctor.cli.try_parser import TryCommand
 from tfdoctor.cli.trying import try_
+from tfdoctor.cli.unread import tolerate_leaving_readers
 from tfdoctor.errors import TfdoctorError
 
 __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
@@ -39,6 +40,7 @@ USAGE: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main() -> None:
     """Run the command line; an error the user can fix is one sentence and an exit code."""
+    tolerate_leaving_readers()
     try:
         sys.exit(app(standalone_mode=False))
     except USAGE as error:

@@ -8,7 +8,7 @@ import typer
 
 from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.gates import Gates, KnownFindings
-from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats
+from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats, parse_path
 from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.rule_selection import (
     ConfigFile,
@@ -40,7 +40,12 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = "2s",  # type: ignore[assignment] # typer parses the default as it does the argument
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the recording [default: runs/attach-TIME].")
+        Path | None,
+        typer.Option(
+            parser=parse_path,
+            metavar="PATH",
+            help="Folder for the recording [default: runs/attach-TIME].",
+        ),
     ] = None,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Record without a report.")

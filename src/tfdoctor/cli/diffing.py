@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import Show, parse_percent
+from tfdoctor.cli.options import Show, parse_path, parse_percent
 from tfdoctor.cli.outcome import FOUND, open_page, untried
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.errors import InputError
@@ -23,19 +23,31 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     *,
     before: Annotated[
         Path,
-        typer.Argument(help="The run before the change: a recording, a trace or its report.json."),
+        typer.Argument(
+            parser=parse_path,
+            metavar="BEFORE",
+            help="The run before the change: a recording, a trace or its report.json.",
+        ),
     ],
-    after: Annotated[Path, typer.Argument(help="The run after the change.")],
+    after: Annotated[
+        Path, typer.Argument(parser=parse_path, metavar="AFTER", help="The run after the change.")
+    ],
     also_before: Annotated[
         list[Path] | None,
         typer.Option(
-            "--before", metavar="PATH", help="A further run before the change; can be repeated."
+            "--before",
+            parser=parse_path,
+            metavar="PATH",
+            help="A further run before the change; can be repeated.",
         ),
     ] = None,
     also_after: Annotated[
         list[Path] | None,
         typer.Option(
-            "--after", metavar="PATH", help="A further run after the change; can be repeated."
+            "--after",
+            parser=parse_path,
+            metavar="PATH",
+            help="A further run after the change; can be repeated.",
         ),
     ] = None,
     max_regression: Annotated[
@@ -65,7 +77,12 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files [default: the current folder].")
+        Path | None,
+        typer.Option(
+            parser=parse_path,
+            metavar="PATH",
+            help="Folder for the files [default: the current folder].",
+        ),
     ] = None,
     config: ConfigFile = None,
     select: Select = None,
@@ -77,6 +94,8 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     wanted, most = _formats(formats, show=show), parse_percent(max_regression)
     if most is not None and shares:
         raise typer.BadParameter("--max-regression needs times: leave --shares out")
+    if shares and anyway:
+        raise typer.BadParameter("--shares and --anyway exclude each other: leave one out")
     applied = book(settings(config, select, ignore, rules))
     sides = _loaded([before, *(also_before or ())], [after, *(also_after or ())], applied)
     if sides.mismatches and not (anyway or shares):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlsplit
 
@@ -116,8 +117,18 @@ def parse_formats(text: str, *, show: bool = False) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+ONE_PERCENT = 0.01
+
+
+def parse_path(text: str) -> Path:
+    """Return a path; an empty one is a usage error, because it would be the current folder."""
+    if not text:
+        raise typer.BadParameter("the path is empty: name one, or check the variable it is from")
+    return Path(text)
+
+
 def parse_percent(text: str | None) -> float | None:
-    """Return the share of a percentage; anything else is a usage error."""
+    """Return the share of a percentage; anything else is a usage error, and so is 0.1, which may mean 10%."""
     if text is None:
         return None
     try:
@@ -126,4 +137,6 @@ def parse_percent(text: str | None) -> float | None:
         share = -1.0
     if not 0 < share < 1:
         raise typer.BadParameter(f"{text!r} is not a percentage between 0% and 100%: write 10%")
+    if share < ONE_PERCENT and not text.endswith("%"):
+        raise typer.BadParameter(f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %")
     return share

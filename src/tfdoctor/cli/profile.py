@@ -8,7 +8,16 @@ import typer
 
 from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.gates import Gates, KnownFindings, WriteBaseline
-from tfdoctor.cli.options import Fail, Formats, Scrub, Show, UsdPerHour, at_least, parse_formats
+from tfdoctor.cli.options import (
+    Fail,
+    Formats,
+    Scrub,
+    Show,
+    UsdPerHour,
+    at_least,
+    parse_formats,
+    parse_path,
+)
 from tfdoctor.cli.outcome import report_after
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.rule_selection import (
@@ -42,7 +51,9 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one."
+            parser=parse_path,
+            metavar="PATH",
+            help="Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one.",
         ),
     ] = None,
     python: Annotated[str | None, typer.Option(help="Python interpreter for the script.")] = None,

@@ -16,6 +16,7 @@ from tfdoctor.cli.options import (
     UsdPerHour,
     parse_formats,
     parse_link,
+    parse_path,
 )
 from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.patching import write_patch
@@ -34,13 +35,17 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     path: Annotated[
         Path,
         typer.Argument(
-            help="A recording, a TensorBoard log directory, a run folder or an *.xplane.pb file."
+            parser=parse_path,
+            metavar="PATH",
+            help="A recording, a TensorBoard log directory, a run folder or an *.xplane.pb file.",
         ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the reports [default: the recording, otherwise the current folder]."
+            parser=parse_path,
+            metavar="PATH",
+            help="Folder for the reports [default: the recording, otherwise the current folder].",
         ),
     ] = None,
     formats: Formats = "html,json",

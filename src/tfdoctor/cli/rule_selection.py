@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import FailOn
+from tfdoctor.cli.options import FailOn, parse_path
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
@@ -16,6 +16,7 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option(
         "--config",
+        parser=parse_path,
         metavar="FILE",
         help="Configuration file [default: the nearest tfdoctor.toml, or pyproject.toml with a table "
         "[tool.tfdoctor], from the current folder upward].",
@@ -41,6 +42,7 @@ OwnRules = Annotated[
     list[Path] | None,
     typer.Option(
         "--rules",
+        parser=parse_path,
         metavar="DIR",
         help="Also apply your own rules in this folder; can be repeated.",
     ),

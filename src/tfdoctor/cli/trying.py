@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_percent
+from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_path, parse_percent
 from tfdoctor.cli.outcome import exit_code, untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
@@ -48,7 +48,12 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         str | None, typer.Option("-m", metavar="MODULE", help="Run a module instead of a script.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for a new recording [default: runs/SCRIPT-TIME].")
+        Path | None,
+        typer.Option(
+            parser=parse_path,
+            metavar="PATH",
+            help="Folder for a new recording [default: runs/SCRIPT-TIME].",
+        ),
     ] = None,
     only: Annotated[
         str | None,
@@ -82,7 +87,9 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     keep: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the edits that proved to help as a diff for git apply."
+            parser=parse_path,
+            metavar="FILE",
+            help="Write the edits that proved to help as a diff for git apply.",
         ),
     ] = None,
     keep_model_changes: Annotated[

@@ -125,19 +125,29 @@ def must_be_writable(path: Path, program: str) -> None:
 
 
 def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
-    """Write the findings of a diagnosis as known ones.
+    """Write the findings of a diagnosis as known ones; those already in the file stay if their rules say nothing.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    found = sorted({_known_as(diagnosis, one) for one in _findings(diagnosis)})
-    baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(found))
+    unsaid = _unsaid(diagnosis)
+    found = {known for known in _earlier(path) if known.rule in unsaid}
+    found |= {_known_as(diagnosis, one) for one in _findings(diagnosis)}
+    baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
     try:
         replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n")
     except OSError as error:
         raise OutputError(
             f"{path} cannot be written ({error.strerror}): choose another file for the baseline."
         ) from error
+
+
+def _earlier(path: Path) -> tuple[KnownFinding, ...]:
+    """Return what the file knows so far; nothing where it is new or of another schema."""
+    try:
+        return read(path).findings
+    except InputError:
+        return ()
 
 
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
@@ -163,11 +173,16 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
 def _gone(diagnosis: Diagnosis, baseline: Baseline) -> Iterator[KnownFinding]:
     """Yield the known findings that are no more; a rule that was not checked says nothing of its own."""
     found = set().union(*(_names(diagnosis, one) for one in _findings(diagnosis)))
-    unsaid = {off.rule for off in diagnosis.settings.off}
-    unsaid |= {result.rule.name for result in diagnosis.results if _says_nothing(result)}
+    unsaid = _unsaid(diagnosis)
     for known in sorted(set(baseline.findings)):
         if known not in found and known.rule not in unsaid:
             yield known
+
+
+def _unsaid(diagnosis: Diagnosis) -> set[str]:
+    """Return the rules that say nothing of the run: they are off, or could not be checked."""
+    unchecked = {result.rule.name for result in diagnosis.results if _says_nothing(result)}
+    return unchecked | {off.rule for off in diagnosis.settings.off}
 
 
 def _says_nothing(result: Result) -> bool:

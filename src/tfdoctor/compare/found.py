@@ -1,6 +1,7 @@
 """What became of the findings: matched by rule and file, because lines and sentences change with the program."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tfdoctor.compare.report_data import ReportData, ResultData
 from tfdoctor.comparison import FindingChange, FindingState
@@ -17,14 +18,11 @@ def changes(before: ReportData, after: ReportData, certain: float) -> tuple[Find
     """Return all findings of two runs, new ones first.
 
     ``certain`` is the smallest relative difference of the step that the runs can show: a saving that changes by a
-    smaller share of the step is the same.
+    smaller share of the step is the same. A finding is new or gone only if its rule was checked in the other run.
     """
     least_ms = max(certain, SMALLEST) * (before.step_ms or after.step_ms or 0.0)
-    found = [*_after(before, after, least_ms), *_fixed(before, after)]
-    both = {result.rule for result in before.results} & {result.rule for result in after.results}
-    found = [
-        change for change in found if change.rule in both
-    ]  # else it was not applied to one of them
+    found = [*_after(before, after, least_ms), *_gone(before, after)]
+    found = [replace(change, shown_by=_shown_by(change.rule, before, after)) for change in found]
     return tuple(sorted(found, key=lambda change: (ORDER.index(change.state), -_amount(change))))
 
 
@@ -35,14 +33,37 @@ def _amount(change: FindingChange) -> float:
 def _after(before: ReportData, after: ReportData, least_ms: float) -> Iterator[FindingChange]:
     for now in after.findings:
         earlier = _same(now, before.findings)
-        state = _state(earlier, now, least_ms) if earlier else FindingState.NEW
-        yield _change(state, earlier, now)
+        absent = FindingState.NEW if now.rule in _checked(before) else FindingState.UNCHECKED_BEFORE
+        yield _change(_state(earlier, now, least_ms) if earlier else absent, earlier, now)
 
 
-def _fixed(before: ReportData, after: ReportData) -> Iterator[FindingChange]:
+def _gone(before: ReportData, after: ReportData) -> Iterator[FindingChange]:
     for earlier in before.findings:
         if _same(earlier, after.findings) is None:
-            yield _change(FindingState.FIXED, earlier, None)
+            checked = earlier.rule in _checked(after)
+            yield _change(
+                FindingState.GONE if checked else FindingState.UNCHECKED_AFTER, earlier, None
+            )
+
+
+def _checked(report: ReportData) -> set[str]:
+    """Return the rules that have a verdict about the run."""
+    return {result.rule for result in report.results if result.outcome in ("finding", "healthy")}
+
+
+def _shown_by(rule: str, before: ReportData, after: ReportData) -> str:
+    """Return the finding that another one belongs to in each run that has it; "" where it stands alone in one."""
+    of_runs = [_leading(rule, one) for one in (before, after) if _finds(rule, one)]
+    return of_runs[-1] if all(of_runs) else ""
+
+
+def _finds(rule: str, report: ReportData) -> bool:
+    return any(finding.rule == rule for finding in report.findings)
+
+
+def _leading(rule: str, report: ReportData) -> str:
+    leading = (entry.rule for entry in report.entries if rule in (*entry.symptoms, *entry.same))
+    return next(leading, "")
 
 
 def _same(one: ResultData, others: Sequence[ResultData]) -> ResultData | None:
@@ -54,7 +75,7 @@ def _same(one: ResultData, others: Sequence[ResultData]) -> ResultData | None:
 
 def _state(earlier: ResultData, now: ResultData, least_ms: float) -> FindingState:
     step = _severity(now) - _severity(earlier)
-    if earlier.amount and now.amount:
+    if earlier.amount and now.amount and earlier.kind is now.kind:
         moved = now.amount.ms_per_step - earlier.amount.ms_per_step
         if abs(moved) <= least_ms:
             return FindingState.SAME
@@ -80,5 +101,7 @@ def _change(
         severity=shown.severity or "",
         at=shown.at,
         before_ms=earlier.amount.ms_per_step if earlier and earlier.amount else None,
+        before_kind=earlier.kind if earlier else None,
         after_ms=now.amount.ms_per_step if now and now.amount else None,
+        after_kind=now.kind if now else None,
     )

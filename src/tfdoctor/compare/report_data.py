@@ -6,6 +6,7 @@ A recording is compared by the JSON of its diagnosis, so that a recording and it
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tfdoctor.comparison import AmountKind
 from tfdoctor.diagnosis import Conditions
 from tfdoctor.recording.field_types import Count, Positive
 from tfdoctor.verdict import Location
@@ -79,9 +80,25 @@ class ResultData:
         return self.saving or self.takes
 
     @property
+    def kind(self) -> AmountKind | None:
+        """What that time is."""
+        if self.saving:
+            return AmountKind.SAVING
+        return AmountKind.COST if self.takes else None
+
+    @property
     def at(self) -> Location | None:
         """The first line to change."""
         return next((remedy.at for remedy in self.remedies if remedy.at), None)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryData:
+    """A finding whose change is to be made, and the rules of those that show the same fault."""
+
+    rule: str
+    symptoms: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +134,7 @@ class ReportData:
     operations: tuple[OperationData, ...] = ()
     pipeline: tuple[StageData, ...] = ()
     conditions: Conditions = field(default_factory=Conditions)
+    entries: tuple[EntryData, ...] = ()
 
     @property
     def step_ms(self) -> float | None:

@@ -59,6 +59,10 @@ class RecordingFiles:
                 "record one with `tfdoctor profile`."
             )
         if not has_manifest:
+            if (path / PROGRAM).is_file():
+                notes.damaged(
+                    f"{MANIFEST} is missing: the command, the machine and the steps are read from the trace alone"
+                )
             samples = path / SAMPLES  # a sampler may run beside the profiler of any framework
             return cls(located, samples=samples if samples.is_file() else None)
         if agent is None and (path / AGENT).is_file():

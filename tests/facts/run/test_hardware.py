@@ -148,7 +148,7 @@ def test_an_amd_gpu_that_is_not_in_the_table_is_unknown() -> None:
 
 def test_a_gpu_that_does_not_say_what_it_is_is_unknown() -> None:
     assert gpu().sixteen_bit is None
-    assert gpu().name == "of unknown model"
+    assert gpu().name == ""
     assert "does not name the GPU" in gpu().missing
 
 

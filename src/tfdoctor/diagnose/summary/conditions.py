@@ -8,7 +8,7 @@ import numpy as np
 from tfdoctor.diagnosis import Conditions
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.device_memory import DeviceMemory
-from tfdoctor.facts.machine.gpu_clocks import BUSY_PCT
+from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
@@ -33,7 +33,7 @@ def conditions(chart: Chart) -> Conditions:
         cores_usable=(hardware.cores if hardware else None) or None,
         cores_run=samples.run_cores if samples else None,
         cores_other=samples.other_cores if samples else None,
-        gpu_mhz=_gpu_mhz(recording),
+        gpu_mhz=_gpu_mhz(chart.get(GpuClocks)),
         batch_size=program.batch_size if program else None,
         host_bytes=memory.by_run if memory else None,
         device_bytes=max(one.used for one in device.allocators) if device else None,
@@ -58,11 +58,7 @@ def _missing(chart: Chart, found: Conditions) -> Iterator[tuple[str, str]]:
         yield "matrix_unit", chart.why_missing(MatrixUnit) or NO_WORK
 
 
-def _gpu_mhz(recording: Recording) -> float | None:
-    clocks = [
-        float(gpu.sm_mhz)
-        for sample in recording.samples
-        for gpu in sample.gpu
-        if gpu.visible is not False and (gpu.gpu_pct or 0) >= BUSY_PCT and gpu.sm_mhz
-    ]
-    return float(np.mean(clocks)) if clocks else None
+def _gpu_mhz(clocks: GpuClocks | None) -> float | None:
+    """Return the mean clock of the GPUs while they were busy."""
+    known = [gpu.mean_mhz for gpu in clocks.gpus if gpu.mean_mhz] if clocks else []
+    return float(np.mean(known)) if known else None

@@ -28,6 +28,7 @@ class GpuClock:
     reasons: Mapping[str, int]  # samples by reason; one sample may have several
     held_mhz: Mapping[str, float]  # mean clock of the multiprocessors by reason, where sampled
     top_mhz: float | None  # the GPU's highest clock
+    mean_mhz: float | None = None  # of its multiprocessors, throttled or not
 
     def share(self, reason: str) -> float:
         """Return the share of the busy time that a reason throttled the clock."""
@@ -80,6 +81,7 @@ def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
         for reason in reasons
     }
     plane = device.busiest.stats if device.busiest else {}
+    sampled = [float(row.sm_mhz) for row in rows if row.sm_mhz]
     top = max((float(row.sm_max_mhz or 0) for row in rows), default=0.0)
     return GpuClock(
         name=rows[-1].name or f"GPU {index}",
@@ -92,4 +94,5 @@ def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
             if clocks_mhz
         },
         top_mhz=top or float(plane.get("clock_rate") or 0) / 1000 or None,
+        mean_mhz=float(np.mean(sampled)) if sampled else None,
     )

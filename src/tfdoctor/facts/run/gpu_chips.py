@@ -24,11 +24,11 @@ def peak_rate(stats: Stats, rate: float) -> float | None:
 
 
 def unnamed_gpu(stats: Stats, units: str) -> str:
-    """Describe a GPU whose plane has no name (TensorFlow 2.3 and 2.4, ROCm)."""
+    """Describe a GPU whose plane has no name (TensorFlow 2.3 and 2.4, ROCm); "" where nothing is known."""
     major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0)
     count = str(stats.get("core_count") or "")
     parts = [f"compute capability {major!s}.{minor!s}"] if major and units == SM else []
-    return " ".join([*parts, *([f"with {count} {units}"] if count else [])]) or "of unknown model"
+    return " ".join([*parts, *([f"with {count} {units}"] if count else [])])
 
 
 def tensor_core_types(capability: tuple[int, int]) -> frozenset[str]:

@@ -52,7 +52,7 @@ class Hardware:
     """The device's matrix unit. None and "" are unknown values; ``missing`` says why."""
 
     kind: DeviceKind
-    name: str
+    name: str = ""
     matrix_unit: str = ""
     sixteen_bit: SixteenBit | None = None
     tile: Tile | None = None
@@ -85,7 +85,7 @@ class Hardware:
                 why = f"{why} (traces of {framework.title} never do)"
             else:
                 why = f"{why}; record with `tfdoctor profile`"
-            return cls(DeviceKind.CPU, "of unknown model", cores=cores, missing=why)
+            return cls(DeviceKind.CPU, cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
         tile = ONEDNN_TILE if "avx512f" in flags else None
         tile = AMX_TILE if tile and "amx_bf16" in flags else tile

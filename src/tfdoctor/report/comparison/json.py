@@ -1,17 +1,14 @@
 """The comparison as JSON: docs/reference/json.md describes it."""
 
 import json
-import math
 from dataclasses import asdict
 from typing import Any
 
 from tfdoctor.comparison import RunComparison
+from tfdoctor.report.formats.json import number
 
 SCHEMA = 1
 """Of comparisons; fields are only ever added."""
-
-DIGITS = 9
-"""Significant digits, as in reports."""
 
 
 def render(comparison: RunComparison) -> str:
@@ -29,6 +26,6 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
         case list() | tuple():
             return [_plain(item) for item in value]
         case float():
-            return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+            return number(value)
         case _:
             return value

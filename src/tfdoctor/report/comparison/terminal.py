@@ -5,7 +5,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.comparison import RunComparison
+from tfdoctor.comparison import FindingState, RunComparison
 from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.step_bars import StepBar
@@ -18,7 +18,12 @@ ROWS = 8
 
 LEAST_BAR = 10
 
-STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "fixed": "bold green"}
+STYLES = {
+    FindingState.NEW: "bold red",
+    FindingState.WORSE: "bold yellow",
+    FindingState.BETTER: "bold blue",
+    FindingState.GONE: "bold green",
+}
 
 
 def render(
@@ -37,7 +42,7 @@ def _page(view: ComparisonView, width: int) -> RenderableType:
     if view.bars:
         sections.append(_bars(view.bars, width))
     tables = {
-        title: _findings(grid) if grid is view.findings else _table(title, grid)
+        title: _findings(grid, view.states) if grid is view.findings else _table(title, grid)
         for title, grid in view.tables
     }
     sections += tables.values()
@@ -57,13 +62,14 @@ def _bars(bars: tuple[StepBar, ...], width: int) -> RenderableType:
     return grid
 
 
-def _findings(grid: Grid) -> RenderableType:
+def _findings(grid: Grid, states: tuple[FindingState, ...]) -> RenderableType:
     """Return two lines for each finding: what became of it, then its sentence."""
     lines = Text("Findings", style="bold")
-    for state, rule, where, before, after, what in grid.first(ROWS).rows:
+    for is_now, row in zip(states, grid.first(ROWS).rows, strict=False):
+        state, rule, where, before, after, what = row
         times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
         facts = " · ".join(filter(None, (rule, shorten(where, 60), times)))
-        lines.append(f"\n{state}", style=STYLES.get(state, "not bold"))
+        lines.append(f"\n{state}", style=STYLES.get(is_now, "not bold"))
         lines.append(f": {facts}\n  {shorten(what, 160)}", style="not bold")
     return lines
 

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor import text
-from tfdoctor.comparison import FindingChange, Mover, MoverKind, RunComparison, RunSide
+from tfdoctor.comparison import (
+    FindingChange,
+    FindingState,
+    Mover,
+    MoverKind,
+    RunComparison,
+    RunSide,
+)
 from tfdoctor.humanize import location, milliseconds
 from tfdoctor.report.comparison import words
 from tfdoctor.report.sentences import PART_LABELS
@@ -26,6 +33,7 @@ class ComparisonView:
     legend: tuple[tuple[str, str], ...]  # the parts that the bars have, with their labels
     parts: Grid
     findings: Grid
+    states: tuple[FindingState, ...]  # of the rows of findings
     movers: Grid
 
     @classmethod
@@ -40,6 +48,7 @@ class ComparisonView:
             legend=tuple((part.part, PART_LABELS[part.part]) for part in comparison.parts),
             parts=_parts(comparison),
             findings=_findings(comparison),
+            states=tuple(change.state for change in _shown(comparison)),
             movers=_movers(comparison),
         )
 
@@ -93,18 +102,22 @@ def _parts(comparison: RunComparison) -> Grid:
 
 
 def _findings(comparison: RunComparison) -> Grid:
-    rows = tuple(_finding(change, in_ms=comparison.in_ms) for change in comparison.findings)
+    rows = tuple(_finding(change, in_ms=comparison.in_ms) for change in _shown(comparison))
     columns = ("", "rule", "where", "before", "after", "what")
     return Grid(columns, ("text", "place", "place", "number", "number", "text"), rows)
 
 
+def _shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
+    """Return the findings without those that another one shows."""
+    return tuple(change for change in comparison.findings if not change.shown_by)
+
+
 def _finding(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
-    times = (change.before_ms, change.after_ms) if in_ms else (None, None)
     return (
         words.STATES[change.state],
         text.name(change.rule),
         location(change.at),
-        *(words.amount(time, in_ms=True) for time in times),
+        *(words.finding_times(change) if in_ms else ("", "")),
         text.prose(change.summary),
     )
 

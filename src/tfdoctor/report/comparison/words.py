@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from tfdoctor.comparison import (
+    AmountKind,
     ChangeOfStep,
     Direction,
+    FindingChange,
     FindingState,
     Mismatch,
     PartChange,
@@ -24,6 +26,12 @@ SMALL = 0.1
 """Ends of an interval are given with a decimal where both are nearer to zero."""
 
 
+_SHARES = "The shares of the step are compared, not its times."
+_SHARES_OF_UNLIKE = (
+    "The shares of the step are compared, because the times of runs that are not alike cannot be."
+)
+
+
 def headline(comparison: RunComparison) -> str:
     """Return the verdict in one sentence."""
     step, before = comparison.step, comparison.before.step_ms
@@ -38,7 +46,7 @@ def headline(comparison: RunComparison) -> str:
 
 def _without_step(comparison: RunComparison) -> str:
     if not comparison.in_ms:
-        return "Shares of the step compared, as times of unlike runs cannot be."
+        return _SHARES_OF_UNLIKE if comparison.mismatches else _SHARES
     return f"The steps cannot be compared: {name(comparison.missing, 200)}."
 
 
@@ -131,11 +139,27 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
     return f"Regression gate: passed. The steps do not show more; {allowed}."
 
 
+AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
+
+
+def finding_times(change: FindingChange) -> tuple[str, str]:
+    """Return what a finding saves or takes before and after; "" where it has no time."""
+    return _finding_time(change.before_kind, change.before_ms), _finding_time(
+        change.after_kind, change.after_ms
+    )
+
+
+def _finding_time(kind: AmountKind | None, ms: float | None) -> str:
+    return f"{AMOUNTS[kind]} {milliseconds(ms)}" if kind and ms is not None else ""
+
+
 STATES = {
     FindingState.NEW: "new",
     FindingState.WORSE: "worse",
     FindingState.SAME: "same",
     FindingState.BETTER: "better",
-    FindingState.FIXED: "fixed",
+    FindingState.GONE: "no longer found",
+    FindingState.UNCHECKED_BEFORE: "not checked before",
+    FindingState.UNCHECKED_AFTER: "not checked after",
 }
 """The states of findings as shown."""

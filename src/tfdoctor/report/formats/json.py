@@ -104,7 +104,7 @@ def _optional(diagnosis: Diagnosis) -> Object:
     """Return the fields that only some reports have: several hosts, an order, settings of the user."""
     fields: Object = {}
     if diagnosis.hosts:
-        fields["hosts"] = hosts_json.contract(diagnosis.hosts, _number, _saving)
+        fields["hosts"] = hosts_json.contract(diagnosis.hosts, number, _saving)
     if diagnosis.order:
         fields["order"] = _order(diagnosis.order)
     if diagnosis.settings != Settings():
@@ -114,7 +114,7 @@ def _optional(diagnosis: Diagnosis) -> Object:
     if diagnosis.baseline:
         fields["baseline"] = asdict(diagnosis.baseline)
     if diagnosis.trials:
-        fields["trials"] = trials_json.contract(diagnosis.trials, _number, _saving)
+        fields["trials"] = trials_json.contract(diagnosis.trials, number, _saving)
     return fields
 
 
@@ -122,12 +122,12 @@ def _budget(check: BudgetCheck) -> Object:
     return {
         "key": check.key,
         "unit": check.limit.unit.value,
-        "limit": _number(check.limit.value),
+        "limit": number(check.limit.value),
         "at_least": check.at_least,
         "state": check.state.value,
-        "value": _number(check.value.value) if check.value else None,
-        "low": _number(check.low.value) if check.low else None,
-        "high": _number(check.high.value) if check.high else None,
+        "value": number(check.value.value) if check.value else None,
+        "low": number(check.low.value) if check.low else None,
+        "high": number(check.high.value) if check.high else None,
         "why": check.why,
         "at": _location(check.at),
     }
@@ -136,17 +136,17 @@ def _budget(check: BudgetCheck) -> Object:
 def _account(account: Account) -> Object:
     return {
         "part": account.part,
-        "ms": _number(account.total_ms),
+        "ms": number(account.total_ms),
         "state": account.state.value,
         "rules": list(account.rules),
         "why": list(account.why),
-        "unexplained_ms": _number(account.unexplained_ms),
+        "unexplained_ms": number(account.unexplained_ms),
         "seen": [_seen(seen) for seen in account.seen],
     }
 
 
 def _seen(seen: Seen) -> Object:
-    amount = {"value": _number(seen.amount.value), "unit": seen.amount.unit.value}
+    amount = {"value": number(seen.amount.value), "unit": seen.amount.unit.value}
     return {"what": seen.what, **amount, "at": _location(seen.at)}
 
 
@@ -160,8 +160,8 @@ def _entry(entry: Entry) -> Object:
 
 def _together(together: Together) -> Object:
     return {
-        "ms_per_step": _number(together.per_step.value),
-        "share": _number(together.share),
+        "ms_per_step": number(together.per_step.value),
+        "share": number(together.share),
         "rules": list(together.rules),
         "after_ms": _parts(together.after_ms),
         "bound": together.bound.value,
@@ -178,7 +178,7 @@ def _order(order: Order) -> Object:
 def _turn(turn: Turn) -> Object:
     return {
         "rule": turn.rule,
-        "ms_per_step": _number(turn.saves.value),
+        "ms_per_step": number(turn.saves.value),
         "bound": turn.bound.value,
     }
 
@@ -201,7 +201,7 @@ def _settings(settings: Settings) -> Object:
 
 
 def _limit(limit: LimitSet) -> Object:
-    numbers = {"value": _number(limit.value), "default": _number(limit.default)}
+    numbers = {"value": number(limit.value), "default": number(limit.default)}
     return {"rule": limit.rule, "name": limit.name, "by": limit.by, **numbers}
 
 
@@ -228,9 +228,9 @@ def _stage(stage: PipelineStage) -> Object:
     return {
         "name": stage.name,
         "parent": stage.parent,
-        "self_ms": _number(stage.self_ms),
-        "parallelism": _number(stage.parallelism),
-        "calls": _number(stage.calls),
+        "self_ms": number(stage.self_ms),
+        "parallelism": number(stage.parallelism),
+        "calls": number(stage.calls),
         "critical": stage.critical,
         "written": stage.written,
         "at": _location(stage.at),
@@ -242,27 +242,27 @@ def _operation(row: OperationRow) -> Object:
     return {
         "layer": row.layer,
         "operation": row.operation,
-        "self_ms": _number(row.self_ms),
-        "share": _number(row.share),
+        "self_ms": number(row.self_ms),
+        "share": number(row.share),
         "at": _location(row.at),
         "detail": row.detail,
-        "flops": _number(row.flops),
-        "bytes": _number(row.nbytes),
+        "flops": number(row.flops),
+        "bytes": number(row.nbytes),
     }
 
 
 def _conditions(conditions: Conditions) -> Object:
     return {
         "cpu_model": conditions.cpu_model,
-        "cores_usable": _number(conditions.cores_usable),
-        "cores_run": _number(conditions.cores_run),
-        "cores_other": _number(conditions.cores_other),
-        "gpu_mhz": _number(conditions.gpu_mhz),
+        "cores_usable": number(conditions.cores_usable),
+        "cores_run": number(conditions.cores_run),
+        "cores_other": number(conditions.cores_other),
+        "gpu_mhz": number(conditions.gpu_mhz),
         "batch_size": conditions.batch_size,
-        "host_bytes": _number(conditions.host_bytes),
-        "device_bytes": _number(conditions.device_bytes),
-        "untraced_ms": _number(conditions.untraced_ms),
-        "matrix_unit": _number(conditions.matrix_unit),
+        "host_bytes": number(conditions.host_bytes),
+        "device_bytes": number(conditions.device_bytes),
+        "untraced_ms": number(conditions.untraced_ms),
+        "matrix_unit": number(conditions.matrix_unit),
     }
 
 
@@ -270,8 +270,8 @@ def _rates(rates: DeviceRates | None) -> Object | None:
     if rates is None:
         return None
     return {
-        "flop_per_s": _number(rates.flop_s),
-        "bytes_per_s": _number(rates.bytes_s),
+        "flop_per_s": number(rates.flop_s),
+        "bytes_per_s": number(rates.bytes_s),
         "measured": rates.measured,
     }
 
@@ -295,14 +295,14 @@ def _steps(steps: StepsSummary) -> Object:
         "count": max(steps.count, len(steps.rows)),
         "source": steps.source if steps.rows else "none",
         "missing": steps.missing,
-        "median_ms": _number(steps.median_ms),
-        "mean_ms": _number(steps.mean_ms),
-        "p10_ms": _number(steps.p10_ms),
-        "p90_ms": _number(steps.p90_ms),
-        "between_ms": _number(steps.between_ms),
-        "step_ms": _number(steps.step_ms),
+        "median_ms": number(steps.median_ms),
+        "mean_ms": number(steps.mean_ms),
+        "p10_ms": number(steps.p10_ms),
+        "p90_ms": number(steps.p90_ms),
+        "between_ms": number(steps.between_ms),
+        "step_ms": number(steps.step_ms),
         "stalled": steps.stalled,
-        "untraced_ms": _number(steps.untraced_ms),
+        "untraced_ms": number(steps.untraced_ms),
         "rows": [_step(row) for row in steps.rows],
     }
 
@@ -310,7 +310,7 @@ def _steps(steps: StepsSummary) -> Object:
 def _step(row: StepRow) -> Object:
     return {
         "number": row.number,
-        "total_ms": _number(row.total_ms),
+        "total_ms": number(row.total_ms),
         "parts_ms": _parts(row.parts_ms),
         "typical": row.steady,
     }
@@ -318,7 +318,7 @@ def _step(row: StepRow) -> Object:
 
 def _parts(times: Mapping[str, float]) -> Object:
     """Return every part: null where nothing is known of any."""
-    return {part: _number(times.get(part, 0.0)) if times else None for part in PARTS}
+    return {part: number(times.get(part, 0.0)) if times else None for part in PARTS}
 
 
 def _result(result: Result) -> Object:
@@ -330,7 +330,7 @@ def _result(result: Result) -> Object:
         "reason": "",
         "saving": _saving(result.saving),
         "takes": _takes(result.takes),
-        "measured": trials_json.measured(result.measured, _number),
+        "measured": trials_json.measured(result.measured, number),
         "known": result.known,
         "evidence": [],
         "remedies": [],
@@ -366,8 +366,8 @@ def _saving(saving: Saving | None) -> Object | None:
     if saving is None:
         return None
     return {
-        "ms_per_step": _number(saving.per_step.value),
-        "share": _number(saving.share),
+        "ms_per_step": number(saving.per_step.value),
+        "share": number(saving.share),
         "bound": saving.bound.value,
         "how": saving.how,
         "after": list(saving.after),
@@ -377,7 +377,7 @@ def _saving(saving: Saving | None) -> Object | None:
 def _takes(time: Takes | None) -> Object | None:
     if time is None:
         return None
-    return {"ms_per_step": _number(time.per_step.value), "share": _number(time.share)}
+    return {"ms_per_step": number(time.per_step.value), "share": number(time.share)}
 
 
 def _evidences(items: Iterable[Evidence]) -> list[Object]:
@@ -395,9 +395,9 @@ def _evidence(item: Evidence) -> Object:
 def _measure(measure: Measure) -> Object:
     return {
         "label": measure.label,
-        "value": _number(measure.value.value),
+        "value": number(measure.value.value),
         "unit": measure.value.unit.value,
-        "limit": _number(measure.limit.value) if measure.limit else None,
+        "limit": number(measure.limit.value) if measure.limit else None,
     }
 
 
@@ -405,8 +405,8 @@ def _cell(value: Cell) -> str | Object | None:
     match value:
         case str():
             return value
-        case Quantity(number, unit):
-            return {"value": _number(number), "unit": unit.value}
+        case Quantity(amount, unit):
+            return {"value": number(amount), "unit": unit.value}
         case Location():
             return _location(value)
 
@@ -437,7 +437,8 @@ def _location(place: Location | None) -> Object | None:
     return {"path": place.path, "line": place.line} if place else None
 
 
-def _number(value: float | None) -> float | None:
+def number(value: float | None) -> float | None:
+    """Return a number with the digits that mean something; None for those that JSON does not have."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{DIGITS}g}")
