@@ -1,5 +1,6 @@
 """Intervals obey the laws of sets of instants."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,12 @@ def test_and_distributes_over_or(a: Intervals, b: Intervals, c: Intervals) -> No
 @given(INTERVALS, st.integers(-25, 45), st.integers(-25, 45))
 def test_within_cuts_to_a_window(intervals: Intervals, start: int, end: int) -> None:
     assert instants(intervals.within(start, end)) == instants(intervals) & set(range(start, end))
+
+
+@given(INTERVALS, st.lists(st.integers(-25, 45)))
+def test_before_is_what_is_covered_until_then(intervals: Intervals, times: list[int]) -> None:
+    expected = [intervals.within(-30, time).total for time in times]
+    assert intervals.before(np.array(times, np.int64)).tolist() == expected
 
 
 @given(INTERVALS)

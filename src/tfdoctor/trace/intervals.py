@@ -1,70 +1,128 @@
 """Interval algebra over picosecond timestamps."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import pairwise
-from operator import itemgetter
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
 
-@dataclass(frozen=True, slots=True)
+Times = NDArray[np.int64]
+
+
 class Intervals:
-    """Disjoint, sorted, half-open intervals ``[start, end)``."""
+    """Disjoint, sorted, half-open intervals ``[start, end)``, as two columns of n times."""
 
-    spans: tuple[tuple[int, int], ...] = ()
+    __slots__ = ("ends_ps", "starts_ps")
+
+    def __init__(self, spans: Iterable[tuple[int, int]] = ()) -> None:
+        """Take spans that are disjoint and sorted already."""
+        edges = np.array([*spans], np.int64).reshape(-1, 2)
+        self.starts_ps: Times = np.ascontiguousarray(edges[:, 0])
+        self.ends_ps: Times = np.ascontiguousarray(edges[:, 1])
 
     @classmethod
     def union(cls, spans: Iterable[tuple[int, int]]) -> Self:
         """Merge spans that touch or overlap; drop empty ones."""
-        merged: list[tuple[int, int]] = []
-        for start, end in sorted((int(a), int(b)) for a, b in spans if a < b):
-            if merged and start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        return cls(tuple(merged))
+        edges = np.array([*spans], np.int64).reshape(-1, 2)
+        return cls.merged(edges[:, 0], edges[:, 1])
+
+    @classmethod
+    def merged(cls, starts_ps: Times, ends_ps: Times) -> Self:
+        """Merge the spans of two columns, (n,) each, as ``union`` does."""
+        some = starts_ps < ends_ps
+        starts_ps, ends_ps = starts_ps[some], ends_ps[some]
+        order = np.argsort(starts_ps, kind="stable")
+        starts_ps, reached = starts_ps[order], np.maximum.accumulate(ends_ps[order])
+        apart = np.flatnonzero(starts_ps[1:] > reached[:-1])
+        first = np.concatenate(([0], apart + 1)) if len(starts_ps) else apart
+        last = np.concatenate((apart, [len(starts_ps) - 1])) if len(starts_ps) else apart
+        return cls._of(starts_ps[first], reached[last])
+
+    @classmethod
+    def _of(cls, starts_ps: Times, ends_ps: Times) -> Self:
+        made = cls.__new__(cls)
+        made.starts_ps, made.ends_ps = starts_ps, ends_ps
+        return made
+
+    def __len__(self) -> int:
+        return len(self.starts_ps)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Intervals) and self.spans == other.spans
+
+    def __hash__(self) -> int:
+        return hash(self.spans)
+
+    def __repr__(self) -> str:
+        return f"Intervals({self.spans})"
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The intervals as pairs; slow, so only for short ones."""
+        return tuple(zip(self.starts_ps.tolist(), self.ends_ps.tolist(), strict=True))
+
+    @property
+    def edges_ps(self) -> Times:
+        """The intervals as (n, 2) starts and ends."""
+        return np.stack((self.starts_ps, self.ends_ps), axis=1)
+
+    @property
+    def bounds_ps(self) -> tuple[int, int]:
+        """When the first begins and the last ends; (0, 0) where there is none."""
+        return (int(self.starts_ps[0]), int(self.ends_ps[-1])) if self else (0, 0)
+
+    def before(self, times_ps: Times) -> Times:
+        """Return the time covered before each of (m,) times."""
+        passed = np.append(0, (self.ends_ps - self.starts_ps).cumsum())
+        after = self.starts_ps.searchsorted(times_ps, "right")
+        cut = np.append(0, self.ends_ps)[after] - times_ps
+        return passed[after] - np.where(after > 0, np.maximum(cut, 0), 0)
 
     def __and__(self, other: Self) -> Self:
-        """Return the time that both cover, in one pass over the two sorted lists."""
-        shared: list[tuple[int, int]] = []
-        i = j = 0
-        while i < len(self.spans) and j < len(other.spans):
-            (a, b), (c, d) = self.spans[i], other.spans[j]
-            if max(a, c) < min(b, d):
-                shared.append((max(a, c), min(b, d)))
-            i, j = (i + 1, j) if b <= d else (i, j + 1)
-        return type(self)(tuple(shared))
+        """Return the time that both cover."""
+        first = other.ends_ps.searchsorted(self.starts_ps, "right")
+        counts = np.maximum(other.starts_ps.searchsorted(self.ends_ps, "left") - first, 0)
+        own = np.repeat(np.arange(len(self)), counts)
+        # The k-th pair of an interval is with the k-th of those that it meets.
+        theirs = np.arange(len(own)) - np.repeat(counts.cumsum() - counts - first, counts)
+        return self._of(
+            np.maximum(self.starts_ps[own], other.starts_ps[theirs]),
+            np.minimum(self.ends_ps[own], other.ends_ps[theirs]),
+        )
 
     def __or__(self, other: Self) -> Self:
         """Return the time that either covers."""
-        return type(self).union(self.spans + other.spans)
+        return self.merged(
+            np.concatenate((self.starts_ps, other.starts_ps)),
+            np.concatenate((self.ends_ps, other.ends_ps)),
+        )
 
     def __sub__(self, other: Self) -> Self:
         """Return the time that only the first covers."""
-        if not self.spans or not other.spans:
+        if not self or not other:
             return self
-        low = min(self.spans[0][0], other.spans[0][0])
-        high = max(self.spans[-1][1], other.spans[-1][1])
-        edges = [low, *(edge for span in other.spans for edge in span), high]
-        outside = tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
-        return self & type(self)(outside)
+        low = min(self.starts_ps[0], other.starts_ps[0])
+        high = max(self.ends_ps[-1], other.ends_ps[-1])
+        starts, ends = np.append(low, other.ends_ps), np.append(other.starts_ps, high)
+        some = starts < ends
+        return self & self._of(starts[some], ends[some])
 
     def within(self, start: int, end: int) -> Self:
         """Return the part between two times."""
         if start >= end:
             return type(self)()
         # Bisect for the spans that touch it: callers ask once per step, of many spans.
-        first = bisect_right(self.spans, start, key=itemgetter(1))
-        last = bisect_left(self.spans, end, key=itemgetter(0))
-        touching = self.spans[first:last]
-        return type(self)(tuple((max(a, start), min(b, end)) for a, b in touching))
+        first = self.ends_ps.searchsorted(start, "right")
+        last = self.starts_ps.searchsorted(end, "left")
+        return self._of(
+            np.maximum(self.starts_ps[first:last], start), np.minimum(self.ends_ps[first:last], end)
+        )
 
     def gaps(self) -> Self:
         """Return the intervals between the spans."""
-        return type(self)(tuple((a, b) for (_, a), (b, _) in pairwise(self.spans)))
+        return self._of(self.ends_ps[:-1], self.starts_ps[1:])
 
     @property
     def total(self) -> int:
         """The time covered, in picoseconds."""
-        return sum(end - start for start, end in self.spans)
+        return int((self.ends_ps - self.starts_ps).sum())

@@ -56,7 +56,7 @@ class GpuUtilization:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
         before = _before(trace, steady)
-        unseen = framework.no_pipeline and not host.waits.spans
+        unseen = framework.no_pipeline and not host.waits
         return cls(
             steady.unit,
             steady.round_ms,

@@ -83,9 +83,7 @@ def work_lines(plane: Plane) -> tuple[Line, ...]:
 
 def spans(line: Line) -> Intervals:
     """Return when any event of a line ran."""
-    return Intervals.union(
-        zip(line.start_ps.tolist(), (line.start_ps + line.duration_ps).tolist(), strict=True)
-    )
+    return Intervals.merged(line.start_ps, line.start_ps + line.duration_ps)
 
 
 def _launches(host: Plane | None) -> bool:

@@ -5,8 +5,10 @@ collective, transfer, input. The rest of the call is the host's, and the time af
 between the steps. So a wait for input counts only while nothing else happens: it is *exposed*.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Self
 
 import numpy as np
@@ -63,7 +65,7 @@ class Breakdown:
         """Divide every step among the stages."""
         layers = _layers(activity)
         rest = _owner_of_rest(activity, device)
-        rows = tuple(_divide(step, layers, rest) for step in steps.steps)
+        rows = _divide(steps.steps, layers, rest)
         slowed = recording is not None and slowdown(recording, steps) > DISTORTED
         return cls(rows, _steady(rows, steps), framework.no_pipeline, slowed)
 
@@ -126,7 +128,7 @@ def _parts(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[st
         str(stage): intervals.within(step.start_ps, step.end_ps)
         for stage, intervals in layers.items()
     }
-    inside = Intervals.union(span for intervals in parts.values() for span in intervals.spans)
+    inside = reduce(or_, parts.values(), Intervals())
     whole = Intervals.union([(step.start_ps, step.end_ps)])
     call = whole.within(step.start_ps, step.call_end_ps)
     parts[owner] = parts.get(owner, Intervals()) | (call - inside)
@@ -134,11 +136,22 @@ def _parts(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[st
     return parts
 
 
-def _divide(step: Step, layers: Mapping[Stage, Intervals], owner: str) -> dict[str, float]:
-    parts = dict.fromkeys(map(str, PARTS), 0.0)
-    for part, intervals in _parts(step, layers, owner).items():
-        parts[part] = intervals.total / PS_PER_MS / step.calls
-    return parts
+def _divide(
+    steps: Sequence[Step], layers: Mapping[Stage, Intervals], owner: str
+) -> tuple[dict[str, float], ...]:
+    """Return the ms of the parts of all steps: as ``parts_in``, from the time that each layer covers until then."""
+    edges = np.array([(one.start_ps, one.call_end_ps, one.end_ps) for one in steps], np.int64)
+    parts = {part: np.zeros(len(steps), np.int64) for part in map(str, PARTS)}
+    called, rest = np.diff(edges, axis=1).T
+    for stage, layer in layers.items():
+        in_call, after = np.diff(layer.before(edges), axis=1).T
+        parts[stage] = in_call + after
+        called, rest = called - in_call, rest - after
+    parts[owner] = parts[owner] + called
+    parts[Stage.BETWEEN] = rest
+    scale = PS_PER_MS * np.array([step.calls for step in steps])
+    columns = [(times / scale).tolist() for times in parts.values()]
+    return tuple(dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def _owner_of_rest(activity: Activity, device: Device) -> str:

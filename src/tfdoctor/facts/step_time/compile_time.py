@@ -39,7 +39,7 @@ class CompileTime:
         steady = SteadySteps.of(steps)
         exposed = compiling - activity.of(Stage.DEVICE)
         inside = steady.ms(exposed & steady.calls)
-        longest = max((end - start for start, end in compiling.spans), default=0)
+        longest = int((compiling.ends_ps - compiling.starts_ps).max(initial=0))
         return cls(
             sum(holding),
             len(holding),

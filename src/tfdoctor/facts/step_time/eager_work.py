@@ -68,7 +68,7 @@ class EagerWork:
             begun += int(steady.holds(line.start_ps[mask]).sum())
             single |= spans_of(line, mask)
             whole |= spans_of(line, is_named(line, _is_function))
-        if not single.spans and not whole.spans:
+        if not single and not whole:
             raise Unavailable("the trace does not show what Python ran (TensorFlow before 2.4)")
         single -= whole  # within a function that runs on the thread of Python
         on_cpu = device.kind == DeviceKind.CPU
@@ -98,7 +98,7 @@ def _kernel_times(line: Line, whole: Intervals, steady: SteadySteps) -> NDArray[
 
     (0, 0) where fewer than half of the steady steps run the usual number.
     """
-    inside = np.array(whole.spans, np.int64).reshape(-1, 2)
+    inside = whole.edges_ps
     chosen = is_named(line, EAGER_KERNEL.__eq__)
     starts, lasting = line.start_ps[chosen], line.duration_ps[chosen]
     latest = np.searchsorted(inside[:, 0], starts, side="right") - 1

@@ -17,7 +17,7 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
-from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace import Trace
 from tfdoctor.verdict import Location, Stage
 
 K = TypeVar("K")
@@ -169,8 +169,8 @@ class HostTime:
             busy |= activity.of(stage)
         device, chosen = activity.of(Stage.DEVICE), steps.steady_steps
         ends = np.array([step.call_end_ps for step in chosen], np.int64)
-        works = np.array([_edges(device.within(one.start_ps, one.call_end_ps)) for one in chosen])
-        spans = np.array(busy.spans, np.int64).reshape(-1, 2)
+        works = np.array([device.within(one.start_ps, one.call_end_ps).bounds_ps for one in chosen])
+        spans = busy.edges_ps
         return cls(StepSpans.of(steps), ends, works, spans)
 
     def sort(
@@ -217,11 +217,6 @@ def covered(times_ps: NDArray[np.int64], spans_ps: NDArray[np.int64]) -> NDArray
     latest = np.searchsorted(spans_ps[:, 0], times_ps, side="right") - 1
     inside: NDArray[np.bool_] = (latest >= 0) & (times_ps < spans_ps[latest, 1])
     return inside
-
-
-def _edges(work: Intervals) -> tuple[int, int]:
-    """Return when work begins and ends; nothing lies between where there is none."""
-    return (work.spans[0][0], work.spans[-1][1]) if work.spans else (0, 0)
 
 
 def _lines(

@@ -40,7 +40,7 @@ class LoopBody:
             raise Unavailable(activity.missing or why)
         lines = trainers(line for line in trace.host_lines if len(line))
         taken = Intervals.union(span for line in lines for span in function_calls(line).spans)
-        if not taken.spans:
+        if not taken:
             raise Unavailable("the trace does not show a tf.function that Python calls")
         for stage in (Stage.DEVICE, Stage.TRANSFER, Stage.COLLECTIVE, Stage.INPUT):
             taken |= activity.of(stage)

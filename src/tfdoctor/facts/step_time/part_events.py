@@ -59,12 +59,12 @@ class PartEvents:
 
 def _events(lines: Iterable[Line], part: Intervals, part_ms: float) -> tuple[PartEvent, ...]:
     """Return the time of the innermost events within a part that takes ``part_ms`` per step."""
-    if not part.spans:
+    if not part:
         return ()
     times: dict[tuple[str, str], float] = defaultdict(float)
     clock = _Clock.of(part)
     for line in lines:
-        for kind, start, end in _innermost(line, part.spans[0][0], part.spans[-1][1]):
+        for kind, start, end in _innermost(line, *part.bounds_ps):
             name = _AFTER_COLON.sub("", line.types[kind].name)
             times[name, line.name.partition("/")[0]] += clock.between(start, end)
     scale = part_ms / part.total
@@ -106,7 +106,7 @@ class _Clock:
 
     @classmethod
     def of(cls, part: Intervals) -> Self:
-        edges = np.array(part.spans, np.float64).reshape(-1)
+        edges = part.edges_ps.astype(np.float64).reshape(-1)
         lengths = np.diff(edges, prepend=edges[:1])
         lengths[::2] = 0.0  # between two stretches no time of the part passes
         return cls(edges, np.cumsum(lengths))

@@ -77,10 +77,11 @@ class PythonOverhead:
 
 def _edges(step: Step, device: Intervals, waits: Intervals) -> int:
     """Return the ps of a call before its first operation and after its last."""
-    work = device.within(step.start_ps, step.call_end_ps).spans
+    work = device.within(step.start_ps, step.call_end_ps)
     if not work:
         return 0  # its operations were not recorded
-    edges = Intervals.union(((step.start_ps, work[0][0]), (work[-1][1], step.call_end_ps)))
+    first, last = work.bounds_ps
+    edges = Intervals.union(((step.start_ps, first), (last, step.call_end_ps)))
     return (edges - waits).total
 
 
@@ -91,8 +92,8 @@ def _between(step: Step, work: Intervals) -> int:
 
 def _pauses(step: Step, device: Intervals, working: Intervals) -> int:
     """Return the ps between the first and the last operation of a call in which nothing works."""
-    work = device.within(step.start_ps, step.call_end_ps).spans
+    work = device.within(step.start_ps, step.call_end_ps)
     if not work:
         return 0
-    first, last = work[0][0], work[-1][1]
+    first, last = work.bounds_ps
     return last - first - working.within(first, last).total

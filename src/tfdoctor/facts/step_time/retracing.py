@@ -97,7 +97,7 @@ def function_calls(line: Line, name: str = "") -> Intervals:
 def _tracing(line: Line) -> Intervals:
     """Return when a thread traced: it built a graph, or prepared a new one to run."""
     calls = spans_of(line, _having(line, _is_traced))
-    if not calls.spans:
+    if not calls:
         return calls
     prepares = spans_of(line, is_named(line, EAGER_EXECUTE.__eq__))
     runs = spans_of(line, is_named(line, EAGER_KERNEL.__eq__))

@@ -125,7 +125,7 @@ def _examples(graph: RecordedGraph) -> Iterator[int | None]:
 
 def _callers(record: PythonRecord, spans: Intervals, origin_ps: int) -> Counter[SourceLine]:
     """Count the stack samples within spans by the user's line."""
-    edges, seen = np.array(spans.spans, np.int64).reshape(-1, 2), Counter[SourceLine]()
+    edges, seen = spans.edges_ps, Counter[SourceLine]()
     for place in record.places:
         if place.at is not None:
             times = origin_ps + np.array(place.when_us, np.int64) * PS_PER_US

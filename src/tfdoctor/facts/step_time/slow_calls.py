@@ -221,7 +221,7 @@ def _others(activity: Activity) -> dict[Stage, NDArray[np.int64]]:
     """Return when operations run and when a batch is awaited: what a call does there is its own, too."""
     waits = activity.of(Stage.INPUT) | activity.wait
     return {
-        stage: np.array(when.spans, np.int64).reshape(-1, 2)
+        stage: when.edges_ps
         for stage, when in ((Stage.DEVICE, activity.of(Stage.DEVICE)), (Stage.INPUT, waits))
     }
 

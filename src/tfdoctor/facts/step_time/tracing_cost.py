@@ -120,9 +120,8 @@ def _events(trace: Trace, activity: Activity, steady: SteadySteps) -> dict[str, 
 
 def _within(times: NDArray[np.int64], spans: Intervals) -> NDArray[np.bool_]:
     """Return (n,) whether a time lies in one of the spans."""
-    if not spans.spans:
+    if not spans:
         return np.zeros(len(times), bool)
-    edges = np.array(spans.spans, np.int64)
-    latest = np.searchsorted(edges[:, 0], times, side="right") - 1
-    inside: NDArray[np.bool_] = (latest >= 0) & (times < edges[latest, 1])
+    latest = np.searchsorted(spans.starts_ps, times, side="right") - 1
+    inside: NDArray[np.bool_] = (latest >= 0) & (times < spans.ends_ps[latest])
     return inside

@@ -54,10 +54,7 @@ class SteadySteps:
             spans(line) for plane in trace.devices(DeviceKind.GPU) for line in work_lines(plane)
         ]
         edges = [
-            edge
-            for line_spans in spans_by_line
-            if line_spans.spans
-            for edge in (line_spans.spans[0][0], line_spans.spans[-1][1])
+            edge for line_spans in spans_by_line if line_spans for edge in line_spans.bounds_ps
         ]
         if device.missing or not edges:
             raise Unavailable(str(device.missing or steps))

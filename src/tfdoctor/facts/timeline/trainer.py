@@ -37,10 +37,10 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
     waits = Intervals()
     for line in threads:
         asks = matching(line, EAGER_NEXT)
-        if asks.spans and training and not any(line is trainer for trainer in training):
+        if asks and training and not any(line is trainer for trainer in training):
             continue
         waits |= asks | matching(line, WAIT) | _endings(line)
-    return waits if waits.spans else _waiting_operations(threads)
+    return waits or _waiting_operations(threads)
 
 
 RELEASE_PS = 1_000_000_000
@@ -49,7 +49,7 @@ RELEASE_PS = 1_000_000_000
 
 def _endings(line: Line) -> Intervals:
     """Return when a thread that makes iterators waited for the end of one, whose threads still made an element."""
-    if not matching(line, MAKE_ITERATOR).spans:
+    if not matching(line, MAKE_ITERATOR):
         return Intervals()
     long = line.duration_ps >= RELEASE_PS
     return spans_of(line, is_named(line, RELEASE.fullmatch) & long)
@@ -118,6 +118,4 @@ def matching(line: Line, pattern: re.Pattern[str]) -> Intervals:
 def spans_of(line: Line, mask: NDArray[np.bool_]) -> Intervals:
     """Return when the selected events of a line lasted."""
     starts = line.start_ps[mask]
-    return Intervals.union(
-        zip(starts.tolist(), (starts + line.duration_ps[mask]).tolist(), strict=True)
-    )
+    return Intervals.merged(starts, starts + line.duration_ps[mask])

@@ -24,7 +24,7 @@ class Work:
 
     def spans(self) -> Intervals:
         """Return when any of the events ran."""
-        return Intervals.union(zip(self.start_ps.tolist(), self.end_ps.tolist(), strict=True))
+        return Intervals.merged(self.start_ps, self.end_ps)
 
     def only(self, mask: NDArray[np.bool_]) -> Self:
         """Return the events that the (n,) ``mask`` selects."""
