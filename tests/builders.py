@@ -23,6 +23,8 @@ from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import read
 from tfdoctor.trace import EventType, Line, Plane, Trace
+from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats, Value
+from tfdoctor.trace.texts import Texts
 
 PS = 1_000_000_000
 """Picoseconds of a millisecond."""
@@ -106,8 +108,31 @@ def _line(
         np.array([kinds[row[0]] for row in rows], np.int32),
         np.array([round(row[1] * PS) for row in rows], np.int64),
         np.array([round(row[2] * PS) - round(row[1] * PS) for row in rows], np.int64),
-        {at: row[3] for at, row in enumerate(rows) if len(row) == 4},
+        _event_stats({at: row[3] for at, row in enumerate(rows) if len(row) == 4}),
     )
+
+
+def _event_stats(stats_of: Mapping[int, Mapping[str, Value]]) -> EventStats:
+    rows = [(at, *stat) for at, stats in sorted(stats_of.items()) for stat in stats.items()]
+    names, texts = tuple(dict.fromkeys(name for _, name, _ in rows)), Texts()
+    values = [_bits(value, texts) for _, _, value in rows]
+    return EventStats(
+        names,
+        np.array([at for at, _, _ in rows], np.int64),
+        np.array([names.index(name) for _, name, _ in rows], np.int64),
+        np.array([form for form, _ in values], np.int8),
+        np.array([bits for _, bits in values], np.uint64),
+        texts.table(),
+    )
+
+
+def _bits(value: Value, texts: Texts) -> tuple[int, int]:
+    """Return how a value is stored, and as which 64 bits."""
+    if isinstance(value, float):
+        return REAL, int(np.float64(value).view(np.uint64))
+    if isinstance(value, int):
+        return (SIGNED if value < 0 else UNSIGNED), value % 2**64
+    return TEXT, texts.add(value)
 
 
 def only_line(*rows: Row) -> Line:

@@ -103,8 +103,8 @@ def test_the_missing_cupti_is_told_and_names_are_clean() -> None:
         str(value)
         for plane in trace.planes
         for line in plane.lines
-        for stats in line.stats.values()
-        for value in stats.values()
+        for event in line.events()
+        for value in event.stats.values()
     ]
     assert all(text.isprintable() for text in texts)
 

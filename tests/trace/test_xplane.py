@@ -63,7 +63,7 @@ def test_a_message_without_sense_is_read(file: Path, space: Space) -> None:
         ends = line.start_ps + line.duration_ps
         assert (ends >= line.start_ps).all()
         assert (np.diff(line.start_ps) >= 0).all()
-        assert all(0 <= at < len(line) for at in line.stats)
+        assert all(0 <= at < len(line) for at in line.stats.event)
         assert len(rows(line)) == len(line)
 
 

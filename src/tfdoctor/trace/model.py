@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Value = int | float | str | bytes
-"""The value of a stat. Iterator and producer ids are unsigned, modulo 2**64."""
+from tfdoctor.trace.stats import EventStats, Value
 
-
-def _no_tasks() -> NDArray[np.int64]:
-    return np.zeros((0, 2), np.int64)
+NO_TASKS: NDArray[np.int64] = np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +53,9 @@ class Line:
     kind: NDArray[np.int32]  # (n,)
     start_ps: NDArray[np.int64]  # (n,)
     duration_ps: NDArray[np.int64]  # (n,)
-    stats: Mapping[int, Mapping[str, Value]] = field(default_factory=dict)  # by index of the event
+    stats: EventStats = field(default_factory=EventStats)
     tasks_ps: NDArray[np.int64] = field(
-        default_factory=_no_tasks
+        default_factory=lambda: NO_TASKS
     )  # (m, 2): tasks of a pool's thread
 
     def __len__(self) -> int:
@@ -70,7 +67,7 @@ class Line:
             self.types[self.kind[index]],
             int(self.start_ps[index]),
             int(self.duration_ps[index]),
-            self.stats.get(index, {}),
+            self.stats.of(index),
         )
 
     def events(self) -> Iterator[Event]:

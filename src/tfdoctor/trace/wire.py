@@ -6,11 +6,15 @@ place of 3 s).
 
 import importlib.util
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.runtime_version import VersionError
 
 from tfdoctor.errors import InputError
@@ -30,13 +34,29 @@ def parse(path: Path) -> Message:
     Raises:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
+    return _parsed(path, xplane_pb2().XSpace)
+
+
+def parse_without_events(path: Path) -> Message:
+    """Return the XSpace message in a file, with the events of its lines as bytes.
+
+    Raises:
+        InputError: as for ``parse``, but for damaged events.
+    """
+    return _parsed(path, _without_events())
+
+
+def damaged(path: Path) -> InputError:
+    """Return the error for a file that is no trace."""
+    return InputError(f"{path} is damaged or not a profiler trace (*.xplane.pb): record again.")
+
+
+def _parsed(path: Path, kind: Message) -> Message:
     data = _bytes(path)
     try:
-        space = xplane_pb2().XSpace.FromString(data)
+        space = kind.FromString(data)
     except DecodeError as error:
-        raise InputError(
-            f"{path} is damaged or not a profiler trace (*.xplane.pb): record again."
-        ) from error
+        raise damaged(path) from error
     if not space.planes:
         raise InputError(
             f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb)."
@@ -57,6 +77,26 @@ def _bytes(path: Path) -> bytes:
     if data.startswith(GZIP):
         raise InputError(f"{path} is compressed: run gunzip on it first.")
     return data
+
+
+def _without_events() -> Message:
+    """Return the class of XSpace messages whose lines have bytes for events: upb would make objects of all."""
+    file = FileDescriptorProto()
+    xplane_pb2().DESCRIPTOR.CopyToProto(file)
+    line = next(message for message in file.message_type if message.name == "XLine")
+    events = next(field for field in line.field if field.name == "events")
+    events.type = events.TYPE_BYTES
+    events.ClearField("type_name")
+    pool = DescriptorPool()
+    pool.Add(file)
+    return GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.XSpace"))
+
+
+@cache
+def field_numbers(message: str) -> Mapping[str, int]:
+    """Return the numbers of the fields of a message, such as "XEvent"."""
+    fields = xplane_pb2().DESCRIPTOR.message_types_by_name[message].fields
+    return {field.name: field.number for field in fields}
 
 
 @cache

@@ -1,8 +1,6 @@
 """Reads an XSpace file into columns; only this module and ``wire`` know the format."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.humanize import counted
-from tfdoctor.trace.model import EventType, Line, Plane, Trace, Value
+from tfdoctor.trace.events import EventColumns, decoded
+from tfdoctor.trace.fields import DamagedError
+from tfdoctor.trace.model import NO_TASKS, EventType, Line, Plane, Trace
 from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED
-from tfdoctor.trace.wire import Message, parse
-
-HIDDEN = dict.fromkeys(
-    [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-)
-"""Characters to remove from names: control characters (TensorFlow 2.4 wrote names that begin with NUL), and
-those that change the direction of text on a terminal."""
+from tfdoctor.trace.stat_values import StatNames
+from tfdoctor.trace.stats import Value
+from tfdoctor.trace.texts import clean
+from tfdoctor.trace.wire import Message, damaged, parse_without_events
 
 LIMIT = 2**64
 """Quantities beyond are damaged and are left out."""
@@ -37,28 +34,24 @@ ABSOLUTE_NS = 10**17
 """Three years: a line that starts later counts time from 1970, not from the start of the profile."""
 
 
-class StatNames(NamedTuple):
-    """The names of a plane's stats by id: all of them, and those to store on events."""
-
-    all: Mapping[int, str]
-    wanted: Mapping[int, str]
-
-
 def read(path: Path) -> Trace:
     """Read one host's trace.
 
     Raises:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
-    space = parse(path)
+    space = parse_without_events(path)
     origin = _origin_ns(space)
-    planes = tuple(_plane(plane, origin) for plane in space.planes)
+    try:
+        planes = tuple(_plane(plane, origin) for plane in space.planes)
+    except DamagedError as error:
+        raise damaged(path) from error
     started = (plane.stats.get("profile_start_time") for plane in planes)
     return Trace(
         planes,
-        tuple(map(_clean, space.hostnames)),
-        tuple(map(_clean, space.errors)),
-        tuple(map(_clean, space.warnings)),
+        tuple(map(clean, space.hostnames)),
+        tuple(map(clean, space.errors)),
+        tuple(map(clean, space.warnings)),
         tuple(_damage(planes)),
         next((int(start) for start in started if start), None),
     )
@@ -83,119 +76,90 @@ def _origin_ns(space: Message) -> int:
 
 
 def _plane(plane: Message, origin_ns: int) -> Plane:
-    all_names = {key: _clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
+    all_names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
     names = StatNames(all_names, {key: name for key, name in all_names.items() if name in WANTED})
-    order = sorted(plane.event_metadata)
-    types = tuple(_type(plane.event_metadata[key], names) for key in order)
-    index = {
-        key: position
-        for position, (key, kind) in enumerate(zip(order, types, strict=True))
-        if not kind.name.startswith(NOISE)
-    }
-    lines = tuple(_line(line, types, index, names, origin_ns) for line in plane.lines)
+    ids = sorted(plane.event_metadata)
+    types = tuple(_type(plane.event_metadata[key], names) for key in ids)
     lines = tuple(
-        _with_tasks(line, raw, plane, origin_ns)
-        for line, raw in zip(lines, plane.lines, strict=True)
+        _line(line, _Types(np.array(ids, np.int64), types), names, origin_ns)
+        for line in plane.lines
     )
     stats = _stats(plane.stats, names.all, names.all)
-    return Plane(_clean(plane.name), plane.id, lines, types, stats)
+    return Plane(clean(plane.name), plane.id, lines, types, stats)
 
 
 def _type(metadata: Message, names: StatNames) -> EventType:
     stats = _stats(metadata.stats, names.wanted, names.all)
-    return EventType(_clean(metadata.name), _clean(metadata.display_name), stats)
+    return EventType(clean(metadata.name), clean(metadata.display_name), stats)
 
 
-def _line(
-    line: Message,
-    types: tuple[EventType, ...],
-    index: Mapping[int, int],
-    names: StatNames,
-    origin_ns: int,
-) -> Line:
+class _Types(NamedTuple):
+    """The types of a plane's events, and their ids in order."""
+
+    ids: NDArray[np.int64]
+    all: tuple[EventType, ...]
+
+    def positions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions of (n,) ids; -1 for those that are not described."""
+        if not len(self.ids):
+            return np.full(len(ids), -1)
+        at = np.minimum(self.ids.searchsorted(ids), len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, at, -1)
+
+
+def _line(line: Message, types: _Types, names: StatNames, origin_ns: int) -> Line:
     """Read a line's events but for the noise, and those of a type that is not described."""
-    kinds, starts, durations, stats = _columns(line, index, names, origin_ns)
-    start_ps, duration_ps = _times(starts), np.maximum(_times(durations), 0)
+    events = decoded([*line.events], names)
+    kind, start_ps, duration_ps = _columns(events, types, (line.timestamp_ns - origin_ns) * 1000)
+    noise = np.array([kind.name.startswith(NOISE) for kind in types.all] + [True])
     order = np.lexsort((-duration_ps, start_ps))
+    order = order[~noise[kind[order]]]
+    position = np.full(len(kind), -1)
+    position[order] = np.arange(len(order))
+    name = clean(line.display_name or line.name)
     return Line(
-        name=_clean(line.display_name or line.name),
+        name=name,
         id=line.id,
-        types=types,
-        kind=np.array(kinds, np.int32)[order],
+        types=types.all,
+        kind=kind[order].astype(np.int32),
         start_ps=start_ps[order],
         duration_ps=duration_ps[order],
-        stats=_reordered(stats, order),
+        stats=events.stats.moved(position),
+        tasks_ps=_tasks(types.all, kind, start_ps) if INTRA_OP in name else NO_TASKS,
     )
 
 
-Columns = tuple[list[int], list[int], list[int], dict[int, dict[str, Value]]]
-"""The n events of a line in their order on disk: types, starts and durations, (n,), and the stats of some."""
+Column = NDArray[np.int64]
 
 
-def _columns(line: Message, index: Mapping[int, int], names: StatNames, origin_ns: int) -> Columns:
-    base = (line.timestamp_ns - origin_ns) * 1000
-    kinds: list[int] = []
-    starts: list[int] = []
-    durations: list[int] = []
-    kept: dict[int, dict[str, Value]] = {}
-    for event in line.events:
-        kind = index.get(event.metadata_id)
-        if kind is None:
-            continue
-        start, duration = base + event.offset_ps, event.duration_ps
-        if event.stats and (stats := _stats(event.stats, names.wanted, names.all)):
-            kept[len(kinds)] = stats
-            start, duration = _device_time(stats, start, duration)
-        kinds.append(kind)
-        starts.append(start)
-        durations.append(duration)
-    return kinds, starts, durations, kept
-
-
-def _with_tasks(line: Line, raw: Message, plane: Message, origin_ns: int) -> Line:
-    """Add the tasks of an intra-op thread, without unfinished ones."""
-    if INTRA_OP not in line.name:
-        return line
-    base = (raw.timestamp_ns - origin_ns) * 1000
-    kinds = {key: TASK.get(metadata.name, 0) for key, metadata in plane.event_metadata.items()}
-    edges = [(_clipped(base + e.offset_ps), kinds.get(e.metadata_id, 0)) for e in raw.events]
-    edges = sorted(edge for edge in edges if edge[1])
-    spans = [
-        (start, stop)
-        for (start, begins), (stop, ends) in pairwise(edges)
-        if begins > 0 > ends and start < stop
-    ]
-    return replace(line, tasks_ps=np.array(spans, np.int64).reshape(-1, 2))
-
-
-def _device_time(stats: Mapping[str, Value], start: int, duration: int) -> tuple[int, int]:
-    """Return start and duration by a TPU's own clock, which counts from the profile's start, if it has one."""
-    return (
-        int(stats.get("device_offset_ps", start)),
-        int(stats.get("device_duration_ps", duration)),
+def _columns(events: EventColumns, types: _Types, base_ps: int) -> tuple[Column, Column, Column]:
+    """Return types, starts and durations, (n,), by a TPU's own clock, which counts from the profile's start."""
+    start_ps, duration_ps = (
+        _limited(events.offset_ps) + _clipped(base_ps),
+        events.duration_ps.copy(),
     )
+    for column, name in ((start_ps, "device_offset_ps"), (duration_ps, "device_duration_ps")):
+        at, values = events.stats.integers(name)
+        column[at] = values
+    return types.positions(events.type_id), _limited(start_ps), np.maximum(_limited(duration_ps), 0)
 
 
-def _times(values: list[int]) -> NDArray[np.int64]:
-    """Return times as a column, clipped to the limit."""
-    try:
-        column = np.fromiter(values, np.int64, len(values))
-    except OverflowError:
-        column = np.array([_clipped(value) for value in values], np.int64)
-    return np.clip(column, -LIMIT_PS, LIMIT_PS)
+def _tasks(types: tuple[EventType, ...], kind: Column, start_ps: Column) -> Column:
+    """Return the (m, 2) tasks of an intra-op thread, without unfinished ones."""
+    edges = np.array([TASK.get(kind.name, 0) for kind in types] + [0])[kind]
+    order = np.lexsort((edges, start_ps))
+    order = order[edges[order] != 0]
+    edge, time = edges[order], start_ps[order]
+    whole = (edge[:-1] > 0) & (edge[1:] < 0) & (time[:-1] < time[1:])
+    return np.stack((time[:-1][whole], time[1:][whole]), axis=1)
+
+
+def _limited(times_ps: Column) -> Column:
+    return np.clip(times_ps, -LIMIT_PS, LIMIT_PS)
 
 
 def _clipped(time_ps: int) -> int:
     return min(max(time_ps, -LIMIT_PS), LIMIT_PS)
-
-
-def _reordered(
-    stats_of: Mapping[int, dict[str, Value]], order: NDArray[np.intp]
-) -> dict[int, dict[str, Value]]:
-    """Return the stats by the events' positions in sorted order."""
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    return dict(sorted((int(position[event]), stats) for event, stats in stats_of.items()))
 
 
 def _stats(
@@ -222,8 +186,4 @@ def _value(stat: Message, names: Mapping[int, str]) -> Value | None:
     value: Value = getattr(stat, kind)
     if kind == "ref_value":
         return names.get(int(value), "")
-    return _clean(value) if isinstance(value, str) else value
-
-
-def _clean(text: str) -> str:
-    return text if text.isprintable() else text.translate(HIDDEN)
+    return clean(value) if isinstance(value, str) else value

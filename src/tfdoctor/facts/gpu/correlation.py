@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.run.device import work_lines
-from tfdoctor.trace import Plane, Trace
+from tfdoctor.trace import Line, Plane, Trace
 
 NEVER = np.iinfo(np.int64).max
 """The launch time of work whose launching call is not in the trace."""
@@ -14,12 +14,12 @@ NEVER = np.iinfo(np.int64).max
 
 def launch_times(trace: Trace) -> dict[int, int]:
     """Return when each launching call of the host ended, in ps, by correlation id."""
-    return {
-        int(stats["correlation_id"]): int(line.start_ps[at] + line.duration_ps[at])
-        for line in trace.host_lines
-        for at, stats in line.stats.items()
-        if "correlation_id" in stats
-    }
+    ended: dict[int, int] = {}
+    for line in trace.host_lines:
+        events, ids = line.stats.ids("correlation_id")
+        ends = line.start_ps[events] + line.duration_ps[events]
+        ended |= dict(zip(ids.tolist(), ends.tolist(), strict=True))
+    return ended
 
 
 def starts_and_launches(
@@ -27,9 +27,15 @@ def starts_and_launches(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (n,) when a GPU's work started, in order, and (n,) when it was launched, or ``NEVER``."""
     rows = [
-        (int(start), launched.get(int(line.stats.get(at, {}).get("correlation_id", 0)), NEVER))
+        (start, launched.get(call, NEVER))
         for line in work_lines(plane)
-        for at, start in enumerate(line.start_ps)
+        for start, call in zip(line.start_ps.tolist(), _calls(line), strict=True)
     ]
     table = np.array(sorted(rows), np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
+
+
+def _calls(line: Line) -> list[int]:
+    """Return the correlation ids of a line's n events; 0 for an event without one."""
+    calls: list[int] = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
+    return calls

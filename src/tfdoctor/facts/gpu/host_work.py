@@ -4,7 +4,7 @@ Only the trainer's threads count: another Python thread that fetches batches doe
 and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.host_operations import captured_runs
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
 from tfdoctor.trace import Intervals, Line, Trace
-from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import (
-    CAPTURED_FUNCTION,
     EXECUTOR,
     FUNCTION_RUNS,
     INPUT_THREAD,
@@ -51,13 +50,7 @@ class HostWork:
 
 def captured_functions(lines: Iterable[Line]) -> NDArray[np.uint64]:
     """Return the ids of the executions that tf.data started."""
-    ids = {
-        int(stats["id"])
-        for line in lines
-        for at, stats in line.stats.items()
-        if "id" in stats and line.types[line.kind[at]].name.startswith(CAPTURED_FUNCTION)
-    }
-    return np.array(sorted(ids), np.uint64)
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *map(captured_runs, lines)]))
 
 
 def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:
@@ -66,9 +59,9 @@ def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:
         return Intervals()
     mask = is_named(line, LAUNCH.fullmatch)
     executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
-    runs = np.array([int(line.stats.get(int(at), {}).get("id", 0)) for at in executes], np.uint64)
+    runs = line.stats.ids_of("id", executes)
     mask[executes[~np.isin(runs, captured)]] = True
-    mask[[at for at, stats in line.stats.items() if "correlation_id" in stats]] = True
+    mask[line.stats.having("correlation_id")] = True
     return spans_of(line, mask)
 
 
@@ -80,7 +73,7 @@ def _python(lines: list[Line]) -> Intervals | None:
     python = Intervals()
     for line in training:
         outer = is_named(line, _of_python)
-        outer[[at for at, stats in line.stats.items() if _marks(line, at, stats)]] = True
+        outer |= _marks(line)
         python |= spans_of(line, outer) - spans_of(line, ~outer)
     return python
 
@@ -89,8 +82,9 @@ def _of_python(name: str) -> bool:
     return name in TRAINING_CALLS or bool(PYTHON_CALL.fullmatch(name))
 
 
-def _marks(line: Line, at: int, stats: Mapping[str, Value]) -> bool:
-    """Say whether Python put the event around a step or a tf.function."""
-    if line.types[line.kind[at]].name in FUNCTION_RUNS:
-        return False
-    return not stats.keys().isdisjoint(("_r", "step_num", "tf_function_call"))
+def _marks(line: Line) -> NDArray[np.bool_]:
+    """Return (n,) whether Python put an event around a step or a tf.function."""
+    marks = np.zeros(len(line), bool)
+    for stat in ("_r", "step_num", "tf_function_call"):
+        marks[line.stats.having(stat)] = True
+    return marks & ~is_named(line, FUNCTION_RUNS.__contains__)

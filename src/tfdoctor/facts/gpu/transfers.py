@@ -13,6 +13,7 @@ from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Event, Intervals, Plane, Trace
 from tfdoctor.trace.names import COPY, COPY_DIRECTION
 
@@ -139,12 +140,13 @@ def _is_rocm(plane: Plane) -> bool:
 
 def _calls(trace: Trace) -> dict[int, str]:
     """Return the host's copy calls by correlation id: ROCm's copies do not hold their direction."""
-    return {
-        int(stats["correlation_id"]): line.types[line.kind[at]].name
-        for line in trace.host_lines
-        for at, stats in line.stats.items()
-        if "correlation_id" in stats and COPY_DIRECTION.search(line.types[line.kind[at]].name)
-    }
+    calls: dict[int, str] = {}
+    for line in trace.host_lines:
+        events, ids = line.stats.ids("correlation_id")
+        copies = is_named(line, COPY_DIRECTION.search)[events]
+        names = [line.types[kind].name for kind in line.kind[events[copies]].tolist()]
+        calls |= dict(zip(ids[copies].tolist(), names, strict=True))
+    return calls
 
 
 def _direction(event: Event, calls: Mapping[int, str]) -> CopyDirection:

@@ -100,12 +100,12 @@ def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[
 
 def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
     """Return the ids of all iterators upstream of these roots."""
-    parents = {
-        int(stats["id"]): int(stats["parent_id"])
-        for line in lines
-        for stats in line.stats.values()
-        if "parent_id" in stats and "id" in stats
-    }
+    parents: dict[int, int] = {}
+    for line in lines:
+        events, above = line.stats.ids("parent_id")
+        named = np.isin(events, line.stats.having("id"))
+        own = line.stats.ids_of("id", events[named])
+        parents |= dict(zip(own.tolist(), above[named].tolist(), strict=True))
     return roots | {iterator for iterator in parents if _top(iterator, parents) in roots}
 
 

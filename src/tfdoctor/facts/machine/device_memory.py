@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Trace
-from tfdoctor.trace.model import Value
+from tfdoctor.trace.stats import Value
 
 EVENTS = ("MemoryAllocation", "MemoryDeallocation")
 
@@ -93,7 +95,6 @@ def _most(views: list[Allocator]) -> Allocator:
 def _allocations(trace: Trace) -> Iterator[Mapping[str, Value]]:
     """Yield the stats of each allocation on the host's threads."""
     for line in trace.host_lines:
-        kinds = {at for at, kind in enumerate(line.types) if kind.name in EVENTS}
-        for at, stats in line.stats.items() if kinds else ():
-            if int(line.kind[at]) in kinds:
-                yield stats
+        kinds = [at for at, kind in enumerate(line.types) if kind.name in EVENTS]
+        for at in np.flatnonzero(np.isin(line.kind, kinds)).tolist() if kinds else ():
+            yield line.stats.of(at)

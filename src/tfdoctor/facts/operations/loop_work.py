@@ -17,7 +17,7 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.trainer import spans_of
+from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
@@ -186,10 +186,10 @@ def _scope(frame: str) -> str:
 
 def _iterating(line: Line) -> Intervals:
     """Return when an executor's thread worked on any but the first iteration of a loop."""
-    places = _executor_events(line)
+    events, numbers = line.stats.integers("iter_num")
     mask = np.zeros(len(line), bool)
-    mask[[place for place in places if line.stats.get(place, {}).get("iter_num")]] = True
-    return spans_of(line, mask)
+    mask[events[numbers != 0]] = True
+    return spans_of(line, mask & is_named(line, EXECUTOR.__eq__))
 
 
 def _numbered(trace: Trace, stretches: Iterable[tuple[int, int]]) -> float:
@@ -203,21 +203,14 @@ def _numbered(trace: Trace, stretches: Iterable[tuple[int, int]]) -> float:
 
 def _iteration_numbers(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (n,) the start in ps and (n,) the iteration's number of the executor's events."""
-    found: list[tuple[int, int]] = []
+    found = [np.zeros((2, 0), np.int64)]
     for line in trace.host_lines:
         if not line.name.startswith(INPUT_THREAD):
-            for place in _executor_events(line):
-                number = line.stats.get(place, {}).get("iter_num")
-                if isinstance(number, int):
-                    found.append((int(line.start_ps[place]), number))
-    both = np.array(found, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
-
-
-def _executor_events(line: Line) -> list[int]:
-    kinds = [kind for kind, name in enumerate(line.types) if name.name == EXECUTOR]
-    places: list[int] = np.flatnonzero(np.isin(line.kind, kinds)).tolist()
-    return places
+            events, numbers = line.stats.integers("iter_num")
+            own = is_named(line, EXECUTOR.__eq__)[events]
+            found.append(np.stack((line.start_ps[events[own]], numbers[own])))
+    times, all_numbers = np.concatenate(found, axis=1)
+    return times, all_numbers
 
 
 def _spans(trace: Trace, stretches: Iterable[tuple[int, int]]) -> Intervals:

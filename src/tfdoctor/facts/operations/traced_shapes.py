@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+import numpy as np
+
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Tensor
@@ -75,10 +77,9 @@ def _allocated(host: Plane) -> dict[str, set[Tensor]]:
     tensors: dict[str, set[Tensor]] = defaultdict(set)
     for line in host.lines:
         kinds = [index for index, kind in enumerate(line.types) if kind.name == MEMORY]
-        for index, stats in line.stats.items() if kinds else ():
-            dtype = (
-                FLOATS.get(int(stats.get("data_type") or 0)) if line.kind[index] in kinds else None
-            )
+        for index in np.flatnonzero(np.isin(line.kind, kinds)).tolist() if kinds else ():
+            stats = line.stats.of(index)
+            dtype = FLOATS.get(int(stats.get("data_type") or 0))
             tensor = parse(dtype + str(stats.get("shape"))) if dtype else None
             if tensor and len(tensor[0][1] or ()) > 1:
                 tensors[str(stats.get("tf_op"))].add(tensor[0])
@@ -102,7 +103,7 @@ def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
     """Yield name and type of each operation that has a `shape` text, and the text."""
     lines = work_lines(plane) or plane.lines
     for line in lines:
-        for at in (at for at, stats in line.stats.items() if "shape" in stats):
+        for at in line.stats.having("shape").tolist():
             event = line.event(at)
             key = _device_key(event) if line.name.startswith(STREAM_PREFIX) else _host_key(event)
             if key:

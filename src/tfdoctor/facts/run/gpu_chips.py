@@ -9,7 +9,7 @@ from tfdoctor.facts.run.gpu_rates import (
     AMD_BY_VERSION,
     FP64_CORES,
 )
-from tfdoctor.trace.model import Value
+from tfdoctor.trace.stats import Value
 
 Stats = Mapping[str, Value]
 

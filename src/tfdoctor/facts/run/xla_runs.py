@@ -72,7 +72,7 @@ def _module(
     indices = np.flatnonzero(modules.kind == kind)
     starts = modules.start_ps[indices]
     ends = starts + modules.duration_ps[indices]
-    stats = [modules.stats.get(int(index), {}) for index in indices]
+    stats = [modules.stats.of(int(index)) for index in indices]
     runs = tuple(
         (int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat
     )

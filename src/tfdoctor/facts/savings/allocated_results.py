@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.traced_shapes import MEMORY
 from tfdoctor.facts.run.program import Operation, Shape
 from tfdoctor.trace import Line, Trace
-from tfdoctor.trace.model import Value
+from tfdoctor.trace.stats import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +63,4 @@ def _is_open(shape: Shape | None) -> bool:
 def _allocations(line: Line) -> list[Mapping[str, Value]]:
     kinds = [index for index, kind in enumerate(line.types) if kind.name == MEMORY]
     events = np.flatnonzero(np.isin(line.kind, kinds)).tolist() if kinds else []
-    return [line.stats[event] for event in events if event in line.stats]
+    return [stats for event in events if (stats := line.stats.of(event))]

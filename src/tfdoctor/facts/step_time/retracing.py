@@ -1,12 +1,11 @@
 """Which tf.functions were retraced while the run trained, how long that took, and what had changed."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
@@ -17,8 +16,8 @@ from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.trace import Intervals, Line, Trace
-from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING
+from tfdoctor.trace.stats import Value
 from tfdoctor.verdict import Stage
 
 CALL = "tf_function_call"
@@ -90,13 +89,17 @@ class Retracing:
 
 def function_calls(line: Line, name: str = "") -> Intervals:
     """Return when a thread was in calls of tf.functions, or of those of a name."""
-    called = _having(line, lambda stats: CALL in stats)
+    called = np.zeros(len(line), bool)
+    called[line.stats.having(CALL)] = True
     return spans_of(line, called & is_named(line, lambda known: name in {"", known}))
 
 
 def _tracing(line: Line) -> Intervals:
     """Return when a thread traced: it built a graph, or prepared a new one to run."""
-    calls = spans_of(line, _having(line, _is_traced))
+    events, ways = line.stats.values(CALL)
+    traced = np.zeros(len(line), bool)
+    traced[events] = [_is_traced(way) for way in ways]
+    calls = spans_of(line, traced)
     if not calls:
         return calls
     prepares = spans_of(line, is_named(line, EAGER_EXECUTE.__eq__))
@@ -105,15 +108,8 @@ def _tracing(line: Line) -> Intervals:
     return calls & (builds | (prepares - runs))
 
 
-def _having(line: Line, wanted: Callable[[Mapping[str, Value]], bool]) -> NDArray[np.bool_]:
-    """Return (n,) whether an event of a line has stats that pass a test."""
-    matches = np.zeros(len(line), bool)
-    matches[[index for index, stats in line.stats.items() if wanted(stats)]] = True
-    return matches
-
-
-def _is_traced(stats: Mapping[str, Value]) -> bool:
-    return str(stats.get(CALL, "")).startswith("traced")
+def _is_traced(way: Value) -> bool:
+    return str(way).startswith("traced")
 
 
 def _functions(
@@ -121,12 +117,12 @@ def _functions(
 ) -> Iterable[Retraced]:
     by_function: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
     for line in lines:
-        for index, stats in line.stats.items():
-            middle = line.start_ps[index] + line.duration_ps[index] // 2
-            if CALL in stats and whole[0] <= middle < whole[1]:
-                by_function[line.types[line.kind[index]].name].append(stats)
+        events = line.stats.having(CALL)
+        middles = line.start_ps[events] + line.duration_ps[events] // 2
+        for index in events[(middles >= whole[0]) & (middles < whole[1])].tolist():
+            by_function[line.types[line.kind[index]].name].append(line.stats.of(index))
     for name, calls in by_function.items():
-        traced = sum(map(_is_traced, calls))
+        traced = sum(_is_traced(stats[CALL]) for stats in calls)
         tracings = max(int(stats.get("tracing_count") or 0) for stats in calls)
         yield Retraced(name, len(calls), traced, tracings, changed(name, program))
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.training_work import covering
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EAGER_NEXT, FUNCTION_RUNS, PIPELINE_CALL
 
@@ -33,29 +34,32 @@ def graph_calls(trace: Trace) -> list[GraphCall]:
 
 
 def _of_line(line: Line) -> Iterator[GraphCall]:
-    ids = [index for index, stats in line.stats.items() if "id" in stats]
-    names = {index: _name(line, index) for index in ids}
-    yield from _from_python(line, [i for i in ids if names[i] in FUNCTION_RUNS])
-    captured = [i for i in ids if names[i].startswith(CAPTURED_FUNCTION)]
+    events = line.stats.having("id")
+    runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
+    yield from _from_python(line, runs)
+    is_captured = is_named(line, lambda name: name.startswith(CAPTURED_FUNCTION))
+    captured = events[is_captured[events]].tolist()
     if captured:
         kinds = [i for i, kind in enumerate(line.types) if PIPELINE_CALL.match(kind.name)]
         iterators = np.flatnonzero(np.isin(line.kind, kinds)).tolist()
         for run, call in zip(captured, _holders(line, captured, iterators), strict=True):
-            which = str(line.stats.get(call, {}).get("id", ""))
+            which = str(line.stats.of(call).get("id", ""))
             yield _call(line, run, call, which, in_pipeline=True)
 
 
 def _from_python(line: Line, runs: list[int]) -> Iterator[GraphCall]:
-    called = [i for i, stats in line.stats.items() if "tf_function_call" in stats]
-    eager = [i for i, stats in line.stats.items() if stats.get("is_func")]
+    called = line.stats.having("tf_function_call").tolist()
+    eager = [
+        int(event) for event, value in zip(*line.stats.values("is_func"), strict=True) if value
+    ]
     asked = _holders(line, runs, eager)
     for run, inner, outer in zip(runs, asked, _holders(line, runs, called or eager), strict=True):
-        function = str(line.stats.get(inner, {}).get("eager_op", ""))
+        function = str(line.stats.of(inner).get("eager_op", ""))
         yield _call(line, run, outer, function)
 
 
 def _name(line: Line, index: int) -> str:
-    return line.event(index).name
+    return line.types[int(line.kind[index])].name
 
 
 def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
@@ -72,7 +76,7 @@ def _call(
 ) -> GraphCall:
     start = int(line.start_ps[call])
     end = start + int(line.duration_ps[call])
-    run_id = int(line.stats[run]["id"])
+    run_id = int(line.stats.of(run)["id"])
     return GraphCall(_name(line, call), function, run_id, start, end, in_pipeline)
 
 

@@ -38,11 +38,11 @@ def _kernels(device: Device, module: str) -> list[Kernel]:
     """Return the program's kernels in the order of their starts."""
     lines = work_lines(device.busiest) if device.busiest else ()
     return sorted(
-        (event.start_ps, event.end_ps, f"{event.name} {stats.get('hlo_op')!s}")
+        (event.start_ps, event.end_ps, f"{event.name} {event.stats.get('hlo_op')!s}")
         for line in lines
-        for index, stats in line.stats.items()
-        if stats.get("hlo_module") == module
-        for event in (line.event(index),)
+        for index, of_event in zip(*line.stats.values("hlo_module"), strict=True)
+        if of_event == module
+        for event in (line.event(int(index)),)
     )
 
 

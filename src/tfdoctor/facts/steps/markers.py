@@ -12,6 +12,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.cycle import GRAPH, MOSTLY
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.trace import Event, Line, Plane, Trace
 from tfdoctor.trace.names import TRAINING_CALLS
@@ -44,9 +45,8 @@ def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -
 
 def _markers(trace: Trace, name: re.Pattern[str]) -> Iterator[Event]:
     for line in trace.host_lines:
-        for index, stats in line.stats.items():
-            if {"_r", "step_num"} <= stats.keys() and name.match(line.event(index).name):
-                yield line.event(index)
+        events = np.intersect1d(line.stats.having("_r"), line.stats.having("step_num"))
+        yield from map(line.event, events[is_named(line, name.match)[events]].tolist())
 
 
 def _step(event: Event, calls: int) -> Step:
@@ -116,6 +116,6 @@ def _called_function(line: Line, index: int) -> str:
     for inner in range(index + 1, min(index + 8, len(line))):
         if line.start_ps[inner] >= end:
             break
-        if name := line.stats.get(inner, {}).get("eager_op"):
+        if name := line.stats.of(inner).get("eager_op"):
             return str(name)
     return ""

@@ -101,14 +101,16 @@ def _run_spans(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[int, int]]:
     """Return when each run of a program started and ended, by the program's name and the run's id."""
     spans: dict[tuple[str, int], tuple[int, int]] = {}
     for line in lines:
-        for index, stats in line.stats.items():
-            if "hlo_op" in stats and "run_id" in stats:
-                name = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
-                run = (name, int(stats["run_id"]))
-                start = int(line.start_ps[index])
-                end = start + int(line.duration_ps[index])
-                known = spans.get(run, (start, end))
-                spans[run] = min(known[0], start), max(known[1], end)
+        for index in np.intersect1d(
+            line.stats.having("hlo_op"), line.stats.having("run_id")
+        ).tolist():
+            stats = line.stats.of(index)
+            name = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
+            run = (name, int(stats["run_id"]))
+            start = int(line.start_ps[index])
+            end = start + int(line.duration_ps[index])
+            known = spans.get(run, (start, end))
+            spans[run] = min(known[0], start), max(known[1], end)
     return spans
 
 

@@ -10,7 +10,6 @@ from tfdoctor.facts.timeline.work import Work, tabulate
 from tfdoctor.facts.timeline.xla_cpu_work import DEPTHWISE
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import EventType
-from tfdoctor.trace.model import Value
 from tfdoctor.trace.names import (
     COLLECTIVE,
     COPY,
@@ -18,6 +17,7 @@ from tfdoctor.trace.names import (
     TPU_INFEEDS,
     TPU_TRANSFERS,
 )
+from tfdoctor.trace.stats import Value
 from tfdoctor.verdict import Stage
 
 

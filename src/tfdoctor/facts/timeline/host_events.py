@@ -47,13 +47,12 @@ def leaves(line: Line) -> NDArray[np.bool_]:
 
 def executors(
     line: Line, name: str = EXECUTOR
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
     """Return the start, end and execution id of every stretch of an executor on this thread."""
     kinds = [i for i, kind in enumerate(line.types) if kind.name == name]
     indices = np.flatnonzero(np.isin(line.kind, kinds))
     starts = line.start_ps[indices]
-    ids = [int(line.stats.get(int(i), {}).get("id", 0)) for i in indices]
-    return starts, starts + line.duration_ps[indices], ids
+    return starts, starts + line.duration_ps[indices], line.stats.ids_of("id", indices)
 
 
 def executions_of(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.uint64]:
@@ -67,7 +66,5 @@ def executions_of(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArra
         return np.zeros(len(times), np.uint64)
     latest = np.searchsorted(starts, times, side="right") - 1
     inside = (latest >= 0) & (times < ends[latest])
-    executions: NDArray[np.uint64] = np.where(
-        inside, np.array(ids, np.uint64)[latest], np.uint64(0)
-    )
+    executions: NDArray[np.uint64] = np.where(inside, ids[latest], np.uint64(0))
     return executions

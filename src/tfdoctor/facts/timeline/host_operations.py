@@ -59,12 +59,14 @@ def _changes(kind: EventType) -> bool:
 
 def captured_executions(trace: Trace) -> set[int]:
     """Return the ids of the executions that tf.data started."""
-    return {
-        int(stats["id"])
-        for line in (trace.host.lines if trace.host else ())
-        for index, stats in line.stats.items()
-        if "id" in stats and line.types[line.kind[index]].name.startswith(CAPTURED_FUNCTION)
-    }
+    return {run for line in trace.host_lines for run in captured_runs(line).tolist()}
+
+
+def captured_runs(line: Line) -> NDArray[np.uint64]:
+    """Return the ids of the executions that tf.data started on a thread."""
+    events, runs = line.stats.ids("id")
+    captured = np.array([kind.name.startswith(CAPTURED_FUNCTION) for kind in line.types], bool)
+    return np.unique(runs[captured[line.kind[events]]])
 
 
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:

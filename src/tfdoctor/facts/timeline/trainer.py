@@ -86,10 +86,11 @@ def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:
 
 def _of_runs(line: Line, test: Callable[[str], object]) -> Iterator[tuple[int, int, int]]:
     """Yield (execution, start, end) of the events whose name passes a test and that have an execution id."""
-    for index in np.flatnonzero(is_named(line, test)).tolist():
-        if "id" in line.stats.get(index, {}):
-            start = int(line.start_ps[index])
-            yield int(line.stats[index]["id"]), start, start + int(line.duration_ps[index])
+    events, runs = line.stats.ids("id")
+    named = is_named(line, test)[events]
+    starts = line.start_ps[events[named]]
+    ends = starts + line.duration_ps[events[named]]
+    yield from zip(runs[named].tolist(), starts.tolist(), ends.tolist(), strict=True)
 
 
 def _starts_training(line: Line) -> bool:
@@ -99,7 +100,7 @@ def _starts_training(line: Line) -> bool:
     names = {line.types[kind].name for kind in present.tolist()}
     if names & {*FUNCTION_RUNS, *TRAINING_CALLS} or any(map(JITTED.fullmatch, names)):
         return True
-    return any("_r" in stats for stats in line.stats.values())
+    return len(line.stats.having("_r")) > 0
 
 
 def is_named(line: Line, test: Callable[[str], object]) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms, entry
 from tfdoctor.trace import EventType, Line, Trace
 from tfdoctor.trace.hlo import HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul
-from tfdoctor.trace.model import Value  # noqa: TC001 - beside its siblings
+from tfdoctor.trace.stats import Value  # noqa: TC001 - beside its siblings
 
 DEPTHWISE = "DepthwiseConv2dNative"
 """TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too."""
@@ -34,7 +34,7 @@ def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
     rows = []
     for line in trace.host.lines if trace.host else ():
         for index in _leaves(line):
-            stats, name = line.stats[index], line.types[line.kind[index]].name
+            stats, name = line.stats.of(index), line.types[line.kind[index]].name
             program = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
             kind = _kind(name, *instructions(program).get(name, (None, None)))
             start = int(line.start_ps[index])
@@ -45,11 +45,11 @@ def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
 
 def _leaves(line: Line) -> Iterator[int]:
     """Yield the events of instructions that contain no other one."""
-    chosen = [index for index, stats in line.stats.items() if "hlo_op" in stats]
+    chosen = line.stats.having("hlo_op")
     starts = line.start_ps[chosen]
     following = np.append(starts[1:], np.iinfo(np.int64).max)
     inner = starts + line.duration_ps[chosen] <= following
-    return (index for index, leaf in zip(chosen, inner.tolist(), strict=True) if leaf)
+    return iter(chosen[inner].tolist())
 
 
 def _kind(name: str, program: HloProgram | None, instruction: Instruction | None) -> EventType:

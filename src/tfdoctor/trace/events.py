@@ -1,0 +1,67 @@
+"""Decodes the events of a line into columns."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.trace.fields import Buffer, Fields, Places
+from tfdoctor.trace.stat_values import StatNames, StatReader
+from tfdoctor.trace.stats import EventStats
+from tfdoctor.trace.wire import field_numbers
+
+CHUNK = 2**15
+"""Events that are decoded at once: their columns fit into the processor's cache."""
+
+
+class EventColumns(NamedTuple):
+    """The n events of a line in their order on disk."""
+
+    type_id: NDArray[np.int64]  # (n,), of the plane's event_metadata
+    offset_ps: NDArray[np.int64]  # (n,), from the start of the line
+    duration_ps: NDArray[np.int64]  # (n,)
+    stats: EventStats
+
+
+def decoded(events: Sequence[bytes], names: StatNames) -> EventColumns:
+    """Return the events of a line.
+
+    Raises:
+        DamagedError: they are no events.
+    """
+    columns, reader = np.zeros((3, len(events)), np.int64), StatReader(names)
+    for first in range(0, len(events), CHUNK):
+        chunk = slice(first, first + CHUNK)
+        buffer = Buffer.of(events[chunk])
+        event, start, end = _chunk(buffer, events[chunk], columns[:, chunk])
+        reader.add(buffer, event + first, start, end)
+    type_id, offset_ps, duration_ps = columns
+    return EventColumns(type_id, offset_ps, duration_ps, reader.stats())
+
+
+def _chunk(
+    buffer: Buffer, events: Sequence[bytes], columns: NDArray[np.int64]
+) -> tuple[Places, Places, Places]:
+    """Fill the columns, (3, n), and return where the m stats are: (m,) events, starts and ends."""
+    number = field_numbers("XEvent")
+    lengths = np.fromiter(map(len, events), np.int64, len(events))
+    ends, stats = lengths.cumsum(), [np.zeros((3, 0), np.int64)]
+    for fields in buffer.fields(ends - lengths, ends):
+        for column, name in zip(columns, ("metadata_id", "offset_ps", "duration_ps"), strict=True):
+            fill(column, fields, number[name])
+        # A number of occurrences takes the place of the offset.
+        columns[1, fields.message[fields.number == number["num_occurrences"]]] = 0
+        of_stats = fields.number == number["stats"]
+        stats.append(np.stack((fields.message, fields.start, fields.end))[:, of_stats])
+    event, start, end = np.concatenate(stats, axis=1)
+    return event, start, end
+
+
+def fill(column: NDArray[np.int64], fields: Fields, number: int) -> None:
+    """Put the values of the fields of one number into the rows of their messages."""
+    chosen = fields.number == number
+    if chosen.all():
+        column[fields.message] = fields.bits.view(np.int64)
+    elif chosen.any():
+        column[fields.message[chosen]] = fields.bits[chosen].view(np.int64)

@@ -1,0 +1,97 @@
+"""The stats of a line's events as columns: a large trace has millions, and a fact asks for a few names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = int | float | str | bytes
+"""The value of a stat. Iterator and producer ids are unsigned, modulo 2**64."""
+
+REAL, UNSIGNED, SIGNED, TEXT = range(4)
+"""How the 64 bits of a value are to be read; those of a text are its position in a table."""
+
+MOST = 2.0**62
+"""Larger reals do not fit into an int64."""
+
+Events = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventStats:
+    """m stats of the n events of a line; each event has a name at most once."""
+
+    names: tuple[str, ...] = ()  # that the stats have
+    event: Events = field(default_factory=lambda: np.zeros(0, np.int64))  # (m,), sorted
+    name: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (m,), in names
+    form: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))  # (m,)
+    bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))  # (m,)
+    texts: Sequence[str | bytes] = ()
+
+    def of(self, event: int) -> Mapping[str, Value]:
+        """Return the stats of one event."""
+        first, last = self.event.searchsorted((event, event + 1)).tolist()
+        values = self._decoded(slice(first, last))
+        names = self.name[first:last].tolist()
+        return {self.names[name]: value for name, value in zip(names, values, strict=True)}
+
+    def having(self, name: str) -> Events:
+        """Return the (k,) events that have a stat, in order."""
+        return self.event[self._rows(name)]
+
+    def values(self, name: str) -> tuple[Events, list[Value]]:
+        """Return the (k,) events that have a stat, and their k values."""
+        rows = self._rows(name)
+        return self.event[rows], self._decoded(rows)
+
+    def integers(self, name: str) -> tuple[Events, NDArray[np.int64]]:
+        """Return the (k,) events that have a stat that is a number, and their (k,) values."""
+        rows = self._rows(name)
+        rows = rows[self.form[rows] != TEXT]
+        bits, real = self.bits[rows], self.form[rows] == REAL
+        values = bits.view(np.int64).copy()
+        values[real] = np.clip(bits[real].view(np.float64), -MOST, MOST).astype(np.int64)
+        return self.event[rows], values
+
+    def ids(self, name: str) -> tuple[Events, NDArray[np.uint64]]:
+        """Return the (k,) events that have an id, and their (k,) values."""
+        events, values = self.integers(name)
+        return events, values.view(np.uint64)
+
+    def ids_of(self, name: str, events: Events) -> NDArray[np.uint64]:
+        """Return the ids of (n,) events; 0 for an event without one."""
+        having, ids = self.ids(name)
+        at = having.searchsorted(events)
+        found = np.append(having, -1)[at] == events
+        return np.where(found, np.append(ids, np.uint64(0))[at], np.uint64(0))
+
+    def moved(self, position: NDArray[np.int64]) -> Self:
+        """Return the stats of (n,) events at other positions, -1 for none; of one name, the last is kept."""
+        rows = np.flatnonzero(position[self.event] >= 0)
+        key = position[self.event[rows]] * len(self.names) + self.name[rows]
+        order = np.argsort(key, kind="stable")
+        rows, key = rows[order], key[order]
+        rows = rows[np.append(key[1:] != key[:-1], True)[: len(key)]]
+        return type(self)(
+            self.names,
+            position[self.event[rows]],
+            self.name[rows],
+            self.form[rows],
+            self.bits[rows],
+            self.texts,
+        )
+
+    def _rows(self, name: str) -> NDArray[np.intp]:
+        if name not in self.names:
+            return np.zeros(0, np.intp)
+        return np.flatnonzero(self.name == self.names.index(name))
+
+    def _decoded(self, rows: slice | NDArray[np.intp]) -> list[Value]:
+        bits = self.bits[rows]
+        readings = (bits.view(np.float64), bits, bits.view(np.int64))
+        return [
+            self.texts[int(bits[row])] if form == TEXT else readings[form][row].item()
+            for row, form in enumerate(self.form[rows].tolist())
+        ]
