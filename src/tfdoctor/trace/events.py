@@ -1,6 +1,7 @@
-"""Decodes the events of a line into columns."""
+"""Decodes the events of lines into columns."""
 
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,28 +17,32 @@ CHUNK = 2**15
 
 
 class EventColumns(NamedTuple):
-    """The n events of a line in their order on disk."""
+    """The n events of the lines of a plane, in their order on disk."""
 
+    line: NDArray[np.int64]  # (n,), positions of the lines
     type_id: NDArray[np.int64]  # (n,), of the plane's event_metadata
     offset_ps: NDArray[np.int64]  # (n,), from the start of the line
     duration_ps: NDArray[np.int64]  # (n,)
     stats: EventStats
 
 
-def decoded(events: Sequence[bytes], names: StatNames) -> EventColumns:
-    """Return the events of a line.
+def decoded(lines: Sequence[Sequence[bytes]], names: StatNames) -> EventColumns:
+    """Return the events of lines: a chunk may be of many lines, because a trace may have thousands.
 
     Raises:
         DamagedError: they are no events.
     """
-    columns, reader = np.zeros((3, len(events)), np.int64), StatReader(names)
-    for first in range(0, len(events), CHUNK):
-        chunk = slice(first, first + CHUNK)
-        buffer = Buffer.of(events[chunk])
-        event, start, end = _chunk(buffer, events[chunk], columns[:, chunk])
+    counts = [len(line) for line in lines]
+    columns, reader = np.zeros((3, sum(counts)), np.int64), StatReader(names)
+    first, all_events = 0, chain.from_iterable(lines)
+    while events := [*islice(all_events, CHUNK)]:
+        buffer = Buffer.of(events)
+        event, start, end = _chunk(buffer, events, columns[:, first : first + CHUNK])
         reader.add(buffer, event + first, start, end)
+        first += len(events)
     type_id, offset_ps, duration_ps = columns
-    return EventColumns(type_id, offset_ps, duration_ps, reader.stats())
+    line = np.repeat(np.arange(len(counts)), counts)
+    return EventColumns(line, type_id, offset_ps, duration_ps, reader.stats())
 
 
 def _chunk(

@@ -69,7 +69,7 @@ class StatReader:
         position = self._positions[np.searchsorted(self._ids, name[kept])]
         form = np.zeros(max(numbers.values()) + 1, np.int8)
         form[[numbers[value] for value in FORMS]] = list(FORMS.values())
-        self._rows.append(_Rows(event[kept], position, form[field], bits))
+        self._rows.append(self._numbers(_Rows(event[kept], position, form[field], bits)))
 
     def _read_texts(
         self, data: bytes, field: Places, bits: Bits, start: Places, end: Places
@@ -94,8 +94,7 @@ class StatReader:
         if not self._rows:
             return EventStats()
         event, name, form, bits = map(np.concatenate, zip(*self._rows, strict=True))
-        rows = self._numbers(_Rows(event, name, form, bits))
-        return EventStats(self._names, *rows, self._texts.table())
+        return EventStats(self._names, event, name, form, bits, self._texts.table())
 
     def _numbers(self, rows: "_Rows") -> "_Rows":
         """Return the stats without quantities that are not numbers, since facts compute with them; ids unsigned."""

@@ -83,6 +83,18 @@ class EventStats:
             self.texts,
         )
 
+    def part(self, first: int, last: int) -> Self:
+        """Return the stats of the events from ``first`` to before ``last``, which then counts as the first one."""
+        rows = slice(*self.event.searchsorted((first, last)).tolist())
+        return type(self)(
+            self.names,
+            self.event[rows] - first,
+            self.name[rows],
+            self.form[rows],
+            self.bits[rows],
+            self.texts,
+        )
+
     def _rows(self, name: str) -> NDArray[np.intp]:
         if name not in self.names:
             return np.zeros(0, np.intp)

@@ -1,9 +1,10 @@
 """Collects the calls of tf.data's iterators, thread by thread, into one node for each stage."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.steps.steps import StepSpans
 from tfdoctor.facts.timeline.host_events import executors, operation_label
-from tfdoctor.trace import Event, Intervals, Line
+from tfdoctor.facts.timeline.trainer import is_named, present
+from tfdoctor.trace import EventType, Intervals, Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE
 
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
@@ -34,11 +36,24 @@ REPETITION = re.compile(r"Repeat\[(\d+)\]")
 """The index that a repeat() gives to its source's iterator: how many passes were completed before."""
 
 
+class Role(NamedTuple):
+    """What the events of a type are to a pipeline."""
+
+    call: bool = False  # of an iterator
+    captured: bool = False  # a function that tf.data runs
+    produces: bool = False  # an element on the stage's own thread
+    path: str = ""  # of the iterator's node
+    repetition: int = 0  # how many passes its repeat() had completed
+
+
 @dataclass(slots=True)
 class Frame:
     """An event that contains the current one while a thread's events are traversed."""
 
-    event: Event
+    role: Role
+    start_ps: int
+    end_ps: int
+    id: int  # 0: none
     node: Node | None = None
     owner: str = ""  # of an XProduce: the path of the stage X
 
@@ -54,47 +69,71 @@ class CallCollector:
     def line(self, line: Line, window: StepSpans) -> None:
         """Traverse a thread's events with a stack of the containing ones."""
         stack: list[Frame] = []
-        for event in _relevant(line, window):
-            while stack and stack[-1].event.end_ps <= event.start_ps:
+        events = _relevant(line, window)
+        for frame in _frames(line, events):
+            while stack and stack[-1].end_ps <= frame.start_ps:
                 stack.pop()
-            frame = Frame(event)
-            if event.name.startswith(ITERATOR) and int(event.stats.get("id", 0)) in self.members:
-                frame.node = self._call(event, stack)
-            elif event.name.startswith(CAPTURED_FUNCTION):
-                self._own(event, stack)
+            if frame.role.call and frame.id in self.members:
+                frame.node = self._call(frame, stack)
+            elif frame.role.captured:
+                self._own(frame, stack)
             stack.append(frame)
+        self._describe(line, events)
 
-    def _call(self, event: Event, stack: list[Frame]) -> Node:
-        path, repetition = _path_of(event.name)
-        node = self.nodes.setdefault(path, Node(path))
-        node.repetition = max(node.repetition, repetition)
-        name = str(event.stats.get("name") or "")
-        if name and name not in node.names:
-            node.names.append(name)
-        node.parallelism = _integer(event.stats.get("parallelism"), node.parallelism)
-        node.called.append((event.start_ps, event.end_ps))
-        node.self_ps += event.duration_ps
+    def _call(self, frame: Frame, stack: list[Frame]) -> Node:
+        node = self.nodes.setdefault(frame.role.path, Node(frame.role.path))
+        node.repetition = max(node.repetition, frame.role.repetition)
+        duration = frame.end_ps - frame.start_ps
+        node.called.append((frame.start_ps, frame.end_ps))
+        node.self_ps += duration
         above = _holder(stack)
         if above is not None and above.node is not None:
-            above.node.self_ps -= event.duration_ps
+            above.node.self_ps -= duration
         elif above is not None:
             above.owner = node.parent
         return node
 
-    def _own(self, event: Event, stack: list[Frame]) -> None:
+    def _own(self, frame: Frame, stack: list[Frame]) -> None:
         holder = _holder(stack)
-        if holder is None or "id" not in event.stats:
+        if holder is None or not frame.id:
             return
         path = holder.node.path if holder.node else holder.owner
         if path:
-            self.owners[int(event.stats["id"])] = self.nodes.setdefault(path, Node(path))
+            self.owners[frame.id] = self.nodes.setdefault(path, Node(path))
+
+    def _describe(self, line: Line, events: NDArray[np.intp]) -> None:
+        """Add what calls say of their stages: names, and the parallelism at last."""
+        of_members = np.isin(line.stats.ids_of("id", events), np.array([*self.members], np.uint64))
+        calls = set(events[of_members].tolist())
+        for stat in ("name", "parallelism"):
+            for event, value in zip(*line.stats.values(stat), strict=True):
+                node = self.nodes.get(_role(line.types[line.kind[event]].name).path)
+                if node is None or event not in calls:
+                    continue
+                if stat == "parallelism":
+                    node.parallelism = _integer(value, node.parallelism)
+                elif value and str(value) not in node.names:
+                    node.names.append(str(value))
 
 
-@lru_cache(maxsize=4096)
-def _path_of(name: str) -> tuple[str, int]:
-    """Return the node's path of an iterator's name, and the passes that its repeat() had completed."""
-    path = MANY.sub("", name.removeprefix(ITERATOR))
-    return path, max(map(int, REPETITION.findall(name)), default=0)
+@lru_cache(maxsize=65536)
+def _role(name: str) -> Role:
+    """Return what the events of a name are."""
+    if name.startswith(ITERATOR):
+        path = MANY.sub("", name.removeprefix(ITERATOR))
+        passes = max(map(int, REPETITION.findall(name)), default=0)
+        return Role(call=True, path=path, repetition=passes)
+    return Role(captured=name.startswith(CAPTURED_FUNCTION), produces=bool(PRODUCE.fullmatch(name)))
+
+
+def _frames(line: Line, events: NDArray[np.intp]) -> Iterator[Frame]:
+    """Yield (n,) events as frames, in order."""
+    kinds, starts = line.kind[events].tolist(), line.start_ps[events]
+    roles = {kind: _role(line.types[kind].name) for kind in set(kinds)}
+    ends, ids = starts + line.duration_ps[events], line.stats.ids_of("id", events)
+    columns = (kinds, starts.tolist(), ends.tolist(), ids.tolist())
+    for kind, start, end, number in zip(*columns, strict=True):
+        yield Frame(roles[kind], start, end, number)
 
 
 def _integer(value: object, default: int | None) -> int | None:
@@ -105,25 +144,19 @@ def _integer(value: object, default: int | None) -> int | None:
 def _holder(stack: list[Frame]) -> Frame | None:
     """Return the innermost iterator call or ``XProduce`` on the stack."""
     for frame in reversed(stack):
-        if frame.node is not None or PRODUCE.fullmatch(frame.event.name):
+        if frame.node is not None or frame.role.produces:
             return frame
     return None
 
 
-def _relevant(line: Line, window: StepSpans) -> Iterator[Event]:
-    wanted = [
-        name.startswith((ITERATOR, CAPTURED_FUNCTION)) or bool(PRODUCE.fullmatch(name))
-        for name in (kind.name for kind in line.types)
-    ]
-    return chosen_events(line, np.array(wanted, dtype=bool), window)
+def _relevant(line: Line, window: StepSpans) -> NDArray[np.intp]:
+    return chosen_events(line, lambda name: any(_role(name)[:3]), window)
 
 
-def chosen_events(line: Line, kinds: NDArray[np.bool_], window: StepSpans) -> Iterator[Event]:
-    """Return the events of these kinds, (number of kinds,), that begin within the steps."""
-    if not len(line) or not kinds.any():
-        return iter(())
-    chosen = kinds[line.kind] & window.holds(line.start_ps)
-    return (line.event(int(index)) for index in np.flatnonzero(chosen))
+def chosen_events(line: Line, test: Callable[[str], object], window: StepSpans) -> NDArray[np.intp]:
+    """Return the (n,) events whose names pass a test and that begin within the steps."""
+    events = np.flatnonzero(is_named(line, test))
+    return events[window.holds(line.start_ps[events])]
 
 
 def add_functions(line: Line, owners: dict[int, Node]) -> None:
@@ -131,57 +164,51 @@ def add_functions(line: Line, owners: dict[int, Node]) -> None:
     stretches: dict[int, list[tuple[int, int]]] = {}
     for name in (EXECUTOR, EXECUTOR_DONE):
         starts, ends, ids = executors(line, name)
-        for start, end, run in zip(starts.tolist(), ends.tolist(), ids, strict=True):
-            if run in owners:
-                stretches.setdefault(run, []).append((start, end))
+        own = np.isin(ids, np.array([*owners], np.uint64))
+        columns = (starts[own].tolist(), ends[own].tolist(), ids[own].tolist())
+        for start, end, run in zip(*columns, strict=True):
+            stretches.setdefault(run, []).append((start, end))
     for run, spans in stretches.items():
         owners[run].function.extend(Intervals.union(spans).spans)
     _add_operations(line, owners)
 
 
 def _add_operations(line: Line, owners: dict[int, Node]) -> None:
-    for node, duration in _inside(line, owners, PYTHON):
-        node.python_ps += duration
-    for node, duration in _inside(line, owners, READING):
-        node.reading_ps += duration
-        node.reads += 1
-    for node, duration in _inside(line, owners, IMAGES):
-        node.image_ps += duration
-    _add_times(line, owners)
-
-
-def _add_times(line: Line, owners: dict[int, Node]) -> None:
-    """Add the time of each operation on this thread to the stage whose function runs it, by its name."""
     starts, ends, ids = executors(line)
-    labels = [operation_label(kind) for kind in line.types] if len(starts) else []
-    chosen = np.flatnonzero(
-        np.array([bool(label) for label in labels])[line.kind] if labels else ()
-    )
+    works = {kind: _work(line.types[kind]) for kind in (present(line) if len(starts) else ())}
+    chosen = np.flatnonzero(np.isin(line.kind, [kind for kind, work in works.items() if any(work)]))
+    if not len(chosen):
+        return
     at = np.searchsorted(starts, line.start_ps[chosen], side="right") - 1
-    owned = np.array([run in owners for run in ids], dtype=bool)
-    inside = (
-        (at >= 0) & (line.start_ps[chosen] < ends[at]) & owned[at] if len(at) else at.astype(bool)
-    )
-    for event, stretch in zip(chosen[inside].tolist(), at[inside].tolist(), strict=True):
-        label, times = labels[line.kind[event]], owners[ids[stretch]].operations
-        if label:
-            times[label[0]] = times.get(label[0], 0) + int(line.duration_ps[event])
+    owned = np.isin(ids, np.array([*owners], np.uint64))
+    inside = (at >= 0) & (line.start_ps[chosen] < ends[at]) & owned[at]
+    events, runs = chosen[inside], ids[at[inside]]
+    columns = (line.kind[events].tolist(), runs.tolist(), line.duration_ps[events].tolist())
+    for kind, run, duration in zip(*columns, strict=True):
+        works[kind].add_to(owners[run], duration)
 
 
-def _inside(
-    line: Line, owners: dict[int, Node], types: re.Pattern[str]
-) -> Iterator[tuple[Node, int]]:
-    """Yield (stage, duration) of each operation of these types in the stages' functions."""
-    calls = list(_calls(line, types))
-    starts, ends, ids = executors(line) if calls else ((), (), ())
-    for start, end in calls:
-        at = int(np.searchsorted(starts, start, side="right")) - 1
-        if at >= 0 and ids[at] in owners and start < ends[at]:
-            yield owners[ids[at]], end - start
+class _Work(NamedTuple):
+    """What an operation of a stage's function does."""
+
+    name: str
+    python: bool
+    reading: bool
+    images: bool
+
+    def add_to(self, node: Node, duration_ps: int) -> None:
+        if self.name:
+            node.operations[self.name] = node.operations.get(self.name, 0) + duration_ps
+        if self.python:
+            node.python_ps += duration_ps
+        if self.reading:
+            node.reading_ps += duration_ps
+            node.reads += 1
+        if self.images:
+            node.image_ps += duration_ps
 
 
-def _calls(line: Line, types: re.Pattern[str]) -> Iterable[tuple[int, int]]:
-    kinds = [i for i, kind in enumerate(line.types) if types.fullmatch(kind.display_name)]
-    chosen = np.isin(line.kind, kinds)
-    starts = line.start_ps[chosen]
-    return zip(starts.tolist(), (starts + line.duration_ps[chosen]).tolist(), strict=True)
+def _work(kind: EventType) -> _Work:
+    label, does = operation_label(kind), (PYTHON, READING, IMAGES)
+    python, reading, images = (bool(types.fullmatch(kind.display_name)) for types in does)
+    return _Work(label[0] if label else "", python, reading, images)

@@ -17,7 +17,8 @@ from tfdoctor.facts.input.iterator_calls import CallCollector, add_functions, ch
 from tfdoctor.facts.input.iterator_node import Node
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps, StepSpans
-from tfdoctor.trace import Event, Line, Trace
+from tfdoctor.facts.timeline.trainer import present
+from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import WAIT
 
 ROOT = re.compile(r"Iterator::\w+")
@@ -83,11 +84,7 @@ def _training_roots(lines: Iterable[Line], window: StepSpans) -> dict[int, list[
     The first batch that a step requests is its own; a later one may belong to a validation that runs
     before the next step. (Ids are reused, so outlier steps, in which that happens, are left out.)
     """
-    calls = sorted(
-        (event.start_ps, event.duration_ps, int(event.stats.get("id", 0)))
-        for line in lines
-        for event in _roots(line, window)
-    )
+    calls = sorted(call for line in lines for call in _roots(line, window))
     starts = np.array([start for start, _, _ in calls])
     first = np.searchsorted(starts, window.starts_ps)
     training = {calls[at][2] for at in first if at < len(calls)}
@@ -131,10 +128,12 @@ def _why(framework: Framework, *, waited: bool) -> str:
     return "the trace contains no tf.data iterator, so the batches come from elsewhere"
 
 
-def _roots(line: Line, window: StepSpans) -> Iterator[Event]:
-    wanted = [bool(ROOT.fullmatch(kind.name)) for kind in line.types]
-    return chosen_events(line, np.array(wanted, dtype=bool), window)
+def _roots(line: Line, window: StepSpans) -> Iterator[tuple[int, int, int]]:
+    """Yield start, duration and id of the calls of a pipeline's last iterator."""
+    events = chosen_events(line, ROOT.fullmatch, window)
+    columns = (line.start_ps[events], line.duration_ps[events], line.stats.ids_of("id", events))
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _has_waits(line: Line) -> bool:
-    return any(WAIT.fullmatch(line.types[kind].name) for kind in np.unique(line.kind))
+    return any(WAIT.fullmatch(line.types[kind].name) for kind in present(line))

@@ -96,17 +96,22 @@ def _of_runs(line: Line, test: Callable[[str], object]) -> Iterator[tuple[int, i
 def _starts_training(line: Line) -> bool:
     if line.name.startswith(INPUT_THREAD):
         return False
-    present = np.unique(line.kind)
-    names = {line.types[kind].name for kind in present.tolist()}
+    names = {line.types[kind].name for kind in present(line)}
     if names & {*FUNCTION_RUNS, *TRAINING_CALLS} or any(map(JITTED.fullmatch, names)):
         return True
     return len(line.stats.having("_r")) > 0
 
 
+def present(line: Line) -> list[int]:
+    """Return the types that the events of a line have, in order."""
+    kinds: list[int] = np.flatnonzero(np.bincount(line.kind)).tolist()
+    return kinds
+
+
 def is_named(line: Line, test: Callable[[str], object]) -> NDArray[np.bool_]:
     """Return (n,) whether an event's name passes a test; each name is tested once."""
     matches = np.zeros(len(line.types), bool)
-    for kind in np.unique(line.kind).tolist():
+    for kind in present(line):
         matches[kind] = bool(test(line.types[kind].name))
     return matches[line.kind]
 

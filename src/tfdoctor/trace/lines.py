@@ -1,0 +1,122 @@
+"""Sorts the events of a plane into its lines."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfdoctor.trace.events import EventColumns, decoded
+from tfdoctor.trace.model import EventType, Line
+from tfdoctor.trace.names import NOISE
+from tfdoctor.trace.stat_values import StatNames
+from tfdoctor.trace.texts import clean
+from tfdoctor.trace.wire import Message
+
+LIMIT_PS = 2**60
+"""Times beyond, 13 days, are damaged and are clipped, so that differences of starts and ends fit int64."""
+
+TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
+"""Events without a duration, at which a thread of a pool begins (1) and ends (-1) a task."""
+
+INTRA_OP = "_Eigen/"
+"""Part of the names of intra-op threads, which share the work of an operation (2.9 to 2.21)."""
+
+Column = NDArray[np.int64]
+
+
+class PlaneTypes(NamedTuple):
+    """The types of a plane's events, and their ids in order."""
+
+    ids: Column
+    all: tuple[EventType, ...]
+
+    def positions(self, ids: Column) -> Column:
+        """Return the positions of (n,) ids; -1 for those that are not described."""
+        if not len(self.ids):
+            return np.full(len(ids), -1)
+        at = np.minimum(self.ids.searchsorted(ids), len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, at, -1)
+
+    def marks(self, values: Sequence[int]) -> Column:
+        """Return a value for each type, and 0 in the last place for those that are not described."""
+        return np.array([*values, 0], np.int64)
+
+
+class _Times(NamedTuple):
+    """The n events as stored: their lines, the positions of their types, and their times."""
+
+    line: Column
+    kind: Column  # -1: not described
+    start_ps: Column
+    duration_ps: Column
+
+    @classmethod
+    def of(cls, events: EventColumns, types: PlaneTypes, bases_ps: Column) -> Self:
+        """Place events in time, by a TPU's own clock if it has one, which counts from the profile's start."""
+        start_ps = _limited(events.offset_ps) + bases_ps[events.line]
+        duration_ps = events.duration_ps.copy()
+        for column, name in ((start_ps, "device_offset_ps"), (duration_ps, "device_duration_ps")):
+            at, values = events.stats.integers(name)
+            column[at] = values
+        start_ps, duration_ps = _limited(start_ps), np.maximum(_limited(duration_ps), 0)
+        return cls(events.line, types.positions(events.type_id), start_ps, duration_ps)
+
+    def order(self, types: PlaneTypes) -> NDArray[np.intp]:
+        """Return the events line by line, in the order of a line, without noise and those not described."""
+        kept = types.marks([not kind.name.startswith(NOISE) for kind in types.all]) > 0
+        order = np.lexsort((-self.duration_ps, self.start_ps, self.line))
+        return order[kept[self.kind[order]]]
+
+    def tasks(self, types: PlaneTypes, pools: NDArray[np.bool_]) -> tuple[Column, Column]:
+        """Return the lines, (m,), and the times, (m, 2), of the tasks of intra-op threads that were finished."""
+        edges = types.marks([TASK.get(kind.name, 0) for kind in types.all])[self.kind]
+        rows = np.flatnonzero((edges != 0) & pools[self.line])
+        rows = rows[np.lexsort((edges[rows], self.start_ps[rows], self.line[rows]))]
+        edge, time, line = edges[rows], self.start_ps[rows], self.line[rows]
+        whole = (edge[:-1] > 0) & (edge[1:] < 0) & (time[:-1] < time[1:]) & (line[:-1] == line[1:])
+        return line[:-1][whole], np.stack((time[:-1][whole], time[1:][whole]), axis=1)
+
+
+def lines_of(
+    lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int
+) -> tuple[Line, ...]:
+    """Return the lines of a plane, without the noise, and without events of a type that is not described.
+
+    Raises:
+        DamagedError: their events are none.
+    """
+    events = decoded([line.events for line in lines], names)
+    bases_ps = [(line.timestamp_ns - origin_ns) * 1000 for line in lines]
+    times = _Times.of(events, types, np.array([*map(_clipped, bases_ps)], np.int64))
+    titles = [clean(line.display_name or line.name) for line in lines]
+    order = times.order(types)
+    position = np.full(len(times.kind), -1)
+    position[order] = np.arange(len(order))
+    stats = events.stats.moved(position)
+    kind, start_ps, duration_ps = (
+        times.kind[order].astype(np.int32), times.start_ps[order], times.duration_ps[order]
+    )  # fmt: skip
+    places = np.arange(len(lines) + 1)
+    task_lines, tasks_ps = times.tasks(
+        types, np.array([INTRA_OP in title for title in titles], bool)
+    )
+    ends, task_ends = times.line[order].searchsorted(places), task_lines.searchsorted(places)
+    return tuple(
+        Line(
+            title, line.id, types.all, kind[first:last], start_ps[first:last], duration_ps[first:last],
+            stats.part(first, last), tasks_ps[first_task:last_task],
+        )
+        for line, title, (first, last), (first_task, last_task) in zip(
+            lines, titles, pairwise(ends.tolist()), pairwise(task_ends.tolist()), strict=True
+        )
+    )  # fmt: skip
+
+
+def _limited(times_ps: Column) -> Column:
+    return np.clip(times_ps, -LIMIT_PS, LIMIT_PS)
+
+
+def _clipped(time_ps: int) -> int:
+    return min(max(time_ps, -LIMIT_PS), LIMIT_PS)
