@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.trace import wire
-from tfdoctor.trace.fields import Buffer, DamagedError
+from tfdoctor.trace.fields import DamagedError, MessageBytes
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 127, 128, 2**55, 2**56, 2**62, -1])
 
@@ -24,7 +24,7 @@ def decoded(*messages: bytes) -> list[dict[int, int]]:
     lengths = np.array([len(one) for one in messages], np.int64)
     ends = lengths.cumsum()
     values: list[dict[int, int]] = [{} for _ in messages]
-    for fields in Buffer.of(messages).fields(ends - lengths, ends):
+    for fields in MessageBytes.of(messages).fields(ends - lengths, ends):
         rows = zip(
             fields.message.tolist(), fields.number.tolist(), fields.bits.tolist(), strict=True
         )

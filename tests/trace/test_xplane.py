@@ -20,6 +20,7 @@ from scripts.synthetic.xspace import T0_NS, U64, Ref, Space
 from tests.xspaces import EVENTS, hostile, save
 from tfdoctor.errors import InputError
 from tfdoctor.trace import Line, Trace, wire, xplane
+from tfdoctor.trace.lines import LIMIT_PS
 
 SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch=2)))[0]
 
@@ -218,7 +219,7 @@ def test_times_beyond_all_measure_are_cut_off(file: Path, sign: int) -> None:
     trace = xplane.read(save(space, file))
     (result,) = trace.planes[0].lines
     assert "limited to 13 days" in trace.damage[0]
-    assert sign * int(result.start_ps[0]) == xplane.LIMIT_PS
+    assert sign * int(result.start_ps[0]) == LIMIT_PS
     assert result.event(0).end_ps == int((result.start_ps + result.duration_ps)[0])
 
 

@@ -1,5 +1,6 @@
 """xprof's opinion: right where xprof is right, a reason where it has none, never an exception."""
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -93,6 +94,21 @@ def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
     opinion = xprof.ask(path, timeout_s=60)
     assert str(path) in opinion.error
     assert opinion.steps == 0
+
+
+def test_a_large_trace_is_not_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+    monkeypatch.setattr(xprof, "LARGEST_BYTES", 1000)
+    assert "it is asked for traces of up to" in xprof.ask(path, timeout_s=60).error
+
+
+def test_an_answer_before_an_abort_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
+    child = tmp_path / "child.py"
+    answer: dict[str, list[str]] = {"tables": [], "steps": []}
+    child.write_text(f"import os; print({json.dumps(json.dumps(answer))}, flush=True); os.abort()")
+    monkeypatch.setattr(xprof, "CHILD", child)
+    assert xprof.ask(path, timeout_s=60) == xprof.Opinion()
 
 
 CHILDREN = {

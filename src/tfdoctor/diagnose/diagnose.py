@@ -8,12 +8,13 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnose import order as ordering
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnose.pricing import priced
+from tfdoctor.diagnose.second_opinion import Asked, chart_of, second_opinion
 from tfdoctor.diagnose.summary import gpu, machine, run, tpu
 from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.conditions import conditions
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnose.summary.timeline import timeline
-from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
+from tfdoctor.diagnosis import Diagnosis, Settings
 from tfdoctor.edits import edited, repository_paths
 from tfdoctor.errors import InputError
 from tfdoctor.facts.chart import Chart
@@ -23,10 +24,6 @@ from tfdoctor.facts.savings.price import Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.rule import Rule
-from tfdoctor.trace import Trace, xplane, xprof
-
-XPROF_TIMEOUT_S = 120.0
-"""xprof reads 10 to 16 MB of trace per second; a longer wait is not worth its opinion."""
 
 
 def diagnose(
@@ -49,8 +46,10 @@ def diagnose(
     if len(members) > 1:
         diagnosis = _several(recording, members, rules, title, price, ask_xprof=ask_xprof)
     else:
-        chart = _chart(recording, price)
-        diagnosis = _diagnosis(chart, rules, title, _second_opinion(chart) if ask_xprof else None)
+        with Asked(recording, wanted=ask_xprof) as opinion:
+            chart = chart_of(recording, price)
+            diagnosis = _diagnosis(chart, rules, title)
+            diagnosis = replace(diagnosis, xprof=opinion.compared(chart))
     return replace(diagnosis, settings=settings or Settings())
 
 
@@ -77,7 +76,7 @@ def _several(
         shown,
         hosts=compared,
         together=hosts_summary.within_the_job(shown.together, compared),
-        xprof=_second_opinion(_chart(chosen.opened())) if ask_xprof else None,
+        xprof=second_opinion(chosen.opened()) if ask_xprof else None,
         unrecorded=tuple(dict.fromkeys((*notes, *shown.unrecorded, *unread))),
     )
 
@@ -86,23 +85,15 @@ def _examine(
     member: hosts.HostRecording, rules: tuple[Rule, ...], title: str, price: Price | None
 ) -> Examined:
     try:
-        chart = _chart(member.opened(), price)
+        chart = chart_of(member.opened(), price)
     except InputError as fault:
         return Examined(member.name, None, None, str(fault))
     missing = chart.why_missing(HostSteps)
     steps = None if missing else chart.get(HostSteps)
-    return Examined(member.name, _diagnosis(chart, rules, title, None), steps, missing)
+    return Examined(member.name, _diagnosis(chart, rules, title), steps, missing)
 
 
-def _chart(recording: Recording, price: Price | None = None) -> Chart:
-    path = recording.traces[0] if recording.traces else None
-    given = () if price is None else (price,)
-    return Chart([xplane.read(path) if path else Trace(()), recording, *given])
-
-
-def _diagnosis(
-    chart: Chart, rules: tuple[Rule, ...], title: str, opinion: SecondOpinion | None
-) -> Diagnosis:
+def _diagnosis(chart: Chart, rules: tuple[Rule, ...], title: str) -> Diagnosis:
     results = engine.examine(chart, rules)
     order = ordering.order(chart, results)
     together = engine.together(chart, results)
@@ -118,7 +109,6 @@ def _diagnosis(
         patch=patch,
         repository=repository_paths(chart.fact(Recording), results),
         together=together,
-        xprof=opinion,
         timeline=timeline(chart),
         pipeline=pipeline,
         pipeline_missing="" if pipeline else chart.why_missing(InputPipeline),
@@ -135,10 +125,3 @@ def _diagnosis(
         accounts=accounts(chart, results),
         trust=run.trust(chart),  # last: it names the facts that failed
     )
-
-
-def _second_opinion(chart: Chart) -> SecondOpinion | None:
-    traces = chart.fact(Recording).traces
-    if not traces:
-        return None
-    return run.second_opinion(chart, xprof.ask(traces[0], timeout_s=XPROF_TIMEOUT_S))

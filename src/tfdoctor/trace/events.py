@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Buffer, Fields, Places
+from tfdoctor.trace.fields import Fields, MessageBytes, Places
 from tfdoctor.trace.stat_values import StatNames, StatReader
 from tfdoctor.trace.stats import EventStats
 from tfdoctor.trace.wire import field_numbers
@@ -36,7 +36,7 @@ def decoded(lines: Sequence[Sequence[bytes]], names: StatNames) -> EventColumns:
     columns, reader = np.zeros((3, sum(counts)), np.int64), StatReader(names)
     first, all_events = 0, chain.from_iterable(lines)
     while events := [*islice(all_events, CHUNK)]:
-        buffer = Buffer.of(events)
+        buffer = MessageBytes.of(events)
         event, start, end = _chunk(buffer, events, columns[:, first : first + CHUNK])
         reader.add(buffer, event + first, start, end)
         first += len(events)
@@ -46,7 +46,7 @@ def decoded(lines: Sequence[Sequence[bytes]], names: StatNames) -> EventColumns:
 
 
 def _chunk(
-    buffer: Buffer, events: Sequence[bytes], columns: NDArray[np.int64]
+    buffer: MessageBytes, events: Sequence[bytes], columns: NDArray[np.int64]
 ) -> tuple[Places, Places, Places]:
     """Fill the columns, (3, n), and return where the m stats are: (m,) events, starts and ends."""
     number = field_numbers("XEvent")

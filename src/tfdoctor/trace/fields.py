@@ -53,7 +53,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
+class MessageBytes:
     """Bytes, of which any eight that follow each other can be read as a word."""
 
     data: bytes

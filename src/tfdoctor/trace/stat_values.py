@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Bits, Buffer, Places
+from tfdoctor.trace.fields import Bits, MessageBytes, Places
 from tfdoctor.trace.names import IDS, NUMERIC
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
 from tfdoctor.trace.texts import Texts, clean
@@ -46,7 +46,7 @@ class StatReader:
         self._texts = Texts()
         self._rows: list[_Rows] = []
 
-    def add(self, buffer: Buffer, event: Places, start: Places, end: Places) -> None:
+    def add(self, buffer: MessageBytes, event: Places, start: Places, end: Places) -> None:
         """Read the m stats that begin and end at these places of a buffer.
 
         Raises:

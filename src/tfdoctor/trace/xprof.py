@@ -1,7 +1,7 @@
 """Asks xprof for a second opinion, in a child process, because a malformed trace can abort it.
 
-The trace is repaired and written to a private folder first: xprof writes its cache next to its input and does
-not check whether the cache belongs to it.
+The child repairs the trace and writes it to a private folder first: xprof writes its cache next to its input and
+does not check whether the cache belongs to it.
 """
 
 import html
@@ -17,9 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tfdoctor.errors import InputError
-from tfdoctor.trace import repair
-from tfdoctor.trace.wire import parse
+LARGEST_BYTES = 32_000_000
+"""Of a trace: xprof reads 10 to 16 MB per second, with twenty times the memory."""
 
 BYTES_PER_BYTE = 40
 """Limit of xprof's address space per byte of trace; it needs about 20 times the file."""
@@ -69,34 +68,25 @@ class Opinion:
 def ask(path: Path, *, timeout_s: float) -> Opinion:
     """Return xprof's opinion; do not raise for a damaged trace, nor write next to it."""
     try:
-        return _ask(path, timeout_s)
-    except (InputError, OSError) as error:  # OSError: no room for the copy, no child
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            most = LARGEST_BYTES // 10**6
+            return Opinion(
+                error=f"it is asked for traces of up to {most} MB, and this one has {size / 1e6:.0f} MB"
+            )
+        with tempfile.TemporaryDirectory(prefix="tfdoctor-") as private:
+            answers = _run(path, Path(private), BASE_BYTES + BYTES_PER_BYTE * size, timeout_s)
+    except OSError as error:  # no trace, no room for the copy, no child
         return Opinion(error=str(error))
+    if isinstance(answers, str):
+        return Opinion(error=answers)
+    return _opinion(answers[0], answers[1] if len(answers) > 1 else None)
 
 
-def _ask(path: Path, timeout_s: float) -> Opinion:
-    space = parse(path)
-    has_gpu = any(plane.name.startswith("/device:GPU") for plane in space.planes)
-    repair.repair(space)
-    with tempfile.TemporaryDirectory(prefix="tfdoctor-") as private:
-        answer = _run(space.SerializeToString(), Path(private), timeout_s)
-        if isinstance(answer, str):
-            return Opinion(error=answer)
-        host: Answer | str | None = None
-        if has_gpu:
-            host = _run(repair.host_only(space).SerializeToString(), Path(private), timeout_s)
-    return _opinion(answer, None if isinstance(host, str) else host)
-
-
-def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
-    """Return the child's answer, or the reason for its absence."""
-    file = private / "trace.xplane.pb"
-    for old in private.iterdir():
-        old.unlink()
-    file.write_bytes(trace)
-    limit = BASE_BYTES + BYTES_PER_BYTE * len(trace)
+def _run(path: Path, private: Path, limit: int, timeout_s: float) -> list[Answer] | str:
+    """Return the child's answers, of the whole trace and on a GPU of that without devices; or why not."""
     # -P: this folder has an xprof.py too
-    child = [sys.executable, "-P", str(CHILD), str(file), str(limit)]
+    child = [sys.executable, "-P", str(CHILD), str(path), str(private), str(limit)]
     try:
         finished = subprocess.run(  # noqa: S603 - our own child
             child,
@@ -108,15 +98,17 @@ def _run(trace: bytes, private: Path, timeout_s: float) -> Answer | str:
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {timeout_s:.0f} s"
-    if finished.returncode < 0:
-        return f"it was killed by signal {-finished.returncode}"
-    if finished.returncode:
+    lines = finished.stdout.splitlines()
+    if finished.returncode and not lines:
+        if finished.returncode < 0:
+            return f"it was killed by signal {-finished.returncode}"
         return (finished.stderr.strip().splitlines() or ["it failed without a message"])[-1]
     try:
-        answer = json.loads(finished.stdout)
+        answers = [json.loads(line) for line in lines]
     except ValueError:
         return "its answer cannot be read"
-    return answer if isinstance(answer, dict) else "its answer is of an unknown kind"
+    well_formed = answers and all(isinstance(answer, dict) for answer in answers)
+    return answers if well_formed else "its answer is of an unknown kind"
 
 
 def _opinion(answer: Answer, host: Answer | None) -> Opinion:

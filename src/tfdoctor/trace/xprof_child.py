@@ -1,6 +1,7 @@
-"""``python xprof_child.py TRACE BYTES``: prints xprof's analysis of a trace as JSON.
+"""``python xprof_child.py TRACE FOLDER BYTES``: prints xprof's analyses of a trace as JSON.
 
-Exits with 1 and a message if there is none. Run by path in its own process, limited to BYTES of address space.
+Exits with 1 and a message if there is none. Run by path in its own process, limited to BYTES of address space; it
+writes to the empty FOLDER only.
 The input pipeline analyzer writes an OpStats message into its cache, with the steps in exact picoseconds; its
 tables are rounded, but have the verdict and the diagnostics. The log level must be set before the import.
 """
@@ -17,23 +18,44 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from xprof.convert import _pywrap_profiler_plugin as xprof
 from xprof.protobuf import op_stats_pb2, steps_db_pb2
 
+from tfdoctor.errors import InputError
+from tfdoctor.trace import repair
+from tfdoctor.trace.wire import parse
+
 TOOL = "input_pipeline_analyzer"
 CACHE = "ALL_HOSTS.op_stats_v2.pb"
 
 
 def main() -> None:
-    """Print the tables and the steps of the analysis as one JSON object, or exit with its error."""
-    trace, limit = sys.argv[1], int(sys.argv[2])
+    """Print the analysis of the trace, and on a GPU that of its host, each on a line; or exit with an error."""
+    trace, private, limit = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    data, answered = xprof.xspace_to_tools_data([trace], TOOL, {})
+    try:
+        space = parse(trace)
+    except InputError as error:
+        sys.exit(str(error))
+    has_gpu = any(plane.name.startswith("/device:GPU") for plane in space.planes)
+    repair.repair(space)
+    whole = private / "whole.xplane.pb"
+    whole.write_bytes(space.SerializeToString())
+    host = private / "host" / "host.xplane.pb"
+    if has_gpu:
+        host.parent.mkdir()
+        host.write_bytes(repair.host_only(space).SerializeToString())
+    del space  # xprof needs the memory
+    for file in (whole, host) if has_gpu else (whole,):
+        sys.stdout.write(f"{json.dumps(_analysis(file))}\n")
+        sys.stdout.flush()  # xprof may abort in the next
+
+
+def _analysis(trace: Path) -> dict[str, Any]:
+    """Return the tables and the steps of the analysis, or exit with its error."""
+    data, answered = xprof.xspace_to_tools_data([str(trace)], TOOL, {})
     if not answered:
         sys.exit(data.decode(errors="replace") or "xprof gave no reason")
-    stats = op_stats_pb2.OpStats.FromString(Path(trace).with_name(CACHE).read_bytes())
-    answer = {
-        "tables": json.loads(data),
-        "steps": [_step(step) for step in stats.step_db.step_sequence if step.step_info_per_core],
-    }
-    json.dump(answer, sys.stdout)
+    stats = op_stats_pb2.OpStats.FromString(trace.with_name(CACHE).read_bytes())
+    steps = [_step(step) for step in stats.step_db.step_sequence if step.step_info_per_core]
+    return {"tables": json.loads(data), "steps": steps}
 
 
 def _step(step: Any) -> dict[str, Any]:  # noqa: ANN401 - a protobuf without type stubs

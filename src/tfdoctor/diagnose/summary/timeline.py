@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from operator import attrgetter
 
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
@@ -157,14 +158,16 @@ def _named(label: tuple[str, str, str]) -> str:
 def _packed(bars: Sequence[TimelineBar]) -> list[list[TimelineBar]]:
     """Return the bars in rows, each in the first where the bar before it has ended."""
     rows: list[list[TimelineBar]] = []
-    ends: list[float] = []
+    ends: list[tuple[float, int]] = []  # of the last bars, and their rows
+    free: list[int] = []
     for bar in sorted(bars, key=attrgetter("start_ms")):
-        at = next((n for n, end in enumerate(ends) if end <= bar.start_ms), len(rows))
+        while ends and ends[0][0] <= bar.start_ms:
+            heappush(free, heappop(ends)[1])
+        at = heappop(free) if free else len(rows)
         if at == len(rows):
             rows.append([])
-            ends.append(0.0)
         rows[at].append(bar)
-        ends[at] = bar.start_ms + bar.duration_ms
+        heappush(ends, (bar.start_ms + bar.duration_ms, at))
     return rows
 
 

@@ -169,7 +169,7 @@ def add_functions(line: Line, owners: dict[int, Node]) -> None:
         for start, end, run in zip(*columns, strict=True):
             stretches.setdefault(run, []).append((start, end))
     for run, spans in stretches.items():
-        owners[run].function.extend(Intervals.union(spans).spans)
+        owners[run].function.extend(Intervals.union(spans).spans if len(spans) > 1 else spans)
     _add_operations(line, owners)
 
 

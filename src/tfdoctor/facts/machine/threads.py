@@ -4,7 +4,7 @@ An operation of oneDNN or Eigen divides its work among the threads of the *intra
 lies on the thread that called it; the pool's threads show their part as tasks on their own lines.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,6 +17,7 @@ from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select
+from tfdoctor.facts.timeline.trainer import present, spans_of
 from tfdoctor.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
@@ -49,7 +50,7 @@ class Threads:
         window = StepSpans.of(steps)
         start, end = window.starts_ps[0], steps.steps[-1].end_ps
         pool = _Pool(line.tasks_ps for line in trace.host.lines)
-        busy = sum(_union_ps(_spans(line), start, end) for line in trace.host.lines)
+        busy = sum(_at_work(line).within(start, end).total for line in trace.host.lines)
         total = busy + pool.until(end) - pool.until(start)
         by_type = _by_type(activity, pool) if device.kind == DeviceKind.CPU and pool.known else {}
         return cls(float(total / max(1, end - start)), by_type, _why(device, known=pool.known))
@@ -75,23 +76,17 @@ class _Pool:
         return total
 
 
-def _spans(line: Line) -> Iterator[tuple[int, int]]:
-    """Yield when a thread computed: its operations, or on tf.data's threads all that they execute."""
+def _at_work(line: Line) -> Intervals:
+    """Return when a thread computed: its operations, or on tf.data's threads all that they execute."""
     if line.name.startswith(INPUT_THREAD):
-        for name in (EXECUTOR, EXECUTOR_DONE):
-            starts, ends, _ = executors(line, name)
-            yield from zip(starts.tolist(), ends.tolist(), strict=True)
-        return
-    wanted = np.array([bool(operation_label(kind)) for kind in line.types], dtype=bool)
-    chosen = select(line, wanted[line.kind]) if len(line) else line
-    inner = select(chosen, leaves(chosen))
-    yield from zip(
-        inner.start_ps.tolist(), (inner.start_ps + inner.duration_ps).tolist(), strict=True
-    )
-
-
-def _union_ps(spans: Iterable[tuple[int, int]], start: int, end: int) -> int:
-    return Intervals.union(spans).within(start, end).total
+        starts, ends, _ = executors(line, EXECUTOR)
+        done, done_ends, _ = executors(line, EXECUTOR_DONE)
+        return Intervals.merged(np.append(starts, done), np.append(ends, done_ends))
+    wanted = np.zeros(len(line.types), bool)
+    wanted[[kind for kind in present(line) if operation_label(line.types[kind])]] = True
+    chosen = select(line, wanted[line.kind])
+    inner = leaves(chosen)
+    return spans_of(chosen, inner)
 
 
 def _by_type(activity: Activity, pool: _Pool) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """Events of the host's threads: operations, executors, and events that contain no others."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,16 +26,21 @@ def select(line: Line, mask: NDArray[np.bool_]) -> Line:
 
 def operation_label(kind: EventType) -> tuple[str, str, str] | None:
     """Return (name, type, what ran) of an operation's event, or None for any other event."""
-    if XLA_ON_CPU.fullmatch(kind.name):
-        return "", UNNAMED, kind.name
-    if eager := EAGER_OPERATION.fullmatch(kind.name):
-        return eager[1], eager[1], kind.name
-    name, colon, ending = kind.name.rpartition(":")
-    if not colon or not name or name.endswith(":") or ending != kind.display_name:
+    return _label(kind.name, kind.display_name)
+
+
+@lru_cache(maxsize=65536)  # of a trace with thousands of threads, each has the same types
+def _label(called: str, display_name: str) -> tuple[str, str, str] | None:
+    if XLA_ON_CPU.fullmatch(called):
+        return "", UNNAMED, called
+    if eager := EAGER_OPERATION.fullmatch(called):
+        return eager[1], eager[1], called
+    name, colon, ending = called.rpartition(":")
+    if not colon or not name or name.endswith(":") or ending != display_name:
         return None
-    if WAIT.fullmatch(kind.name) or ending.startswith(("IteratorGetNext", "_Arg", "_Ret")):
+    if WAIT.fullmatch(called) or ending.startswith(("IteratorGetNext", "_Arg", "_Ret")):
         return None
-    return name, ending, kind.name
+    return name, ending, called
 
 
 def leaves(line: Line) -> NDArray[np.bool_]:
