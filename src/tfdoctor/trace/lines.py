@@ -1,6 +1,7 @@
 """Sorts the events of a plane into its lines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -88,30 +89,50 @@ def lines_of(
         DamagedError: their events are none.
     """
     events = decoded([line.events for line in lines], names)
-    bases_ps = [(line.timestamp_ns - origin_ns) * 1000 for line in lines]
-    times = _Times.of(events, types, np.array([*map(_clipped, bases_ps)], np.int64))
-    titles = [clean(line.display_name or line.name) for line in lines]
+    bases_ps = [_clipped((line.timestamp_ns - origin_ns) * 1000) for line in lines]
+    times = _Times.of(events, types, np.array(bases_ps, np.int64))
     order = times.order(types)
     position = np.full(len(times.kind), -1)
     position[order] = np.arange(len(order))
-    stats = events.stats.moved(position)
-    kind, start_ps, duration_ps = (
-        times.kind[order].astype(np.int32), times.start_ps[order], times.duration_ps[order]
-    )  # fmt: skip
-    places = np.arange(len(lines) + 1)
-    task_lines, tasks_ps = times.tasks(
-        types, np.array([INTRA_OP in title for title in titles], bool)
+    whole = Line(
+        name="",
+        id=0,
+        types=types.all,
+        kind=times.kind[order].astype(np.int32),
+        start_ps=times.start_ps[order],
+        duration_ps=times.duration_ps[order],
+        stats=events.stats.moved(position),
     )
-    ends, task_ends = times.line[order].searchsorted(places), task_lines.searchsorted(places)
+    titles = [clean(line.display_name or line.name) for line in lines]
+    task_lines, tasks_ps = times.tasks(types, np.array([INTRA_OP in name for name in titles], bool))
     return tuple(
-        Line(
-            title, line.id, types.all, kind[first:last], start_ps[first:last], duration_ps[first:last],
-            stats.part(first, last), tasks_ps[first_task:last_task],
+        replace(
+            _part(whole, *events_at), name=name, id=line.id, tasks_ps=tasks_ps[slice(*tasks_at)]
         )
-        for line, title, (first, last), (first_task, last_task) in zip(
-            lines, titles, pairwise(ends.tolist()), pairwise(task_ends.tolist()), strict=True
+        for line, name, events_at, tasks_at in zip(
+            lines,
+            titles,
+            _stretches(times.line[order], len(lines)),
+            _stretches(task_lines, len(lines)),
+            strict=True,
         )
-    )  # fmt: skip
+    )
+
+
+def _stretches(line: Column, count: int) -> Iterator[tuple[int, int]]:
+    """Yield for each of ``count`` lines where its rows begin and end in a sorted column of lines."""
+    return pairwise(line.searchsorted(np.arange(count + 1)).tolist())
+
+
+def _part(whole: Line, first: int, last: int) -> Line:
+    """Return some of the events, whose columns are views."""
+    return replace(
+        whole,
+        kind=whole.kind[first:last],
+        start_ps=whole.start_ps[first:last],
+        duration_ps=whole.duration_ps[first:last],
+        stats=whole.stats.part(first, last),
+    )
 
 
 def _limited(times_ps: Column) -> Column:
