@@ -70,6 +70,14 @@ def test_updates_that_were_cut_off_at_the_end_are_still_counted() -> None:
     assert figures(updates=[[20, 40], [99, 197]]).per == 2
 
 
+@pytest.mark.parametrize("extra", [0, 5, 10])
+def test_updates_for_steps_without_a_batch_do_not_count(extra: int) -> None:
+    """Ten epochs of eight steps: at the end of each, Keras asks for a batch more."""
+    counted = [[8, 8], [88, 88 + extra]]
+    made = loop([100.0] * 100, updates=counted, epoch_ends=[*range(8, 96, 8)])
+    assert Loop.read(made).updates_per_step() == 1
+
+
 @pytest.mark.parametrize(
     ("updates", "per"),
     [

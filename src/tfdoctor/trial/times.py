@@ -47,6 +47,7 @@ class Loop:
     fewest: int  # calls after them without which there is no figure, as it said
     epoch_steps: int | None = None
     updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
+    epoch_ends: tuple[int, ...] = ()  # steps begun by the end of each epoch
     examples: int | None = None  # of a step, as far as they are seen to be the same for most
 
     @classmethod
@@ -61,6 +62,7 @@ class Loop:
             int(loop["fewest"]),
             loop["epoch_steps"] or next(iter(loop["epoch_ends"]), None),
             tuple((int(step), int(count)) for step, count in loop["updates"]),
+            tuple(map(int, loop["epoch_ends"])),
             _usual(loop.get("examples", ())),
         )
 
@@ -76,7 +78,11 @@ class Loop:
         return float(np.median(spans / sizes)) / 1e3, float(np.median(spans)) / 1e3
 
     def updates_per_step(self) -> Fraction | None:
-        """Return how many updates of the weights a step makes; None where that was not counted exactly."""
+        """Return how many updates of the weights a step makes; None where that was not counted exactly.
+
+        At the end of an epoch of unknown length, Keras begins a step for which there is no batch. TensorFlow may
+        count its update or not: that operation does not wait for the batch.
+        """
         if len(self.updates) < 2:  # noqa: PLR2004 - a difference needs two
             return None
         (first, before), (last, after) = self.updates[0], self.updates[-1]
@@ -84,6 +90,9 @@ class Loop:
             return None
         steps = last - first
         ratio = Fraction(after - before, steps)
+        whole, ends = round(ratio), sum(first < end <= last for end in self.epoch_ends)
+        if whole and -whole <= after - before - whole * steps <= whole * (1 + ends):
+            return Fraction(whole)
         # The end of a run cuts a step off. Of fractions with such denominators, one at most is so near:
         near = ratio.limit_denominator(max(1, min(LARGEST_RATIO, math.isqrt(steps // 2))))
         return near if near > 0 and abs(near - ratio) * steps <= max(Fraction(1), near) else None
