@@ -72,6 +72,22 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     ("depthwise 3x3, 96, 32x32, batch 32", depthwise, (32, 32, 32, 96), (3, 3, 96, 1)),
 )
 
+WEIGHTS: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+    ("layer conv 3x3, 256 -> 256, 4x4, batch 8", conv, (8, 4, 4, 256), (3, 3, 256, 256)),
+    ("layer conv 3x3, 256 -> 256, 16x16, batch 8", conv, (8, 16, 16, 256), (3, 3, 256, 256)),
+    ("layer conv 3x3, 256 -> 512, 8x8, batch 8", conv, (8, 8, 8, 256), (3, 3, 256, 512)),
+    ("layer conv 3x3, 512 -> 512, 2x2, batch 8", conv, (8, 2, 2, 512), (3, 3, 512, 512)),
+    ("layer conv 3x3, 512 -> 512, 4x4, batch 8", conv, (8, 4, 4, 512), (3, 3, 512, 512)),
+    ("layer conv 3x3, 512 -> 512, 7x7, batch 8", conv, (8, 7, 7, 512), (3, 3, 512, 512)),
+    ("layer conv 1x1, 2048 -> 512, 2x2, batch 8", conv, (8, 2, 2, 2048), (1, 1, 2048, 512)),
+    ("layer conv 1x1, 512 -> 2048, 2x2, batch 8", conv, (8, 2, 2, 512), (1, 1, 512, 2048)),
+    ("layer dense 32 x 1024 x 1024", tf.matmul, (32, 1024), (1024, 1024)),
+    ("layer dense 256 x 1024 x 1024", tf.matmul, (256, 1024), (1024, 1024)),
+    ("layer dense 256 x 2048 x 2048", tf.matmul, (256, 2048), (2048, 2048)),
+    ("layer dense 32 x 4096 x 4096", tf.matmul, (32, 4096), (4096, 4096)),
+)
+"""With the casts of float32 weights and of their gradients, as in a layer under a mixed policy."""
+
 TIMES = 8
 """Small matmuls run several times in one graph, so that the call from Python costs little."""
 
@@ -160,6 +176,36 @@ def seconds(run: Callable[..., object], x: tf.Tensor, w: tf.Tensor) -> float:
     return time.perf_counter() - start
 
 
+def layer(
+    call: Call, x: tf.Tensor, w: tf.Tensor, dtype: tf.DType
+) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Return the forward and backward pass of a layer with float32 weights that computes in another type."""
+    inputs, weights = tf.cast(x, dtype), tf.Variable(w)
+
+    @tf.function
+    def run(_: tf.Tensor, __: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            y = call(inputs, tf.cast(weights, dtype))
+            loss = tf.reduce_sum(tf.cast(y * y, tf.float32))
+        of_inputs, of_weights = tape.gradient(loss, [inputs, weights])
+        return (
+            loss
+            + tf.cast(tf.reshape(of_inputs, [-1])[0], tf.float32)
+            + tf.reshape(of_weights, [-1])[0]
+        )
+
+    return run
+
+
+def compare_layers(call: Call, x: tf.Tensor, w: tf.Tensor, rounds: int = 15) -> tuple[float, float]:
+    """Return the median seconds of a layer in float32 and in bfloat16, taking turns."""
+    wide, thin = (layer(call, x, w, dtype) for dtype in (tf.float32, tf.bfloat16))
+    seconds(wide, x, w), seconds(thin, x, w)
+    pairs = [(seconds(wide, x, w), seconds(thin, x, w)) for _ in range(rounds)]
+    return statistics.median(one for one, _ in pairs), statistics.median(one for _, one in pairs)
+
+
 def compare(
     run: Callable[..., object], x: tf.Tensor, w: tf.Tensor, rounds: int = 15
 ) -> tuple[float, float]:
@@ -212,6 +258,9 @@ def main() -> None:
         if name.startswith("small"):
             wide, thin = wide / TIMES, thin / TIMES
         print(f"{name:40} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
+    for name, call, x, w in WEIGHTS:
+        wide, thin = compare_layers(call, tf.random.normal(x), tf.random.normal(w))
+        print(f"{name:44} {wide * 1e3:8.3f} ms {thin * 1e3:8.3f} ms  ratio {thin / wide:.2f}")
     for name, call in ACTIVATIONS:
         x, y = tf.random.normal(VALUES), tf.abs(tf.random.normal(VALUES)) + 0.5
         wide, thin = compare(tf.function(call), x, y)

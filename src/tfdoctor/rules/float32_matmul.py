@@ -6,10 +6,10 @@ The time of matmuls and convolutions with float32 operands on a device whose mat
 bfloat16 or float16. The saving is computed for each operation from the ratio of the two rates.
 
 On a CPU five costs are deducted: 0.1 ms of each matmul, which does not depend on the type; the casts of the
-weights; the casts around unfused batch normalization; activations that are computed value by value (sigmoid,
-tanh, gelu); and the gradients of strided depthwise convolutions, which TensorFlow computes many times slower in
-bfloat16 on a CPU. The rest of the step is assumed to stay as it is, so a small gain (below 15 % of the compute
-time) is not reported.
+weights, and the arrangement of those of convolutions in memory (0.33 ms per million); the casts around unfused
+batch normalization; activations that are computed value by value (sigmoid, tanh, gelu); and the gradients of
+strided depthwise convolutions, which TensorFlow computes many times slower in bfloat16 on a CPU. The rest of the
+step is assumed to stay as it is, so a small gain (below 20 % of the compute time, with AMX 25 %) is not reported.
 
 On a GPU the saving is an upper bound: 16-bit kernels may reach a larger share of their peak than those of TF32,
 so where the FLOPs are known the least time is that at the highest rate measured, else 0.56 times the ratio of

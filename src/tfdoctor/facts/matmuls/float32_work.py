@@ -1,5 +1,6 @@
 """What 16-bit precision makes of the matmuls and convolutions that run in float32."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -19,7 +20,13 @@ FIXED_MS = 0.1
 
 CAST_MS = 0.003
 """Time of the casts of weights and of their gradients that a mixed policy adds to each matmul on a CPU
-(benchmarks/precision.py: 5 to 11 us for a layer of three matmuls, whatever its size)."""
+(benchmarks/precision.py: 5 to 11 us for a small layer of three matmuls)."""
+
+WEIGHTS_MS = 0.33
+"""Time per million weights that a mixed policy adds to each convolution on a CPU, for their casts and for arranging
+them anew (benchmarks/precision.py, "layer conv": with 0.6 to 2.4 million weights the three convolutions of a layer
+take 0.6 of their time in float32 and 0.7 to 1.5 ms per million, on an AMD EPYC with avx512_bf16, TensorFlow 2.21,
+2026-11-23). Dense layers of that size gain as much as without casts."""
 
 EINSUM_MS = 0.25
 """Like FIXED_MS, for an Einsum, which also transposes its operands (benchmarks/precision.py: 64 matmuls
@@ -84,8 +91,11 @@ class Float32Work:
                 yield Effect(Stage.DEVICE, scales, row.name, ms(row.ms))
 
     def _scales_on_cpu(self, row: OperationTime) -> float:
-        fixed, casts = _fixed_ms(row) / row.ms, CAST_MS * row.calls / row.ms
-        return casts + fixed + max(self.sixteen_bit.scales, _least_on_cpu(row)) * (1.0 - fixed)
+        fixed, added = _fixed_ms(row) / row.ms, _added_ms(row) / row.ms
+        scales = self.sixteen_bit.scales
+        if row.type == "MatMul" and self.sixteen_bit.matmul_scales is not None:
+            scales = self.sixteen_bit.matmul_scales
+        return added + fixed + max(scales, _least_on_cpu(row)) * (1.0 - fixed)
 
     def _scales(self, row: OperationTime) -> float:
         scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
@@ -130,6 +140,12 @@ def _least_on_cpu(row: OperationTime) -> float:
     if min(height, width) == 1 < max(height, width):
         return ALONG_ONE_AXIS
     return OF_FEW_CHANNELS if channels < FEW_CHANNELS else 0.0
+
+
+def _added_ms(row: OperationTime) -> float:
+    """Return the time of what is done with the weights in both types."""
+    weights = math.prod(row.kernel or (0,)) if row.type.startswith("Conv") else 0
+    return (CAST_MS + WEIGHTS_MS * weights / 1e6) * row.calls
 
 
 def _fixed_ms(row: OperationTime) -> float:
