@@ -22,6 +22,7 @@ from tfdoctor.cli.try_parser import TryCommand
 from tfdoctor.cli.trying import try_
 from tfdoctor.cli.unread import tolerate_leaving_readers
 from tfdoctor.errors import TfdoctorError
+from tfdoctor.remote.uploads import UPLOADS
 
 __all__ = ["FOUND", "FailOn", "app", "exit_code", "main"]
 
@@ -42,7 +43,7 @@ def main() -> None:
     """Run the command line; an error the user can fix is one sentence and an exit code."""
     tolerate_leaving_readers()
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(_run())
     except USAGE as error:
         typer.echo(_usage(error), err=True)
         sys.exit(TfdoctorError.exit_code)
@@ -54,6 +55,16 @@ def main() -> None:
     except OSError as error:  # a full disk behind the standard output, say
         typer.echo(f"tfdoctor: {error.filename or 'output'}: {error.strerror}.", err=True)
         sys.exit(TfdoctorError.exit_code)
+
+
+def _run() -> int:
+    """Run the command, and upload what it wrote for a URL, even if it failed later."""
+    try:
+        code: int = app(standalone_mode=False)
+    finally:
+        for uploaded in UPLOADS.finish():
+            typer.echo(uploaded, err=True)
+    return code
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401  # as above

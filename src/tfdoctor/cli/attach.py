@@ -8,7 +8,7 @@ import typer
 
 from tfdoctor.cli.durations import parse_seconds
 from tfdoctor.cli.gates import Gates, KnownFindings
-from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats, parse_path
+from tfdoctor.cli.options import Fail, Formats, Scrub, parse_formats, parse_out
 from tfdoctor.cli.outcome import diagnose, exit_code, write
 from tfdoctor.cli.rule_selection import (
     ConfigFile,
@@ -42,7 +42,7 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
+            parser=parse_out,
             metavar="PATH",
             help="Folder for the recording [default: runs/attach-TIME].",
         ),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import Show, parse_path, parse_percent
+from tfdoctor.cli.options import Show, parse_out, parse_path, parse_percent
 from tfdoctor.cli.outcome import FOUND, open_page, untried
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.errors import InputError
+from tfdoctor.remote.uploads import UPLOADS
 
 if TYPE_CHECKING:
     from tfdoctor.compare.compare import Sides
@@ -79,7 +80,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
+            parser=parse_out,
             metavar="PATH",
             help="Folder for the files [default: the current folder].",
         ),
@@ -160,6 +161,6 @@ def _write(comparison: "RunComparison", folder: Path, formats: list[str], *, sho
     written = write(comparison, folder, formats) if formats else ()
     typer.echo(terminal.render(comparison).rstrip("\n"))
     for path in written:
-        typer.echo(f"wrote {path}")
+        typer.echo(f"wrote {UPLOADS.shown(path)}")
         if show and path.suffix == ".html":
             open_page(path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from tfdoctor.cli.options import FailOn, parse_path
+from tfdoctor.cli.options import FailOn, parse_own, parse_path
 from tfdoctor.cli.rule_selection import failing
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WriteBaseline = Annotated[
     Path | None,
     typer.Option(
         "--write-baseline",
-        parser=parse_path,
+        parser=parse_own,
         metavar="FILE",
         help="Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.",
     ),

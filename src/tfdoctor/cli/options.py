@@ -1,5 +1,6 @@
 """Options and argument types that several commands share."""
 
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -8,6 +9,8 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
+from tfdoctor.remote.filesystem import is_url
+from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.report.formats import FORMATS
 
 
@@ -121,10 +124,44 @@ ONE_PERCENT = 0.01
 
 
 def parse_path(text: str) -> Path:
-    """Return a path; an empty one is a usage error, because it would be the current folder."""
+    """Return a path to read; of a URL, that of a copy.
+
+    An empty path is a usage error, because it would be the current folder.
+
+    Raises:
+        InputError: what is at the URL cannot be read.
+    """
+    _must_name(text)
+    if not is_url(text):
+        return Path(text)
+    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.remote.fetching import fetched  # noqa: PLC0415 - same
+
+    with line(f"fetching {text} …", sys.stderr):
+        return fetched(text)
+
+
+def parse_out(text: str) -> Path:
+    """Return a folder to write to; of a URL, one whose files are uploaded in the end.
+
+    Raises:
+        InputError: the scheme of the URL is unknown, or needs a package that is not installed.
+    """
+    _must_name(text)
+    return UPLOADS.folder(text) if is_url(text) else Path(text)
+
+
+def parse_own(text: str) -> Path:
+    """Return a path on this machine; a URL is a usage error."""
+    _must_name(text)
+    if is_url(text):
+        raise typer.BadParameter(f"{text} is a URL: name a path on this machine")
+    return Path(text)
+
+
+def _must_name(text: str) -> None:
     if not text:
         raise typer.BadParameter("the path is empty: name one, or check the variable it is from")
-    return Path(text)
 
 
 def parse_percent(text: str | None) -> float | None:

@@ -13,6 +13,7 @@ import typer
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import FailOn
 from tfdoctor.errors import TfdoctorError
+from tfdoctor.remote.uploads import UPLOADS
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
@@ -139,7 +140,7 @@ def _say(diagnosis: "Diagnosis", written: tuple[Path, ...], *, err: bool, scrubb
     summary = terminal.render(diagnosis, color=colored).rstrip("\n")
     typer.echo(f"{summary}\n", file=stream, color=colored)
     for path in written:
-        typer.echo(f"wrote {path.name if scrubbed else path}", file=stream)
+        typer.echo(f"wrote {path.name if scrubbed else UPLOADS.shown(path)}", file=stream)
 
 
 def open_page(page: Path) -> None:

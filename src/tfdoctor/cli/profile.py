@@ -16,7 +16,7 @@ from tfdoctor.cli.options import (
     UsdPerHour,
     at_least,
     parse_formats,
-    parse_path,
+    parse_out,
 )
 from tfdoctor.cli.outcome import report_after
 from tfdoctor.cli.profile_parser import COMMAND
@@ -51,7 +51,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
+            parser=parse_out,
             metavar="PATH",
             help="Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one.",
         ),

@@ -16,6 +16,7 @@ from tfdoctor.cli.options import (
     UsdPerHour,
     parse_formats,
     parse_link,
+    parse_out,
     parse_path,
 )
 from tfdoctor.cli.outcome import diagnose, exit_code, write
@@ -43,7 +44,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
+            parser=parse_out,
             metavar="PATH",
             help="Folder for the reports [default: the recording, otherwise the current folder].",
         ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import FailOn, parse_path
+from tfdoctor.cli.options import FailOn, parse_own, parse_path
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
@@ -42,7 +42,7 @@ OwnRules = Annotated[
     list[Path] | None,
     typer.Option(
         "--rules",
-        parser=parse_path,
+        parser=parse_own,
         metavar="DIR",
         help="Also apply your own rules in this folder; can be repeated.",
     ),

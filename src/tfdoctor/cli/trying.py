@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_path, parse_percent
+from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_own, parse_percent
 from tfdoctor.cli.outcome import exit_code, untried, without_names, write
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
@@ -50,7 +50,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
+            parser=parse_own,
             metavar="PATH",
             help="Folder for a new recording [default: runs/SCRIPT-TIME].",
         ),
@@ -87,7 +87,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     keep: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_path,
+            parser=parse_own,
             metavar="FILE",
             help="Write the edits that proved to help as a diff for git apply.",
         ),

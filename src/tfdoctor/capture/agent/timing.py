@@ -42,7 +42,9 @@ class StepTimes:
         self.examples: list[int] = []  # of the first batches that were seen
 
     def note(self, number: int, k: int) -> None:
-        """A call of k steps begins; what was begun at this number before was no step."""
+        """A call of k steps begins; one that was begun at this number before was none: it had no batch."""
+        if self.numbers and self.numbers[-1] >= number:
+            self.epoch_ends.append(number)
         while self.numbers and self.numbers[-1] >= number:
             for column in (self.numbers, self.starts, self.sizes):
                 column.pop()

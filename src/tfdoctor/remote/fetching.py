@@ -1,0 +1,88 @@
+"""Fetches what a report needs of a recording at a URL."""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from tfdoctor.errors import InputError
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
+from tfdoctor.remote.filesystem import Action, Remote, opened
+
+TRIALS = "trials.json"
+
+OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS))
+TRACE = ".xplane.pb"
+FILES = (TRACE, ".json")
+"""How the names of files end that are read by themselves."""
+
+
+def fetched(url: str) -> Path:
+    """Return a copy of the file or the recording at a URL, in a temporary folder, under its own name.
+
+    Of a log directory with several runs, the newest is copied.
+
+    Raises:
+        InputError: it cannot be read, or has no trace.
+    """
+    place = opened(url)
+    folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    name = PurePosixPath(place.path.rstrip("/")).name or "recording"
+    if _is_file(place, name):
+        return _copied(place, place.path, folder / name)
+    root = place.path.rstrip("/")
+    files = {path.removeprefix(root).lstrip("/"): path for path in _found(place)}
+    wanted = [*chosen(files)]
+    if not wanted:
+        raise InputError(
+            f"No trace under {url}: expected plugins/profile/<run>/<host>.xplane.pb; record one with "
+            "`tfdoctor profile`."
+        )
+    for relative in wanted:
+        _copied(place, files[relative], folder / name / relative)
+    return folder / name
+
+
+def _is_file(place: Remote, name: str) -> bool:
+    """Say whether there is a file; for a web server, which shows a folder as a page, by its name."""
+    if "http" in str(place.filesystem.protocol):
+        return name.endswith(FILES)
+    return bool(place.attempt(Action.READ, lambda: place.filesystem.isfile(place.path)))
+
+
+def _found(place: Remote) -> list[str]:
+    found: list[str] = place.attempt(Action.READ, lambda: place.filesystem.find(place.path))
+    if not found and not place.attempt(Action.READ, lambda: place.filesystem.exists(place.path)):
+        raise InputError(f"There is nothing at {place.url}: check the address.")
+    return found
+
+
+def chosen(files: Iterable[str]) -> Iterator[str]:
+    """Yield the files of a recording: its own, and the traces of the newest run, or of each worker's."""
+    paths = [PurePosixPath(file) for file in files]
+    own = [path for path in paths if path.name in OF_RECORDING]
+    yield from map(str, own)
+    traces = [path for path in paths if path.name.endswith(TRACE)]
+    by_folder: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for path in traces:
+        log = path.parents[3] if len(path.parents) > 3 else path.parent  # noqa: PLR2004 - plugins/profile/RUN
+        by_folder.setdefault(log if own else PurePosixPath(), []).append(path)
+    for runs in by_folder.values():
+        newest = max(path.parent.name for path in runs)  # runs are named by date
+        yield from (str(path) for path in runs if path.parent.name == newest)
+
+
+def _copied(place: Remote, path: str, target: Path) -> Path:
+    """Copy a file, and check that all of it came."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+    def copy() -> None:
+        place.filesystem.get_file(path, str(target))
+        size = place.filesystem.size(path)
+        if size is not None and size != target.stat().st_size:
+            raise OSError(f"{target.stat().st_size:,} of {size:,} bytes came")
+
+    place.attempt(Action.READ, copy)
+    return target

@@ -1,0 +1,107 @@
+"""Opens the filesystem of a URL, and says in one sentence why it cannot be used."""
+
+import logging
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+from tfdoctor.errors import InputError
+
+URL = re.compile(r"[a-z][a-z0-9+.-]+://.*", re.DOTALL | re.IGNORECASE)
+"""At least two letters before "://": one is a drive of Windows."""
+
+EXTRAS = {
+    "gs": "gcs",
+    "gcs": "gcs",
+    "s3": "s3",
+    "s3a": "s3",
+    "az": "azure",
+    "abfs": "azure",
+    "abfss": "azure",
+}
+"""The optional dependencies of a scheme."""
+
+ATTEMPTS = 3
+"""A connection that is cut in the middle is tried again; the packages for buckets do so by themselves."""
+
+T = TypeVar("T")
+
+
+class Action(StrEnum):
+    """What fails."""
+
+    READ = "cannot be read"
+    WRITE = "cannot be written"
+
+
+class Remote(NamedTuple):
+    """A place at a URL."""
+
+    url: str
+    filesystem: Any  # of fsspec, which has no types
+    path: str  # there
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether it is in a bucket, which has no folders."""
+        return self.url.partition("://")[0].lower() in EXTRAS
+
+    def attempt(self, what: Action, action: Callable[[], T]) -> T:
+        """Return what an action on the filesystem returns; it is tried again if the connection fails.
+
+        Raises:
+            InputError: it failed; the sentence says ``what``.
+        """
+        for left in reversed(range(1 if self.is_bucket else ATTEMPTS)):
+            try:
+                return action()
+            except FileNotFoundError as error:
+                if what is Action.READ:
+                    raise InputError(
+                        f"There is nothing at {self.url}: check the address."
+                    ) from error
+                raise InputError(
+                    f"{self.url} {what} (its bucket or folder does not exist)."
+                ) from error
+            except PermissionError as error:
+                raise InputError(
+                    f"{self.url} {what} ({_reason(error)}): check your credentials."
+                ) from error
+            except Exception as error:
+                if not left:
+                    raise InputError(f"{self.url} {what} ({_reason(error)}).") from error
+        raise AssertionError
+
+
+def is_url(text: str) -> bool:
+    """Say whether a text is a URL and no path."""
+    return bool(URL.fullmatch(text))
+
+
+def opened(url: str) -> Remote:
+    """Return the place at a URL.
+
+    Raises:
+        InputError: its scheme is unknown, or needs a package that is not installed.
+    """
+    import fsspec  # noqa: PLC0415 - only for URLs
+
+    scheme = url.partition("://")[0].lower()
+    for name in ("aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "s3fs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what is wrong becomes one sentence
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        extra = EXTRAS.get(scheme)
+        how = f"run pip install 'tfdoctor[{extra}]'" if extra else _reason(error)
+        raise InputError(f"{url} needs a package that is not installed: {how}.") from error
+    except Exception as error:
+        raise InputError(f"{url} cannot be opened ({_reason(error)}).") from error
+    return Remote(url, filesystem, path)
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,154 @@
+"""Recordings and reports at URLs: real servers, and what goes wrong with them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from tests.remote import servers
+from tfdoctor.remote.fetching import chosen
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+SAMPLE = SAMPLES / "cpu-input-bound"
+TRACE = next(SAMPLE.glob("plugins/profile/*/*.xplane.pb"))
+
+
+@pytest.fixture(scope="module", params=["s3", "gs"])
+def bucket(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
+    """A URL of a bucket, its filesystem, and the environment that leads there."""
+    server = servers.s3() if request.param == "s3" else servers.gcs()
+    patch = pytest.MonkeyPatch()
+    with server as environment:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        filesystem = fsspec.filesystem(request.param, skip_instance_cache=True)
+        if request.param == "s3":
+            filesystem.mkdir("runs")
+        yield f"{request.param}://runs", filesystem, environment
+        patch.undo()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with servers.web(SAMPLES) as address:
+        yield address
+
+
+def test_a_recording_in_a_bucket_is_reported_on_there(
+    bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path
+) -> None:
+    url, filesystem, environment = bucket
+    filesystem.put(str(SAMPLE), f"{url}/first", recursive=True)
+    done = servers.tfdoctor(
+        "report", f"{url}/first", "--out", f"{url}/out/first", "--format", "json,md", **environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"wrote {url}/out/first/report.json" in done.stdout
+    assert f"uploaded two files to {url}/out/first" in done.stderr
+    filesystem.invalidate_cache()
+    remote = json.loads(filesystem.cat(f"{url}/out/first/report.json"))
+    here = servers.tfdoctor("report", str(SAMPLE), "--out", str(tmp_path), "--format", "json")
+    assert here.returncode == 0
+    local = json.loads((tmp_path / "report.json").read_text())
+    assert remote["results"] == local["results"]
+    assert remote["subject"]["title"] == "first"
+
+
+def test_a_bucket_without_a_recording_is_one_sentence(
+    bucket: tuple[str, Any, Mapping[str, str]],
+) -> None:
+    url, filesystem, environment = bucket
+    filesystem.pipe(f"{url}/other/notes.txt", b"nothing")
+    nothing = servers.tfdoctor("report", f"{url}/nowhere", **environment)
+    assert (nothing.returncode, nothing.stdout) == (2, "")
+    assert nothing.stderr.splitlines()[-1] == (
+        f"tfdoctor: There is nothing at {url}/nowhere: check the address."
+    )
+    other = servers.tfdoctor("report", f"{url}/other", **environment)
+    assert other.returncode == 2
+    assert f"No trace under {url}/other" in other.stderr
+
+
+def test_a_comparison_reads_and_writes_urls(
+    bucket: tuple[str, Any, Mapping[str, str]],
+) -> None:
+    url, filesystem, environment = bucket
+    filesystem.put(str(SAMPLE), f"{url}/before", recursive=True)
+    filesystem.put(str(SAMPLES / "cpu-input-bound-fixed"), f"{url}/after", recursive=True)
+    words = ("--anyway", "--format", "json", "--out", f"{url}/diff")
+    done = servers.tfdoctor("diff", f"{url}/before", f"{url}/after", *words, **environment)
+    assert done.returncode == 0, done.stderr
+    filesystem.invalidate_cache()
+    compared = json.loads(filesystem.cat(f"{url}/diff/tfdoctor-diff.json"))
+    assert compared["step"]["direction"] == "faster"
+
+
+def test_what_cannot_be_uploaded_stays(
+    bucket: tuple[str, Any, Mapping[str, str]],
+) -> None:
+    url, _, environment = bucket
+    elsewhere = url.replace("runs", "no-such-bucket")
+    done = servers.tfdoctor(
+        "report", str(SAMPLE), "--out", f"{elsewhere}/x", "--format", "json", **environment
+    )
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"tfdoctor: {elsewhere}/x/report.json cannot be written")
+    folder = Path(last.rpartition("stays in ")[2].rstrip("."))
+    assert (folder / "report.json").stat().st_size > 0
+
+
+def test_a_web_server_has_files_and_folders(address: str, tmp_path: Path) -> None:
+    relative = TRACE.relative_to(SAMPLES)
+    for url in (f"{address}/{relative}", f"{address}/cpu-input-bound/"):
+        done = servers.tfdoctor("report", url, "--out", str(tmp_path), "--format", "json")
+        assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "report.json").read_text())["subject"]["command"]
+
+
+def test_a_connection_that_is_cut_once_is_tried_again(address: str, tmp_path: Path) -> None:
+    url = f"{address}/once/{TRACE.relative_to(SAMPLES)}"
+    done = servers.tfdoctor("report", url, "--out", str(tmp_path), "--format", "json")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("cut", "cannot be read"), ("refused", "cannot be read"), ("gone", "There is nothing at")],
+)
+def test_what_a_web_server_refuses_is_one_sentence(
+    address: str, kind: str, why: str, tmp_path: Path
+) -> None:
+    url = f"{address}/{kind}/{TRACE.relative_to(SAMPLES)}"
+    done = servers.tfdoctor("report", url, "--out", str(tmp_path / "out"))
+    assert (done.returncode, done.stdout) == (2, "")
+    sentence = done.stderr.splitlines()[-1]
+    assert sentence.startswith("tfdoctor: ")
+    assert url in sentence
+    assert why in sentence
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("foo://a/b", "Protocol not known: foo"),
+        ("az://a/b", "pip install 'tfdoctor[azure]'"),
+    ],
+)
+def test_an_unknown_scheme_and_a_missing_package_are_one_sentence(url: str, why: str) -> None:
+    done = servers.tfdoctor("report", url)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_of_several_runs_the_newest_is_fetched() -> None:
+    runs = [f"logs/fit/plugins/profile/2026_11_{day}/h.xplane.pb" for day in ("01", "03", "02")]
+    assert [*chosen([*runs, "logs/events.out"])] == [runs[1]]
+    workers = [f"worker-{n}/{path}" for n in (0, 1) for path in ("tfdoctor.json", runs[0], runs[1])]
+    kept = [path for path in workers if runs[0] not in path]
+    assert sorted(chosen(workers)) == sorted(kept)
