@@ -18,8 +18,7 @@ from tfdoctor.trace.wire import Message, damaged, parse_without_events
 LIMIT = 2**64
 """Quantities beyond are damaged and are left out."""
 
-LIMIT_DAYS = 13
-"""LIMIT_PS, for readers."""
+LIMIT_DAYS = LIMIT_PS // 10**12 // (24 * 60 * 60)
 
 ABSOLUTE_NS = 10**17
 """Three years: a line that starts later counts time from 1970, not from the start of the profile."""
