@@ -43,7 +43,7 @@ def parse_without_events(path: Path) -> Message:
     Raises:
         InputError: as for ``parse``, but for damaged events.
     """
-    return _parsed(path, _without_events())
+    return _parsed(path, xspace_without_events())
 
 
 def damaged(path: Path) -> InputError:
@@ -79,7 +79,7 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _without_events() -> Message:
+def xspace_without_events() -> Message:
     """Return the class of XSpace messages whose lines have bytes for events: upb would make objects of all."""
     file = FileDescriptorProto()
     xplane_pb2().DESCRIPTOR.CopyToProto(file)
