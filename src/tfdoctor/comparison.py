@@ -121,6 +121,7 @@ class RegressionGate:
 
     most: float
     failed: bool
+    unclear: bool = False  # neither shown nor ruled out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,6 +138,7 @@ class Effect:
     stage runs beside the rest of the step afterwards instead of before it, ``spreads`` that it takes
     less time because more threads share it: with either the cores have as much to do as before.
     ``narrows`` says that the subject's tensors shrink as its time does, so that memory limits it less.
+    ``parts`` are the operations that a subject of several consists of.
     """
 
     stage: Stage
@@ -148,6 +149,7 @@ class Effect:
     bound: Bound = Bound.EXPECTED
     spreads: bool = False
     narrows: bool = False
+    parts: tuple[str, ...] = ()
 
     @property
     def names(self) -> bool:

@@ -220,6 +220,22 @@ def test_the_run_in_the_middle_stands_for_its_side() -> None:
     assert Sides.of(runs, runs).before[0] is runs[2]
 
 
+def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without() -> None:
+    """One run was slowed by half as it was traced, the other a little less: each report decides alone."""
+    slowed = report(series(0))
+    slowed = replace(slowed, steps=replace(slowed.steps, untraced_ms=12.0))
+    result = compared(slowed, report(series(1)))
+    assert (result.before.step_ms, result.after.step_ms) == pytest.approx((20.0, 20.0), rel=0.02)
+    assert result.step is not None
+    assert result.step.direction is Direction.NONE
+
+
+def test_a_gate_that_the_steps_cannot_decide_says_so() -> None:
+    gate = compared(report(series(0, 0.03)), report(series(1, 0.03)), 0.005).gate
+    assert gate is not None
+    assert (gate.failed, gate.unclear) == (False, True)
+
+
 def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None:
     traced = report(series(0))
     corrected = replace(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
@@ -12,13 +13,14 @@ from tfdoctor.rules import step_outlier
 from tfdoctor.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - the rule's own
     extra: dict[int, tuple[str, float]],
     count: int = 20,
     compiling: CompileTime | None = None,
     lines: LongStepLines | None = None,
     epochs: EpochEnds | None = None,
     starts: PassStarts | None = None,
+    cores: Cores | None = None,
 ) -> Verdict:
     """Steps of 10 ms, some of which have more of some part."""
     rows = [dict(Breakdown.of(device=10.0).steps[0]) for _ in range(count)]
@@ -30,8 +32,37 @@ def check(
         steps.append(Step(number, start, end, end))
         start = end
     return step_outlier.check(
-        Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines, epochs, starts
+        Steps.of(steps), Breakdown(tuple(rows), rows[0]), compiling, lines, epochs, starts, cores
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "kind"), [(1.0, NotApplicable), (0.4, Finding)], ids=["busy", "idle"]
+)
+def test_on_a_busy_machine_other_programs_may_be_the_cause(others: float, kind: type) -> None:
+    cores = Cores(2.0, 1.5, others)
+    assert isinstance(check(dict.fromkeys((4, 14), ("device", 100.0)), cores=cores), kind)
+
+
+def test_on_a_busy_machine_a_callback_is_still_the_cause() -> None:
+    save = LongStepLine(
+        Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end"
+    )
+    lines = LongStepLines({Stage.BETWEEN: (save,)})
+    extra = dict.fromkeys((4, 14), ("between", 100.0))
+    assert isinstance(check(extra, lines=lines, cores=Cores(2.0, 1.5, 1.0)), Finding)
+
+
+@pytest.mark.parametrize(
+    ("steps", "number", "may"),
+    [(10, 9, True), (10, 10, True), (10, 11, True), (10, 14, False), (None, 14, True)],
+)
+def test_an_epoch_ends_where_its_steps_are_over(
+    steps: int | None,
+    number: int,
+    may: bool,  # noqa: FBT001 - a case
+) -> None:
+    assert EpochEnds(Location("train.py", 12), 5, steps).explains(number) == may
 
 
 def test_two_long_steps_of_one_cause_are_found() -> None:

@@ -50,7 +50,7 @@ def main() -> None:
     except typer.Abort:  # Ctrl-C, in older versions of typer
         sys.exit(INTERRUPTED)
     except TfdoctorError as error:
-        typer.echo(f"tfdoctor: {error}", err=True)
+        typer.echo(f"tfdoctor: {_known(str(error))}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk behind the standard output, say
         typer.echo(f"tfdoctor: {error.filename or 'output'}: {error.strerror}.", err=True)
@@ -65,6 +65,13 @@ def _run() -> int:
         for uploaded in UPLOADS.finish():
             typer.echo(uploaded, err=True)
     return code
+
+
+def _known(message: str) -> str:
+    """Return a message with the names that the user knows: a URL in place of its copy."""
+    from tfdoctor.remote.fetching import shown  # noqa: PLC0415 - keeps --help fast
+
+    return shown(message)
 
 
 def _usage(error: Any) -> str:  # noqa: ANN401  # as above

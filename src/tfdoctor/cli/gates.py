@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from tfdoctor.cli.options import FailOn, parse_own, parse_path
+from tfdoctor.cli.options import FailOn, parse_file, parse_own
 from tfdoctor.cli.rule_selection import failing
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ KnownFindings = Annotated[
     Path | None,
     typer.Option(
         "--baseline",
-        parser=parse_path,
+        parser=parse_file,
         metavar="FILE",
         help="File of known findings, which do not count for --fail-on.",
     ),
@@ -65,6 +65,11 @@ class Gates:
         known = read(file) if file is not None else None
         severity = FailOn.NEVER if target is not None else failing(fail_on, config)
         return cls(severity, config.budget, file, known, target)
+
+    @property
+    def set(self) -> bool:
+        """Whether anything can make the command fail."""
+        return bool(self.budget.limits) or self.fail_on not in (None, FailOn.NEVER)
 
     def check(self, program: str) -> None:
         """Check that the baselines are those of the program that ran, before anything is written.

@@ -141,6 +141,20 @@ def parse_path(text: str) -> Path:
         return fetched(text)
 
 
+def parse_file(text: str) -> Path:
+    """Return the path of a file to read; of a URL, that of a copy.
+
+    Raises:
+        InputError: what is at the URL cannot be read.
+    """
+    _must_name(text)
+    if not is_url(text):
+        return Path(text)
+    from tfdoctor.remote.fetching import fetched_file  # noqa: PLC0415 - keeps --help fast
+
+    return fetched_file(text)
+
+
 def parse_out(text: str) -> Path:
     """Return a folder to write to; of a URL, one whose files are uploaded in the end.
 
@@ -173,7 +187,7 @@ def parse_percent(text: str | None) -> float | None:
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise typer.BadParameter(f"{text!r} is not a percentage between 0% and 100%: write 10%")
+        raise typer.BadParameter(f"{text!r} is not a percentage above 0% and below 100%: write 10%")
     if share < ONE_PERCENT and not text.endswith("%"):
         raise typer.BadParameter(f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %")
     return share

@@ -44,12 +44,16 @@ def check_target(path: Path) -> None:
     Raises:
         OutputError: it has content other than a patch, or cannot be read.
     """
+    from tfdoctor.report.files import why_unwritable  # noqa: PLC0415 - keeps --help fast
+
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise _unwritable(path, error) from error
     if not path.parent.is_dir():
         raise OutputError(f"{path.parent} is no folder: choose another file for the patch.")
+    if why := why_unwritable(path if path.exists() else path.parent):
+        raise OutputError(f"{path} cannot be written ({why}): choose another file for the patch.")
     if content and not content.startswith(PATCHES):
         raise OutputError(f"{path} exists and is not a patch: choose another file for the patch.")
 

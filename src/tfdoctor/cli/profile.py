@@ -109,9 +109,18 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     applied = None if untouched(chosen) else book(chosen)  # errors in it show before the run
-    if no_report and write_baseline:
-        raise typer.BadParameter("--write-baseline needs the report: leave --no-report out")
+    for name, given in (
+        ("--write-baseline", write_baseline),
+        ("--baseline", baseline),
+        ("--fail-on", fail_on),
+    ):
+        if no_report and given:
+            raise typer.BadParameter(f"{name} needs the report: leave --no-report out")
     gates = Gates.of(chosen, fail_on, baseline, write_baseline)
+    if no_report and gates.set:
+        typer.echo(
+            "tfdoctor: note: with --no-report, budgets and fail-on are not checked", err=True
+        )
     kind, script, args = what(ctx, module, command or [])
     gates.check(Path(script).name)
     plan = Plan(

@@ -20,7 +20,7 @@ from tfdoctor.cli.options import (
     parse_path,
 )
 from tfdoctor.cli.outcome import diagnose, exit_code, write
-from tfdoctor.cli.patching import write_patch
+from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import (
     ConfigFile,
     Ignore,
@@ -72,6 +72,7 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
     from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.recording import Recording  # noqa: PLC0415 - same
+    from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     address = parse_link(link)
@@ -79,13 +80,16 @@ def report(  # noqa: PLR0913 - its arguments are the command's options
     gates = Gates.of(chosen, fail_on, baseline, write_baseline)
     recording = Recording.open(path)
     gates.check(program_of(recording))
+    if patch and patch != "-":
+        check_target(Path(patch))
     for note in () if scrub else recording.notes:  # the report has them too
         typer.echo(f"tfdoctor: note: {note}", err=True)
     diagnosis = diagnose(
         recording, path.resolve().name, applied, gates, scrubbed=scrub, price=usd_per_hour
     )
     diagnosis = replace(diagnosis, link=address)
-    folder, prefix = out or recording.root or Path(), "" if recording.root else "tfdoctor-"
+    root = None if recording.root is None or is_copy(recording.root) else recording.root
+    folder, prefix = out or root or Path(), "" if root or (out and recording.root) else "tfdoctor-"
     write(diagnosis, folder, wanted, prefix, err=patch == "-", scrubbed=scrub, show=show)
     if patch is not None:
         write_patch(diagnosis, patch)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.cli.options import FailOn, parse_own, parse_path
+from tfdoctor.cli.options import FailOn, parse_file, parse_own
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
@@ -16,7 +16,7 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        parser=parse_path,
+        parser=parse_file,
         metavar="FILE",
         help="Configuration file [default: the nearest tfdoctor.toml, or pyproject.toml with a table "
         "[tool.tfdoctor], from the current folder upward].",

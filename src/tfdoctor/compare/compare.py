@@ -1,7 +1,7 @@
 """From two runs, or several of each, to their comparison."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -38,7 +38,13 @@ class Sides:
 
     @classmethod
     def of(cls, before: Sequence[ReportData], after: Sequence[ReportData]) -> Self:
-        """Put the run whose step is in the middle first: it stands for its side."""
+        """Put the run whose step is in the middle first: it stands for its side.
+
+        A report leaves the profiler's cost out where that is much. If not all do, none does here: a step with that
+        cost cannot be compared with one without.
+        """
+        if not all(report.steps.untraced_ms for report in (*before, *after)):
+            before, after = ([*map(_traced, side)] for side in (before, after))
         return cls(_middle_first(before), _middle_first(after))
 
     @property
@@ -78,6 +84,13 @@ def _middle_first(reports: Sequence[ReportData]) -> tuple[ReportData, ...]:
     in_order = sorted(reports, key=lambda report: report.step_ms or np.inf)
     middle = in_order[(len(in_order) - 1) // 2]
     return (middle, *(report for report in reports if report is not middle))
+
+
+def _traced(report: ReportData) -> ReportData:
+    """Return a report about its steps as they were traced."""
+    if report.steps.untraced_ms is None:
+        return report
+    return replace(report, steps=replace(report.steps, untraced_ms=None))
 
 
 def _side(reports: Sequence[ReportData]) -> RunSide:
@@ -153,4 +166,6 @@ def step_times(report: ReportData) -> RunSteps:
 def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:
     if most is None:
         return None
-    return RegressionGate(most=most, failed=step is not None and step.low > most)
+    failed = step is not None and step.low > most
+    unclear = step is not None and not failed and step.high > most
+    return RegressionGate(most=most, failed=failed, unclear=unclear)

@@ -108,7 +108,8 @@ def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
         - of_step.of(part, _of_part(part, _necessary(results, part)))
         for part, ms in of_step.large.items()
     }
-    subjects = {effect.subject for finding in findings for effect in finding.effects}
+    effects = [effect for finding in findings for effect in finding.effects]
+    subjects = {name for effect in effects for name in (effect.subject, *effect.parts)}
     return Unexplained(
         {part: ms / of_step.of(part, 1.0) for part, ms in left.items() if of_step.is_large(ms)},
         frozenset(subjects - {""}),
@@ -164,6 +165,7 @@ def _seen(
         if effect.stage == part and effect.names and effect.subject:
             time = effect.of.value if effect.of else math.inf
             named[effect.subject] = max(named.get(effect.subject, 0.0), time)
+            named |= dict.fromkeys(effect.parts, math.inf)
     kept = of_step.of(part, 1.0)
     return tuple(
         replace(seen, amount=ms(kept * seen.amount.value))

@@ -14,8 +14,36 @@ TRIALS = "trials.json"
 
 OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS))
 TRACE = ".xplane.pb"
-FILES = (TRACE, ".json")
+FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")
 """How the names of files end that are read by themselves."""
+
+
+_COPIES: dict[Path, str] = {}
+"""The URLs of the copies that this command has made."""
+
+
+def is_copy(path: Path) -> bool:
+    """Say whether a path is that of a copy, which goes away when the command ends."""
+    return any(path.is_relative_to(folder) for folder in _COPIES)
+
+
+def shown(message: str) -> str:
+    """Return a message with the URLs in place of their copies."""
+    for folder, url in _COPIES.items():
+        for copy in sorted(map(str, folder.iterdir()) if folder.is_dir() else (), reverse=True):
+            message = message.replace(copy, url)
+    return message
+
+
+def fetched_file(url: str) -> Path:
+    """Return a copy of the file at a URL, in a temporary folder, under its own name.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    place = opened(url)
+    folder = _folder(url)
+    return _copied(place, place.path, folder / (PurePosixPath(place.path).name or "file"))
 
 
 def fetched(url: str) -> Path:
@@ -27,8 +55,7 @@ def fetched(url: str) -> Path:
         InputError: it cannot be read, or has no trace.
     """
     place = opened(url)
-    folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = _folder(url)
     name = PurePosixPath(place.path.rstrip("/")).name or "recording"
     if _is_file(place, name):
         return _copied(place, place.path, folder / name)
@@ -43,6 +70,13 @@ def fetched(url: str) -> Path:
     for relative in wanted:
         _copied(place, files[relative], folder / name / relative)
     return folder / name
+
+
+def _folder(url: str) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
+    _COPIES[folder] = url.rstrip("/")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _is_file(place: Remote, name: str) -> bool:

@@ -22,7 +22,10 @@ class Uploads:
         Raises:
             InputError: the scheme of the URL is unknown, or needs a package that is not installed.
         """
-        opened(url)
+        if "http" in str(opened(url).filesystem.protocol):
+            raise InputError(
+                f"{url} can only be read: name a bucket or a folder for what is written."
+            )
         folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
         self._urls[folder] = url.rstrip("/")
         return folder

@@ -24,6 +24,11 @@ class Entry:
     symptoms: tuple[Result, ...] = ()  # they bound the time of the stage that it is about
     same: tuple[Result, ...] = ()  # they ask for the same edit
 
+    @property
+    def names(self) -> set[str]:
+        """The rules of all of them."""
+        return {result.rule.name for result in (self.result, *self.symptoms, *self.same)}
+
 
 def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
     """Return the entries in the order of their findings."""

@@ -18,6 +18,7 @@ from tfdoctor.diagnosis import (
 )
 from tfdoctor.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.kinds import StepSource
+from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.rule import Topic
 from tfdoctor.units import Quantity
@@ -303,7 +304,8 @@ def _together(diagnosis: Diagnosis) -> str:
     after = now - together.per_step.value
     if not 0 < after < now:
         return ""
-    changes = counted(len(together.rules), "change").capitalize()
+    made = [entry for entry in entries(diagnosis) if entry.names & set(together.rules)]
+    changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     step, times = ("typical steps", "") if mixed else ("it", f" ({factor(now / after)})")
     if together.bound is Bound.AT_MOST:

@@ -41,13 +41,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.epoch_ends import EpochEnds
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.humanize import counted, location, milliseconds, percent
+from tfdoctor.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.rule import Topic, limit
 from tfdoctor.units import count, ms, ratio
 from tfdoctor.verdict import (
@@ -122,10 +123,11 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     lines: LongStepLines | None,
     epochs: EpochEnds | None,
     starts: PassStarts | None,
+    cores: Cores | None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """Report what the long steps cost, traced or, where these show no pattern, at the beginnings of passes."""
-    traced = _traced(steps, breakdown, compiling, lines, epochs, limits)
+    traced = _traced(steps, breakdown, compiling, lines, epochs, cores, limits)
     if isinstance(traced, Finding) or starts is None or starts.share < limits.share:
         return traced
     return _begins(starts, limits)
@@ -149,12 +151,13 @@ def _begins(starts: PassStarts, limits: Limits) -> Finding:
     )
 
 
-def _traced(
+def _traced(  # noqa: PLR0913, PLR0917 - as above
     steps: Steps,
     breakdown: Breakdown,
     compiling: CompileTime | None,
     lines: LongStepLines | None,
     epochs: EpochEnds | None,
+    cores: Cores | None,
     limits: Limits,
 ) -> Verdict:
     """Judge the traced steps."""
@@ -177,12 +180,14 @@ def _traced(
         return Healthy(summary=summary + why, evidence=(measure,))
     seen = _lines_of(cause, share, lines)
     main = _main(seen, limits)
+    if cores is not None and cores.contended and not (main and main.callback):
+        return NotApplicable(reason=f"{summary}{_contended(cores)}")
     tables = (_table(outliers), *([_line_table(seen)] if seen else []))
     return Finding(
         concern=Concern.LONG_STEPS,
         summary=f"{summary}{_because(outliers, cause, steady_ms, main)}",
         evidence=(measure, Measure("steady step", ms(steady_ms)), *tables),
-        remedies=(_remedy(main, cause, epochs),),
+        remedies=(_remedy(main, cause, epochs, outliers),),
         severity=Severity.of(share),
     )
 
@@ -261,13 +266,26 @@ def _does(line: LongStepLine) -> str:
     return line.calls.rpartition(".")[2] or line.callback or "Python"
 
 
-def _remedy(main: LongStepLine | None, cause: str, epochs: EpochEnds | None) -> Remedy:
+def _remedy(
+    main: LongStepLine | None,
+    cause: str,
+    epochs: EpochEnds | None,
+    outliers: Sequence[LongStep],
+) -> Remedy:
     """Return what to do about the line, or about the part where no line is known."""
     if main is None:
         return REMEDIES[cause]
     if epochs is not None and main.at == epochs.fit_at and not main.callback:
-        return Remedy(LONGER_EPOCHS, REPEAT, main.at)
+        at_ends = any(epochs.explains(step.number) for step in outliers)
+        return Remedy(LONGER_EPOCHS, REPEAT, main.at) if at_ends else REMEDIES[cause]
     return _less_often(main)
+
+
+def _contended(cores: Cores) -> str:
+    return (
+        f", while other programs used {number(cores.others)} of {number(cores.usable)} cores, which may be the "
+        "cause: record on an idle machine"
+    )
 
 
 def _less_often(line: LongStepLine) -> Remedy:
@@ -356,12 +374,12 @@ def sick() -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
     at = Location("train.py", 30)
     save = LongStepLine(at, 40, "keras.Model.save_weights", "Save.on_train_batch_end")
-    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None, None)
+    return check(*_example(100.0), None, LongStepLines({Stage.BETWEEN: (save,)}), None, None, None)
 
 
 def healthy() -> Verdict:
     """Thirty steps of the same length."""
-    return check(*_example(0.0), None, None, None, None)
+    return check(*_example(0.0), None, None, None, None, None)
 
 
 def _example(extra_ms: float) -> tuple[Steps, Breakdown]:
@@ -369,8 +387,8 @@ def _example(extra_ms: float) -> tuple[Steps, Breakdown]:
     for row in rows[5::10]:
         row["between"] = extra_ms
     steps, start = [], 0
-    for number, row in enumerate(rows):
+    for at, row in enumerate(rows):
         end = start + round(sum(row.values()) * PS_PER_MS)
-        steps.append(Step(number, start, end, end))
+        steps.append(Step(at, start, end, end))
         start = end
     return Steps.of(steps), Breakdown(tuple(rows), rows[0])

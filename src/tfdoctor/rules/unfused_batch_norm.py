@@ -165,8 +165,11 @@ def _fused_ms(
 def _effect(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> Effect:
     fused_ms = _fused_ms(norm, norms, hardware, limits)
     if fused_ms is None:
-        return Effect(Stage.DEVICE, 0.0, norm.subject, ms(norm.ms), bound=Bound.AT_MOST)
-    return Effect(Stage.DEVICE, min(1.0, fused_ms / norm.ms), norm.subject, ms(norm.ms))
+        bound, scales = Bound.AT_MOST, 0.0
+    else:
+        bound, scales = Bound.EXPECTED, min(1.0, fused_ms / norm.ms)
+    time = ms(norm.ms)
+    return Effect(Stage.DEVICE, scales, norm.subject, time, bound=bound, parts=norm.names)
 
 
 def _table(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Table:

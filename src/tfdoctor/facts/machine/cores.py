@@ -55,6 +55,11 @@ class Cores:
         return self.sampled and self.others <= BUSY_CORES
 
     @property
+    def contended(self) -> bool:
+        """Whether other programs took cores while there were none to spare."""
+        return self.sampled and self.others > BUSY_CORES and self.crowded
+
+    @property
     def crowded(self) -> bool:
         """Whether so many cores are busy, with other programs' work too, that threads wait for each other."""
         return self.busy + self.others >= CROWDED * self.usable

@@ -35,6 +35,7 @@ class BatchNorm:
     operations: int
     shape: tuple[int, ...] | None = None  # of the activation it normalizes
     nbytes: int | None = None  # of the same
+    names: tuple[str, ...] = ()  # of its operations
 
     @property
     def subject(self) -> str:
@@ -98,7 +99,12 @@ def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> Batch
     sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
     nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
     return BatchNorm(
-        layer, sum(row.ms for row in rows), len(rows), _filled(program, shape), nbytes or None
+        layer,
+        sum(row.ms for row in rows),
+        len(rows),
+        _filled(program, shape),
+        nbytes or None,
+        tuple(row.name for row in rows),
     )
 
 

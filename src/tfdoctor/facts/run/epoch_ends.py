@@ -8,6 +8,9 @@ from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.recording import Recording
 from tfdoctor.verdict import Location
 
+NEXT_TO = 2
+"""Steps from the last of an epoch to the first of the next: numbers begin with 0 or 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class EpochEnds:
@@ -15,6 +18,7 @@ class EpochEnds:
 
     fit_at: Location
     epochs: int
+    steps: int | None = None  # of each, where that is known
 
     @classmethod
     def measure(cls, recording: Recording, program: Program) -> Self:
@@ -31,4 +35,9 @@ class EpochEnds:
             raise Unavailable(
                 "fit is not called for several epochs, or their number was not recorded"
             )
-        return cls(fit_at, int(epochs))
+        steps = program.settings.steps_per_epoch
+        return cls(fit_at, int(epochs), int(steps) if steps else None)
+
+    def explains(self, number: int) -> bool:
+        """Return whether a step, by its number, may lie next to the end of an epoch."""
+        return self.steps is None or (number + 1) % self.steps <= NEXT_TO

@@ -136,7 +136,12 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
         return (
             f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
         )
-    return f"Regression gate: passed. The steps do not show more; {allowed}."
+    if gate.unclear:
+        return (
+            f"Regression gate: undecided, not failed. The step may be up to {percent(step.high)} slower; {allowed}"
+            ". Several recordings of each run narrow the interval."
+        )
+    return f"Regression gate: passed. The step is at most {percent(step.high)} slower; {allowed}."
 
 
 AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
