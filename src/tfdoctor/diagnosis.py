@@ -242,6 +242,9 @@ class Measured:
     difference: Difference
     rounds: tuple[float, ...] = ()  # the share in each round
     why: str = ""  # why it is not the saving of the typical step, as a clause
+    dropped: bool = (
+        False  # it got no more rounds, because all cost much more than the step as it is
+    )
 
 
 class TrainingState(StrEnum):
@@ -318,6 +321,7 @@ class Trials:
     ended_early: bool = False  # by Ctrl-C
     not_tried: tuple[tuple[str, str], ...] = ()  # changes, and why they were not tried
     together: str = ""  # the name of the row of all changes that help together
+    needed_minutes: float | None = None  # for a figure, where the time was too short for any round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

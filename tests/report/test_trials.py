@@ -110,6 +110,21 @@ def test_a_measured_saving_in_words(measured: Measured | None, words: str) -> No
     assert saved(measured) == words
 
 
+def test_the_words_say_why_a_variant_got_no_more_rounds() -> None:
+    costs = replace(NOISY, rounds=(-0.4, -0.35), dropped=True)
+    assert saved(costs).startswith("unknown: all two rounds cost at least 35 %, so it got no more")
+    assert saved(NOISY, DIFFERENT).startswith(
+        "unknown: it does not train the same, so it got no more rounds"
+    )
+
+
+def test_too_short_a_trial_says_how_long_is_enough() -> None:
+    short = Trials(rows=(UNTRIED,), needed_minutes=2.2)
+    assert trials.verdict(short).endswith(
+        "a figure needs two rounds, which take about 2.2 minutes; allow them with --minutes 3."
+    )
+
+
 def test_the_words_say_why_a_shorter_typical_step_is_not_the_saving() -> None:
     words = saved(replace(NOTHING, why="the work comes in bursts"))
     assert words.startswith("no difference")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,8 +51,29 @@ def test_a_patch_that_does_not_apply_is_one_sentence(tmp_path: Path, text: str, 
 def test_a_file_that_is_no_patch_is_refused(tmp_path: Path) -> None:
     patch = tmp_path / "mine.diff"
     patch.write_text("hello\n")
-    with pytest.raises(InputError, match="does not apply"):
+    with pytest.raises(InputError, match="is no diff"):
         proposals.of_patch(patch, tmp_path)
+
+
+def test_what_needs_no_recording_is_checked_before_one_is_made(tmp_path: Path) -> None:
+    diff, notes = tmp_path / "mine.diff", tmp_path / "notes.txt"
+    diff.write_text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
+    notes.write_text("hello")
+
+    def check(**asked: Any) -> None:
+        request = of_recording.Request(consent=lambda _: None, say=print, **asked)
+        of_recording.check(request, {"cache-order"})
+
+    check(only=("cache-order",), patches=(diff, Path(f"cache-order={diff}")), environment=("A=1",))
+    for asked, why in (
+        ({"only": ("nope",)}, "--only nope: there is no such rule"),
+        ({"patches": (Path(f"nope={diff}"),)}, "--patch nope: there is no such rule"),
+        ({"patches": (tmp_path / "none.diff",)}, "cannot be read"),
+        ({"patches": (notes,)}, "is no diff"),
+        ({"environment": ("A",)}, "write NAME=VALUE"),
+    ):
+        with pytest.raises(InputError, match=why):
+            check(**asked)
 
 
 def test_a_patch_that_is_missing_is_refused(tmp_path: Path) -> None:
@@ -235,6 +257,9 @@ def test_promises_that_were_not_measured_are_not_known_to_hold() -> None:
     empty = replace(tried(), trials=told)
     assert of_recording.exit_code(empty, 0.1) == 3
     assert of_recording.exit_code(empty, None) == 0
+    unclear = Measured(share=0.3, low=-0.25, high=0.35, difference=Difference.UNKNOWN)
+    unknown = Trials(rows=(Trial(name="a", promised=promised, measured=unclear),))
+    assert of_recording.exit_code(replace(tried(), trials=unknown), 0.1) == 3
     measured = Measured(share=0.3, low=0.25, high=0.35, difference=Difference.SAVES)
     for limit, code in ((0.1, 3), (0.2, 0)):
         row = Trial(name="a", promised=promised, measured=measured)

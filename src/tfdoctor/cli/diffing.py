@@ -92,7 +92,7 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
     show: Show = False,
 ) -> None:
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
-    wanted, most = _formats(formats, show=show), parse_percent(max_regression)
+    wanted, most = _formats(formats, show=show), parse_percent(max_regression, "--max-regression")
     if most is not None and shares:
         raise typer.BadParameter("--max-regression needs times: leave --shares out")
     if shares and anyway:

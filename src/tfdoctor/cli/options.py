@@ -178,7 +178,7 @@ def _must_name(text: str) -> None:
         raise typer.BadParameter("the path is empty: name one, or check the variable it is from")
 
 
-def parse_percent(text: str | None) -> float | None:
+def parse_percent(text: str | None, option: str) -> float | None:
     """Return the share of a percentage; anything else is a usage error, and so is 0.1, which may mean 10%."""
     if text is None:
         return None
@@ -187,7 +187,11 @@ def parse_percent(text: str | None) -> float | None:
     except ValueError:
         share = -1.0
     if not 0 < share < 1:
-        raise typer.BadParameter(f"{text!r} is not a percentage above 0% and below 100%: write 10%")
+        raise typer.BadParameter(
+            f"{text!r} is not a percentage above 0% and below 100%: write 10%", param_hint=option
+        )
     if share < ONE_PERCENT and not text.endswith("%"):
-        raise typer.BadParameter(f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %")
+        raise typer.BadParameter(
+            f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %", param_hint=option
+        )
     return share

@@ -134,15 +134,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
 
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     applied, gates = book(chosen), Gates.of(chosen)
-    limit = parse_percent(fail_on_promise)
+    limit = parse_percent(fail_on_promise, "--fail-on-promise")
     _writable(keep)
-    recording = _opened(ctx, module, command or [])
-    if recording is None:
-        _may_begin(yes=yes, layer=layer)
-        recording = _profiled(what(ctx, module, command or []), out)
-    stored.must_be_writable(recording)
-    gates.check(program_of(recording))
-    diagnosis = gates.applied(untried(recording, _title(recording), applied))
     request = of_recording.Request(
         only=_rules(only),
         patches=tuple(patch or ()),
@@ -154,6 +147,14 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
         consent=_consent(yes=yes),
         say=_say,
     )
+    recording = _opened(ctx, module, command or [])
+    if recording is None:
+        of_recording.check(request, {rule.name for rule in applied.rules})
+        _may_begin(yes=yes, layer=layer)
+        recording = _profiled(what(ctx, module, command or []), out)
+    stored.must_be_writable(recording)
+    gates.check(program_of(recording))
+    diagnosis = gates.applied(untried(recording, _title(recording), applied))
     tried = of_recording.conduct(recording, diagnosis, request)
     shown = without_names(tried.diagnosis, recording) if scrub else tried.diagnosis
     _all_of(
@@ -295,6 +296,8 @@ def _keep(target: Path | None, tried: "Tried", recording: "Recording") -> None:
     for path in kept.left_out:
         _say(f"not in the patch: {path} is outside {kept.folder}: change it by hand")
     run = Path(recording.manifest.cwd if recording.manifest else "").resolve()
+    if not kept.diff:
+        _say("no change proved to help, so the patch is empty")
     write_file(target, kept.diff, "" if kept.folder == run else str(kept.folder))
 
 

@@ -57,11 +57,18 @@ def _saved(measured: Measured, training: TrainingMatch | None) -> str:
         case Difference.NONE:
             return f"no difference that this could show ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"unknown: {_unclear(measured)} ({interval(measured)})"
+            return f"unknown: {_unclear(measured, training)} ({interval(measured)})"
 
 
-def _unclear(measured: Measured) -> str:
-    """Return why an interval is too wide: rounds that are few, or that differ."""
+def _unclear(measured: Measured, training: TrainingMatch | None) -> str:
+    """Return why an interval is too wide: rounds that differ, or are few, and why there are no more."""
+    if is_broken(training):
+        return "it does not train the same, so it got no more rounds"
+    if measured.dropped:
+        least = percent(-max(measured.rounds))
+        return (
+            f"all {counted(len(measured.rounds), 'round')} cost at least {least}, so it got no more"
+        )
     if len(measured.rounds) < ENOUGH_ROUNDS:
         return f"{counted(len(measured.rounds), 'round')} are too few to tell, allow more minutes"
     return "the rounds differ too much to tell"
@@ -180,6 +187,6 @@ def against_itself(measured: Measured) -> str:
         case Difference.NONE:
             return f"no difference ({interval(measured)})"
         case Difference.UNKNOWN:
-            return f"unknown, {_unclear(measured)} ({interval(measured)})"
+            return f"unknown, {_unclear(measured, None)} ({interval(measured)})"
         case _:
             return f"its last run in a round {saved(measured)} against its first, so no smaller saving is claimed"

@@ -1,5 +1,6 @@
 """What `tfdoctor try` measured, as the page shows it: promised beside measured, and whether it trains the same."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -223,8 +224,19 @@ def _why(trials: Trials) -> str:
         return "the trial was interrupted."
     reasons = {row.missing for row in trials.rows if row.runs}
     if not reasons:
-        return "the time was over before the first round ended; allow more with --minutes."
+        return _too_short(trials)
     return f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
+
+
+def _too_short(trials: Trials) -> str:
+    """Say how much time the first rounds need; in steps of half a minute, with a quarter to spare."""
+    if trials.needed_minutes is None:
+        return "the time was over before the first round ended; allow more with --minutes."
+    enough = math.ceil(2.5 * trials.needed_minutes) / 2
+    return (
+        f"a figure needs two rounds, which take about {trials.needed_minutes:.1f} minutes; allow them with "
+        f"--minutes {enough:g}."
+    )
 
 
 def _line(row: Trial, scale: SavingScale) -> TrialLine:
@@ -282,12 +294,16 @@ def _in_columns(losses: Mapping[int, float], steps: Sequence[int]) -> list[str]:
 
 
 def _notes(trials: Trials) -> tuple[str, ...]:
-    minutes = counted(round(trials.minutes), "minute") if trials.minutes >= 1 else "under a minute"
+    minutes = f"{trials.minutes:.1f} minutes" if trials.minutes >= 1 else "under a minute"
     runs = counted(trials.runs, "run").capitalize()
     notes = [
         f"{runs} in {counted(trials.rounds, 'round')}, {minutes}.",
-        f"Savings and costs are shares of the step as it is, {milliseconds(trials.as_is_ms)}, with 95 % intervals.",
     ]
+    if trials.as_is_ms is not None:
+        notes.append(
+            "Savings and costs are shares of the step as it is in these runs, "
+            f"{milliseconds(trials.as_is_ms)}, with 95 % intervals."
+        )
     if trials.as_is is not None:
         notes.append(f"The program as it is against itself: {against_itself(trials.as_is)}.")
     if trials.foreign >= BUSY:

@@ -23,6 +23,7 @@ def contract(trials: Trials, number: Number, saving: Callable[[Saving | None], A
         "writes_thrown_away": trials.layer,
         "interrupted": trials.ended_early,
         "together": trials.together,
+        "needed_minutes": number(trials.needed_minutes),
         "not_tried": [{"name": name, "why": why} for name, why in trials.not_tried],
         "variants": [_row(row, number, saving) for row in trials.rows],
     }
@@ -39,6 +40,7 @@ def measured(one: Measured | None, number: Number) -> Object | None:
         "difference": one.difference.value,
         "rounds": [number(share) for share in one.rounds],
         "why": one.why,
+        "dropped": one.dropped,
     }
 
 

@@ -1,11 +1,11 @@
 """A trial of what a recording's report advises."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis, Measured, Saving
+from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Saving
 from tfdoctor.errors import InputError
 from tfdoctor.recording import Recording
 from tfdoctor.trial import combining, consent, model_changes, proposals, settings, trial
@@ -42,6 +42,26 @@ class Tried:
     diagnosis: Diagnosis
     kept: tuple[Variant, ...]
     before: Originals  # the files that the variants change, as they were when the trial began
+
+
+def check(request: Request, rules: Collection[str]) -> None:
+    """Check what needs no recording, before a program is profiled for the trial; ``rules`` are those that apply.
+
+    Raises:
+        InputError: a rule or a patch does not exist, or a setting is none.
+    """
+    proposals.of_environment(request.environment)
+    for patch in request.patches:
+        rule, _, path = str(patch).partition("=") if not patch.exists() else ("", "", str(patch))
+        proposals.must_be_diff(Path(path or rule))
+        _must_be_rules("--patch", [rule] if path and rule else [], rules)
+    _must_be_rules("--only", request.only, rules)
+
+
+def _must_be_rules(option: str, names: Iterable[str], rules: Collection[str]) -> None:
+    unknown = [name for name in names if name not in rules]
+    if unknown:
+        raise InputError(f"{option} {unknown[0]}: there is no such rule, see `tfdoctor rules`.")
 
 
 def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tried:
@@ -147,7 +167,11 @@ def exit_code(diagnosis: Diagnosis, limit: float | None) -> int:
     if limit is None or diagnosis.trials is None:
         return 0
     rows = [row for row in diagnosis.trials.rows if row.promised is not None]
-    compared = [_off(row.promised, row.measured) for row in rows if row.promised and row.measured]
+    compared = [
+        _off(row.promised, row.measured)
+        for row in rows
+        if row.promised and row.measured and row.measured.difference is not Difference.UNKNOWN
+    ]
     unmeasured = bool(rows) and not compared
     return OFF if unmeasured or max(compared, default=0.0) > limit else 0
 

@@ -1,6 +1,7 @@
 """What to try: the edits that the report advises, patches of the user's, and settings of the environment."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -153,11 +154,11 @@ def joined(
     )
 
 
-def of_patch(patch: Path, folder: Path) -> Variant:
-    """Return the variant of a diff, as `git apply` would make it in the program's folder.
+def must_be_diff(patch: Path) -> bytes:
+    """Return the content of a diff.
 
     Raises:
-        InputError: the file is no diff that applies there.
+        InputError: the file cannot be read, or is no diff.
     """
     try:
         data = patch.read_bytes()
@@ -165,6 +166,24 @@ def of_patch(patch: Path, folder: Path) -> Variant:
         raise InputError(
             f"{patch} cannot be read ({error.strerror}): check the path of the patch."
         ) from error
+    if not HUNK.search(data):
+        raise InputError(
+            f"{patch} is no diff: make it with `git diff --relative` in the folder of the run."
+        )
+    return data
+
+
+HUNK = re.compile(rb"^(?:@@ |diff --git |GIT binary patch)", re.MULTILINE)
+"""What every diff has."""
+
+
+def of_patch(patch: Path, folder: Path) -> Variant:
+    """Return the variant of a diff, as `git apply` would make it in the program's folder.
+
+    Raises:
+        InputError: the file is no diff that applies there.
+    """
+    data = must_be_diff(patch)
     if shutil.which("git") is None:
         raise InputError("--patch needs git, which applies the patch to copies: install it.")
     with tempfile.TemporaryDirectory(prefix="tfdoctor-patch-") as temporary:

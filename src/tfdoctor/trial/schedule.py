@@ -96,7 +96,12 @@ def _dropped(runs: Runs, variant: Variant, broken: Broken) -> bool:
     measured = runs.saving(variant.name)
     if measured is None:
         return False
-    return measured.difference is Difference.COSTS or max(measured.rounds) < CLEARLY_WORSE
+    return measured.difference is Difference.COSTS or is_clearly_worse(measured)
+
+
+def is_clearly_worse(measured: Measured) -> bool:
+    """Say whether all rounds cost so much that more of them would be a waste of time."""
+    return max(measured.rounds) < CLEARLY_WORSE
 
 
 def helps(measured: Measured | None) -> bool:

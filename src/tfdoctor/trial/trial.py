@@ -12,7 +12,7 @@ from tfdoctor.errors import CaptureError, InterruptedTrialError
 from tfdoctor.trial import schedule, statistics, training
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.combining import Combination, Pairs
-from tfdoctor.trial.rounds import Runs
+from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.running import Runner, TrialRun
 from tfdoctor.trial.times import RunTimes
 from tfdoctor.trial.variants import NotTried, Variant
@@ -173,12 +173,21 @@ def _trials(
         layer=stage.layer,
         not_tried=tuple((missing.name, missing.why) for missing in plan.not_tried),
         together=best.name if best is not None and len(kept) > 1 else "",
+        needed_minutes=None if runs.rounds else _needed_minutes(runs),
     )
+
+
+def _needed_minutes(runs: Runs) -> float:
+    """Return how long the fewest rounds of one variant take, with the first run."""
+    more = statistics.FEWEST_ROUNDS * (AROUND + 1)
+    return (len(runs.tries) + more) * runs.clock.usual_s / 60
 
 
 def _row(runs: Runs, variant: Variant) -> Trial:
     own = runs.tried.get(variant.name, [])
     times, measured, updates = _times(own), runs.saving(variant.name), _updates(runs)
+    if measured is not None and schedule.is_clearly_worse(measured):
+        measured = replace(measured, dropped=True)
     return Trial(
         name=variant.name,
         parts=variant.parts,
