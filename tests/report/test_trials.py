@@ -112,7 +112,9 @@ def test_a_measured_saving_in_words(measured: Measured | None, words: str) -> No
 
 def test_the_words_say_why_a_variant_got_no_more_rounds() -> None:
     costs = replace(NOISY, rounds=(-0.4, -0.35), dropped=True)
-    assert saved(costs).startswith("unknown: all two rounds cost at least 35 %, so it got no more")
+    assert saved(costs).startswith(
+        "unknown: each of its rounds cost at least 35 %, so it got no more"
+    )
     assert saved(NOISY, DIFFERENT).startswith(
         "unknown: it does not train the same, so it got no more rounds"
     )

@@ -66,9 +66,7 @@ def _unclear(measured: Measured, training: TrainingMatch | None) -> str:
         return "it does not train the same, so it got no more rounds"
     if measured.dropped:
         least = percent(-max(measured.rounds))
-        return (
-            f"all {counted(len(measured.rounds), 'round')} cost at least {least}, so it got no more"
-        )
+        return f"each of its rounds cost at least {least}, so it got no more"
     if len(measured.rounds) < ENOUGH_ROUNDS:
         return f"{counted(len(measured.rounds), 'round')} are too few to tell, allow more minutes"
     return "the rounds differ too much to tell"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -23,6 +23,9 @@ TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
 
 INTRA_OP = "_Eigen/"
 """Part of the names of intra-op threads, which share the work of an operation (2.9 to 2.21)."""
+
+TOGETHER = 2_000_000
+"""About how many events are sorted at once: what that needs in between is 200 bytes for each."""
 
 Column = NDArray[np.int64]
 
@@ -82,12 +85,22 @@ class _Times(NamedTuple):
 
 def lines_of(
     lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int
-) -> tuple[Line, ...]:
-    """Return the lines of a plane, without the noise, and without events of a type that is not described.
+) -> Iterator[Line]:
+    """Yield the lines of a plane, without the noise, and without events of a type that is not described.
 
     Raises:
         DamagedError: their events are none.
     """
+    ends = np.cumsum([0, *(len(line.events) for line in lines)])
+    groups = groupby(range(len(lines)), key=lambda at: ends[at] // TOGETHER)
+    for _, places in groups:
+        yield from _sorted([lines[at] for at in places], types, names, origin_ns)
+
+
+def _sorted(
+    lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int
+) -> Iterator[Line]:
+    """Read lines together: of many short ones, each alone would take longer."""
     events = decoded([line.events for line in lines], names)
     bases_ps = [_clipped((line.timestamp_ns - origin_ns) * 1000) for line in lines]
     times = _Times.of(events, types, np.array(bases_ps, np.int64))
@@ -105,7 +118,7 @@ def lines_of(
     )
     titles = [clean(line.display_name or line.name) for line in lines]
     task_lines, tasks_ps = times.tasks(types, np.array([INTRA_OP in name for name in titles], bool))
-    return tuple(
+    return (
         replace(
             _part(whole, *events_at), name=name, id=line.id, tasks_ps=tasks_ps[slice(*tasks_at)]
         )

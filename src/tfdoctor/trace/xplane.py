@@ -72,7 +72,7 @@ def _plane(plane: Message, origin_ns: int) -> Plane:
     types = PlaneTypes(
         np.array(ids, np.int64), tuple(_type(plane.event_metadata[key], names) for key in ids)
     )
-    lines = lines_of(plane.lines, types, names, origin_ns)
+    lines = tuple(lines_of(plane.lines, types, names, origin_ns))
     stats = _stats(plane.stats, names.all, names.all)
     return Plane(clean(plane.name), plane.id, lines, types.all, stats)
 
