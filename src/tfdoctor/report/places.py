@@ -9,6 +9,7 @@ from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
 from tfdoctor.report.entries import entries
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
+from tfdoctor.text import sentence
 from tfdoctor.verdict import Finding, Severity
 
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
@@ -44,7 +45,7 @@ class PlacedFinding:
     def message(self) -> str:
         """What is wrong, what to change, and what that saves."""
         saves = f"Saves {self.fault.saves}." if self.fault.saves else ""
-        change = f"{self.fault.what.rstrip('.')}."
+        change = sentence(self.fault.what)
         told = self.fault.summary
         return " ".join(filter(None, (told, change if change != told else "", saves)))
 
