@@ -153,6 +153,15 @@ def test_two_effects_on_one_subject_do_not_save_the_same_milliseconds_twice(
     assert any_model.saving(both) <= sum(any_model.saving([e]) for e in both) + EXACT
 
 
+def test_effects_that_leave_almost_nothing_do_not_go_below_the_floor() -> None:
+    """Their product is too small for a float, and nothing is removed."""
+    exposed = {**dict.fromkeys(map(str, PARTS), 0.0), "device": 1.0}
+    model = StepModel(device=DeviceKind.CPU, exposed=exposed, floors={"conv": 1.0})
+    tiny = [Effect(Stage.DEVICE, scales, "conv", ms(1.0)) for scales in (6e-56, 3e-290)]
+    assert model.saving(tiny) == 0.0
+    assert model.saving([Effect(Stage.DEVICE, 0.0, "conv", ms(1.0))]) == 1.0
+
+
 @given(models, cores, st.floats(0.01, 1), sets)
 def test_work_that_moves_or_spreads_keeps_the_cores_busy(
     any_model: StepModel, usable: float, share: float, some: list[Effect]

@@ -444,7 +444,8 @@ def _apply(
         taken = kept * traced
         left = taken * _factor(subject_effects)
         reduced = _factor(effect for effect in subject_effects if effect.narrows)
-        least = floors.get(subject, 0.0) * reduced if left else 0.0
+        removed = any(effect.scales == 0.0 for effect in subject_effects)  # left may underflow to 0
+        least = 0.0 if removed else floors.get(subject, 0.0) * reduced
         saved += taken - max(left, min(taken, least))
     return max(0.0, work - saved) * whole
 

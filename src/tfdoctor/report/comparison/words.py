@@ -141,6 +141,8 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
             f"Regression gate: undecided, not failed. The step may be up to {percent(step.high)} slower; {allowed}"
             ". Several recordings of each run narrow the interval."
         )
+    if step.high <= 0:
+        return f"Regression gate: passed. The step is not slower; {allowed}."
     return f"Regression gate: passed. The step is at most {percent(step.high)} slower; {allowed}."
 
 
