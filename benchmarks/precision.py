@@ -12,6 +12,8 @@ import keras
 import tensorflow as tf
 
 Call = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+Case = tuple[str, Call, tuple[int, ...], tuple[int, ...]]
+"""A name, an operation, and the shapes of its two operands."""
 
 
 def conv(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
@@ -54,7 +56,7 @@ def with_gradients(call: Call) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tenso
     return run
 
 
-CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+CASES: tuple[Case, ...] = (
     ("conv 3x3, 48 -> 48, 64x64, batch 32", conv, (32, 64, 64, 48), (3, 3, 48, 48)),
     ("conv 3x3, 96 -> 96, 32x32, batch 32", conv, (32, 32, 32, 96), (3, 3, 96, 96)),
     ("conv 3x3, 30 -> 30, 64x64, batch 32", conv, (32, 64, 64, 30), (3, 3, 30, 30)),
@@ -72,7 +74,7 @@ CASES: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
     ("depthwise 3x3, 96, 32x32, batch 32", depthwise, (32, 32, 32, 96), (3, 3, 96, 1)),
 )
 
-WEIGHTS: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+WEIGHTS: tuple[Case, ...] = (
     ("layer conv 3x3, 256 -> 256, 4x4, batch 8", conv, (8, 4, 4, 256), (3, 3, 256, 256)),
     ("layer conv 3x3, 256 -> 256, 16x16, batch 8", conv, (8, 16, 16, 256), (3, 3, 256, 256)),
     ("layer conv 3x3, 256 -> 512, 8x8, batch 8", conv, (8, 8, 8, 256), (3, 3, 256, 512)),
@@ -97,7 +99,7 @@ def attention(q: tf.Tensor, k: tf.Tensor) -> tf.Tensor:
     return tf.einsum("aecd,abcd->acbe", q, k)
 
 
-SMALL: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+SMALL: tuple[Case, ...] = (
     ("small matmul 32 x 16 x 16", tf.matmul, (32, 16), (16, 16)),
     ("small matmul 128 x 128 x 128", tf.matmul, (128, 128), (128, 128)),
     ("small matmul 256 x 256 x 256", tf.matmul, (256, 256), (256, 256)),
@@ -113,7 +115,7 @@ SMALL: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
 )
 
 
-ALONE: tuple[tuple[str, Call, tuple[int, ...], tuple[int, ...]], ...] = (
+ALONE: tuple[Case, ...] = (
     (
         "depthwise 3x3, 64, 56x56 by 2, gradient",
         depthwise_gradient,

@@ -7,9 +7,13 @@ from typing import Any
 
 import fsspec
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from tests.remote import servers
+from tfdoctor.errors import InputError, OutputError
+from tfdoctor.remote import fetching, uploads
 from tfdoctor.remote.fetching import chosen
+from tfdoctor.remote.filesystem import Remote
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 SAMPLE = SAMPLES / "cpu-input-bound"
@@ -152,3 +156,34 @@ def test_of_several_runs_the_newest_is_fetched() -> None:
     workers = [f"worker-{n}/{path}" for n in (0, 1) for path in ("tfdoctor.json", runs[0], runs[1])]
     kept = [path for path in workers if runs[0] not in path]
     assert sorted(chosen(workers)) == sorted(kept)
+
+
+class Half(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A filesystem that loses half of each file without a word."""
+
+    def get_file(self, path: str, target: str, **_: Any) -> None:
+        content = Path(path).read_bytes()
+        Path(target).write_bytes(content[: len(content) // 2])
+
+    def put_file(self, source: str, path: str, **_: Any) -> None:
+        self.get_file(source, path)
+
+
+def test_a_file_of_which_a_part_came_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Remote(f"file://{TRACE}", Half(), str(TRACE))
+    monkeypatch.setattr(fetching, "opened", lambda _: place)
+    with pytest.raises(InputError, match="bytes came"):
+        fetching.fetched_file(place.url)
+
+
+def test_a_file_of_which_a_part_arrived_stays_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = f"{tmp_path}/there"
+    monkeypatch.setattr(uploads, "opened", lambda url: Remote(url, Half(), url[len("file://") :]))
+    kept = uploads.Uploads()
+    folder = kept.folder(f"file://{target}")
+    (folder / "report.json").write_text("{}")
+    with pytest.raises(OutputError, match=f"bytes arrived.*stays in {folder}"):
+        list(kept.finish())
+    assert (folder / "report.json").read_text() == "{}"

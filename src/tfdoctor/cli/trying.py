@@ -10,6 +10,7 @@ import typer
 from tfdoctor.cli.gates import Gates
 from tfdoctor.cli.options import Formats, Scrub, Show, parse_formats, parse_own, parse_percent
 from tfdoctor.cli.outcome import exit_code, untried, without_names, write
+from tfdoctor.cli.patching import check_target
 from tfdoctor.cli.profile import what
 from tfdoctor.cli.rule_selection import ConfigFile, Ignore, OwnRules, Select, book, settings
 from tfdoctor.cli.try_parser import RECORDING
@@ -135,7 +136,8 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     wanted, chosen = parse_formats(formats, show=show), settings(config, select, ignore, rules)
     applied, gates = book(chosen), Gates.of(chosen)
     limit = parse_percent(fail_on_promise, "--fail-on-promise")
-    _writable(keep)
+    if keep is not None:
+        check_target(keep)
     request = of_recording.Request(
         only=_rules(only),
         patches=tuple(patch or ()),
@@ -228,18 +230,6 @@ def _rules(only: str | None) -> tuple[str, ...]:
     if only is not None and not names:
         raise typer.BadParameter("--only needs the name of a rule")
     return names
-
-
-def _writable(keep: Path | None) -> None:
-    """Refuse a file for the diff that has other content or cannot be written, before anything runs."""
-    from tfdoctor.cli.patching import check_target  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.report.files import why_unwritable  # noqa: PLC0415 - same
-
-    if keep is None:
-        return
-    check_target(keep)
-    if why := why_unwritable(keep if keep.exists() else keep.parent):
-        raise OutputError(f"{keep} cannot be written ({why}): choose another file for the patch.")
 
 
 def _all_of(*writes: Callable[[], object]) -> None:

@@ -81,7 +81,7 @@ def _folder(url: str) -> Path:
 
 def _is_file(place: Remote, name: str) -> bool:
     """Say whether there is a file; for a web server, which shows a folder as a page, by its name."""
-    if "http" in str(place.filesystem.protocol):
+    if place.is_web:
         return name.endswith(FILES)
     return bool(place.attempt(Action.READ, lambda: place.filesystem.isfile(place.path)))
 

@@ -47,6 +47,11 @@ class Remote(NamedTuple):
         """Whether it is in a bucket, which has no folders."""
         return self.url.partition("://")[0].lower() in EXTRAS
 
+    @property
+    def is_web(self) -> bool:
+        """Whether it is on a web server, which shows a folder as a page and takes no files."""
+        return "http" in str(self.filesystem.protocol)
+
     def attempt(self, what: Action, action: Callable[[], T]) -> T:
         """Return what an action on the filesystem returns; it is tried again if the connection fails.
 

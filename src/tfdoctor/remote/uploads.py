@@ -22,7 +22,7 @@ class Uploads:
         Raises:
             InputError: the scheme of the URL is unknown, or needs a package that is not installed.
         """
-        if "http" in str(opened(url).filesystem.protocol):
+        if opened(url).is_web:
             raise InputError(
                 f"{url} can only be read: name a bucket or a folder for what is written."
             )

@@ -21,9 +21,14 @@ class AccountLine:
 
 def lines(diagnosis: Diagnosis) -> tuple[AccountLine, ...]:
     """Return the accounts, where there is more to say than that findings name all of it."""
+    # The bars leave the profiler's cost out where that is much; what rules say of work is as it was traced.
+    as_traced = "As traced: " if diagnosis.steps.untraced_ms else ""
     return tuple(
         AccountLine(
-            text.name(a.part), PART_LABELS.get(a.part, text.name(a.part)), a.state.value, _said(a)
+            text.name(a.part),
+            PART_LABELS.get(a.part, text.name(a.part)),
+            a.state.value,
+            f"{as_traced}{_said(a)}" if a.state is AccountState.NECESSARY else _said(a),
         )
         for a in diagnosis.accounts
         if a.state is not AccountState.NAMED

@@ -4,7 +4,6 @@ Only the trainer's threads count: another Python thread that fetches batches doe
 and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_operations import captured_runs
+from tfdoctor.facts.timeline.host_operations import captured_executions
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import (
@@ -39,18 +38,13 @@ class HostWork:
     def measure(cls, trace: Trace, activity: Activity) -> Self:
         """Sort the host's events thread by thread."""
         lines = [line for line in trace.host_lines if len(line)]
-        captured = captured_functions(lines)
+        captured = np.array(sorted(captured_executions(trace)), np.uint64)
         launches, syncs = Intervals(), Intervals()
         for line in lines:
             blocked = matching(line, SYNC)
             syncs |= blocked
             launches |= _launching(line, captured) - blocked
         return cls(activity.wait, launches | activity.dispatch - syncs, syncs, _python(lines))
-
-
-def captured_functions(lines: Iterable[Line]) -> NDArray[np.uint64]:
-    """Return the ids of the executions that tf.data started."""
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *map(captured_runs, lines)]))
 
 
 def _launching(line: Line, captured: NDArray[np.uint64]) -> Intervals:

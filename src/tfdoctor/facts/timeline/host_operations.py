@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation_label, select
+from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.facts.timeline.work import Work
 from tfdoctor.trace import EventType, Line, Trace
 from tfdoctor.trace.names import (
@@ -59,14 +60,12 @@ def _changes(kind: EventType) -> bool:
 
 def captured_executions(trace: Trace) -> set[int]:
     """Return the ids of the executions that tf.data started."""
-    return {run for line in trace.host_lines for run in captured_runs(line).tolist()}
-
-
-def captured_runs(line: Line) -> NDArray[np.uint64]:
-    """Return the ids of the executions that tf.data started on a thread."""
-    events, runs = line.stats.ids("id")
-    captured = np.array([kind.name.startswith(CAPTURED_FUNCTION) for kind in line.types], bool)
-    return np.unique(runs[captured[line.kind[events]]])
+    started: set[int] = set()
+    for line in trace.host_lines:
+        events, runs = line.stats.ids("id")
+        captured = is_named(line, lambda name: name.startswith(CAPTURED_FUNCTION))
+        started |= set(runs[captured[events]].tolist())
+    return started
 
 
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:
