@@ -1,0 +1,127 @@
+"""How many reports on short steps give figures: ``python -m benchmarks.short_steps`` (``--table`` writes the page).
+
+Profiles each script of ``short/``. The profiler makes short steps longer; from half as long again, the report
+is about the step without the profiler's cost, and where that is not known, it promises no saving.
+"""
+
+import argparse
+import datetime as dt
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tfdoctor.capture.machine import host
+from tfdoctor.facts.steps.slowdown import DISTORTED
+
+HERE = Path(__file__).parent
+SCRIPTS = sorted((HERE / "short").glob("*.py"))
+PAGE = HERE.parent / "docs" / "explanation" / "overhead.md"
+MARKED = re.compile(r"(<!-- short steps -->\n).*?(<!-- /short steps -->)", re.DOTALL)
+QUIET = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+SHORT_MS = 5.0
+"""Steps of the corpus below this, untraced, are counted: on a busy machine some are longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortSteps:
+    """What a report says of a script's steps; times are medians in ms, None where it does not say."""
+
+    script: str
+    traced_ms: float
+    untraced_ms: float | None
+    corrected: bool  # the report has the parts of the step without the profiler's cost
+    promises: int  # findings with a saving
+
+    @classmethod
+    def of(cls, script: Path) -> Self:
+        """Profile a script.
+
+        Raises:
+            SystemExit: the script or tfdoctor failed.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder, "out")
+            command = [sys.executable, "-m", "tfdoctor", "profile", "--out", str(out), str(script)]
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, env={**os.environ, **QUIET}
+            )
+            if done.returncode:
+                raise SystemExit(f"{script.name}: {done.stderr[-2000:]}")
+            report: dict[str, Any] = json.loads((out / "report.json").read_text("utf-8"))
+        parts = report["untraced_breakdown_ms"].values()
+        return cls(
+            script.stem,
+            report["steps"]["median_ms"],
+            report["conditions"]["untraced_ms"],
+            any(part is not None for part in parts),
+            sum(result["saving"] is not None for result in report["results"]),
+        )
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the step is one of those that are counted."""
+        return (self.untraced_ms or self.traced_ms) < SHORT_MS
+
+    @property
+    def slowdown(self) -> float:
+        """How many times as long the step was while traced."""
+        return self.traced_ms / self.untraced_ms if self.untraced_ms else 1.0
+
+    @property
+    def figures(self) -> str:
+        """Of which step the report gives figures: "measured", "corrected" or "none"."""
+        if self.slowdown <= DISTORTED:
+            return "measured"
+        return "corrected" if self.corrected else "none"
+
+    @property
+    def row(self) -> str:
+        """A row of the table."""
+        untraced = f"{self.untraced_ms:.2f} ms" if self.untraced_ms else "-"
+        times = f"{untraced} | {self.traced_ms:.2f} ms | {self.slowdown - 1:+.0%}"
+        return f"| {self.script} | {times} | {self.figures} | {self.promises} |"
+
+
+def figures() -> Iterator[str]:
+    """Yield the page's part, line by line."""
+    machine, today = host(), dt.datetime.now(tz=dt.UTC).date()
+    yield f"Measured on {today} on {machine.cores_logical} cores of {machine.cpu_model}.\n"
+    yield "| script | untraced | traced | longer by | figures | findings with a saving |"
+    yield "|---|---|---|---|---|---|"
+    found = []
+    for script in SCRIPTS:
+        found.append(ShortSteps.of(script))
+        yield found[-1].row
+    short = [one for one in found if one.is_short]
+    measured, none = (sum(one.figures == kind for one in short) for kind in ("measured", "none"))
+    yield (
+        f"\nOf {len(short)} reports on steps under {SHORT_MS:g} ms, {len(short) - none} give figures; {measured} "
+        f"of them are of steps that tracing made at most {DISTORTED - 1:.0%} longer."
+    )
+
+
+def main() -> None:
+    """Print the figures, and write them into the page when asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--table", action="store_true", help=f"write them into {PAGE.name}")
+    wanted = parser.parse_args().table
+    lines = []
+    for line in figures():
+        print(line, flush=True)
+        lines.append(line)
+    if wanted:
+        text = PAGE.read_text("utf-8")
+        part = "\n".join(lines)
+        PAGE.write_text(MARKED.sub(lambda m: f"{m[1]}{part}\n{m[2]}", text), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
