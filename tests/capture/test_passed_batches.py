@@ -1,13 +1,10 @@
 """Batches that the agent takes from fit's iterator: seen before the window, and trained on as if they were not."""
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.capture.running import profiled
+from tests.capture.running import plain, profiled
 
 pytestmark = pytest.mark.tensorflow
 
@@ -57,13 +54,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str, str]:
         written.append(folder / f"{name}.txt")
     run = profiled(folder / "with.py", folder / "out", warmup=6, steps=5)
     assert run.code == 0
-    plain = plainly(folder / "without.py")
-    assert plain == 0
+    assert plain(folder / "without.py").returncode == 0
     return run, written[0].read_text(), written[1].read_text()
-
-
-def plainly(script: Path) -> int:
-    return subprocess.run([sys.executable, str(script)], check=False, cwd=script.parent).returncode
 
 
 def test_the_padding_of_batches_that_fit_takes_is_seen(runs: tuple[Any, str, str]) -> None:
@@ -77,8 +69,8 @@ def test_the_padding_of_batches_that_fit_takes_is_seen(runs: tuple[Any, str, str
 def test_training_and_the_users_generator_are_the_same_to_the_last_bit(
     runs: tuple[Any, str, str],
 ) -> None:
-    _, seen, plain = runs
-    assert seen == plain
+    _, seen, expected = runs
+    assert seen == expected
 
 
 def test_no_fault_of_the_agent_is_noted(runs: tuple[Any, str, str]) -> None:
